@@ -1,0 +1,43 @@
+"""Measuring: best of several runs, taken in turns so that a noisy moment hits both sides; peak memory in a child."""
+
+import gc
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+
+def seconds(*works: Callable[[], object], repeat: int = 5, budget: float = 30.0) -> list[float]:
+    """The best time of each work; the works take turns."""
+    best = [float("inf")] * len(works)
+    spent = time.perf_counter()
+    for _ in range(repeat):
+        for i, work in enumerate(works):
+            gc.collect()
+            start = time.perf_counter()
+            work()
+            best[i] = min(best[i], time.perf_counter() - start)
+        if time.perf_counter() - spent > budget:
+            break
+    return best
+
+
+def read_once(*arrays: np.ndarray) -> Callable[[], object]:
+    """The limit: touch every byte of the input once, on all cores, and do nothing with it."""
+    from candide.kernels import threads
+
+    flat = [a.reshape(-1).view(np.uint64) for a in arrays if a.nbytes % 8 == 0 and a.flags.c_contiguous]
+
+    def work() -> None:
+        for a in flat:
+            threads.over_rows(lambda rows, a=a: np.bitwise_or.reduce(a[rows]), len(a), cost=1)
+
+    return work
+
+
+def peak_megabytes(code: str) -> float:
+    """Run ``code`` in a child; it prints the growth of its peak memory in MB as its last line."""
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return float(out.stdout.strip().splitlines()[-1])

@@ -1,0 +1,53 @@
+"""The compiled kernels: one source, built twice, for any processor and for AVX2. Both are optional.
+
+Where no compiler is at hand the package installs without them and works through the NumPy twins.
+``CANDIDE_BOUNDSCHECK=1`` builds them with every index checked.
+"""
+
+import os
+import platform
+import sys
+
+from setuptools import Extension, setup
+
+FOLDER = "src/candide/kernels"
+LOOPS = [f"{FOLDER}/{name}.pxi" for name in ("_tables", "_counting", "_sparse", "_scoring", "_normalising")]
+CHECKED = os.environ.get("CANDIDE_BOUNDSCHECK", "0") not in ("", "0")
+MSVC = sys.platform == "win32"
+# No -ffast-math: NaN means "absent" and must survive.
+COMMON = ["/O2"] if MSVC else ["-O3", "-fno-math-errno", "-fno-trapping-math"]
+AVX2 = ["/arch:AVX2"] if MSVC else ["-mavx2", "-mfma"]
+
+
+def extension(name: str, flags: list[str]) -> Extension:
+    return Extension(
+        f"candide.kernels.{name}",
+        [f"{FOLDER}/{name}.pyx"],
+        depends=LOOPS,
+        extra_compile_args=flags,
+    )
+
+
+def extensions() -> list[Extension]:
+    try:
+        from Cython.Build import cythonize
+    except ImportError:
+        return []
+    modules = [extension("_baseline", COMMON)]
+    if platform.machine().lower() in ("x86_64", "amd64"):
+        modules.append(extension("_avx2", COMMON + AVX2))
+    directives = {
+        "language_level": 3,
+        "boundscheck": CHECKED,
+        "initializedcheck": CHECKED,
+        "wraparound": False,
+        "cdivision": True,
+        "embedsignature": True,
+    }
+    built = cythonize(modules, compiler_directives=directives, force=True)
+    for module in built:
+        module.optional = True  # cythonize makes new extensions and forgets it
+    return built
+
+
+setup(ext_modules=extensions())

@@ -1,0 +1,59 @@
+"""Candide: naive Bayes and generative classification by counting.
+
+Rows become tallies; tallies add; a prior turns a tally into a distribution; distributions score rows.
+
+>>> import candide as cd
+>>> model = cd.NaiveBayes().fit({"colour": ["blue", "blue", "red"], "size": [1.0, 1.2, 3.1]}, ["+", "+", "-"])
+>>> model.predict({"colour": ["red", None], "size": [None, 1.1]}).tolist()
+['-', '+']
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from candide import errors, evaluate, events, priors
+    from candide.estimators import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB, NaiveBayes
+
+__version__ = "0.1.0"
+
+# What is public, and where it lives. Looked up at first use, so that `import candide` stays quick
+# and scikit-learn is only imported when an estimator is asked for.
+_HOME = {
+    "BernoulliNB": "candide.estimators",
+    "CategoricalNB": "candide.estimators",
+    "ComplementNB": "candide.estimators",
+    "GaussianNB": "candide.estimators",
+    "MultinomialNB": "candide.estimators",
+    "NaiveBayes": "candide.estimators",
+    "errors": "candide.errors",
+    "evaluate": "candide.evaluate",
+    "events": "candide.events",
+    "priors": "candide.priors",
+}
+
+__all__ = [
+    "BernoulliNB",
+    "CategoricalNB",
+    "ComplementNB",
+    "GaussianNB",
+    "MultinomialNB",
+    "NaiveBayes",
+    "errors",
+    "evaluate",
+    "events",
+    "priors",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'candide' has no attribute {name!r}")
+    module = import_module(_HOME[name])
+    value = module if module.__name__ == f"candide.{name}" else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

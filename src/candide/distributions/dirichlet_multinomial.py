@@ -1,0 +1,91 @@
+"""Dirichlet-multinomial: the probability of a document's words when their probabilities are themselves uncertain.
+
+A word that occurred once is likelier to occur again (burstiness), so the score is not linear in the counts. With
+A the sum of alpha and N the sum of the counts, log p = sum over j of log_rising(alpha_j, x_j) - log_rising(A, N).
+
+>>> two = DirichletMultinomial(np.array([[1.0, 1.0]]), length=2)
+>>> np.exp(two.log_prob(np.array([[2.0, 0.0], [1.0, 1.0]]))).ravel().round(12).tolist()  # 1/2 * 2/3, and 1/2 * 1/3
+[0.333333333333, 0.166666666667]
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide import kernels, special
+from candide.distributions.base import Distribution, row_numbers
+from candide.distributions.linear import absent_as_zero
+from candide.tally.base import Block, Codes, Csr, Floats, ratio
+
+_FEW = 4  # occurrences of a word up to which the sum of logs is a table
+
+
+@dataclass(frozen=True, eq=False)
+class DirichletMultinomial(Distribution):
+    alpha: Floats  # (class, feature) some positive in every class
+    length: int = 1  # words in a sampled document
+
+    @property
+    def n_classes(self) -> int:
+        return self.alpha.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        return self.alpha.shape[1]
+
+    @cached_property
+    def _total(self) -> Floats:
+        return self.alpha.sum(axis=1)
+
+    @cached_property
+    def _steps(self) -> tuple[Floats, ...]:
+        """(feature, class) log(alpha + i): what the occurrence after i others adds."""
+        return tuple(np.ascontiguousarray(special.log(self.alpha + i).T) for i in range(_FEW))
+
+    def add_log_prob(self, block: Block, out: Floats) -> int:
+        n_absent = 0
+        if not isinstance(block, Csr):
+            x, n_absent = absent_as_zero(block)
+            row, column = np.nonzero(x)
+            block = Csr(x[row, column], column, np.searchsorted(row, np.arange(len(x) + 1)), self.n_features)
+        stored = slice(block.indptr[0], block.indptr[-1])
+        words = Csr(
+            block.data[stored].astype(np.float64),
+            block.indices[stored],
+            block.indptr - block.indptr[0],
+            self.n_features,
+        )
+        if n_absent == kernels.INFINITE or not np.isfinite(words.data).all():
+            return kernels.INFINITE
+        self._add_words(words, out)
+        out -= special.log_rising(self._total, np.bincount(row_numbers(words), words.data, len(out))[:, None])
+        return n_absent
+
+    def _add_words(self, words: Csr, out: Floats) -> None:
+        """Most words occur a few times: one linear pass for the first occurrences, one for the second, and so on."""
+        few = (words.data <= _FEW) & (words.data == np.floor(words.data))
+        small = np.where(few, words.data, 0.0)
+        for i in range(int(small.max(initial=0.0))):
+            kernels.add_linear_csr(small, words.indices, words.indptr, self._steps[i], out, float(i))
+        if few.all():
+            return
+        row, column, x = row_numbers(words)[~few], words.indices[~few], words.data[~few]
+        for c in range(self.n_classes):
+            out[:, c] += np.bincount(row, special.log_rising(self.alpha[c, column], x), len(out))
+
+    def _terms(self, x: NDArray) -> Floats:
+        """The normaliser log_rising(A, N) is shared out over the words by their counts."""
+        x = absent_as_zero(x)[0]
+        length = x.sum(axis=1)[:, None]
+        norm = special.log_rising(self._total, length)
+        return special.log_rising(self.alpha, x[:, None, :]) - norm[:, :, None] * ratio(x, length)[:, None, :]
+
+    def sample(self, y: Codes, rng: np.random.Generator) -> Floats:
+        """Word counts of documents of ``length`` words, each with word probabilities of its own."""
+        draw = rng.standard_gamma(self.alpha[y])
+        return rng.multinomial(self.length, draw / draw.sum(axis=1, keepdims=True)).astype(np.float64)
+
+    def parameters(self) -> dict[str, NDArray]:
+        return {"alpha": self.alpha}

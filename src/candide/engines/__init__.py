@@ -1,0 +1,1 @@
+"""Engines: who counts. An engine implements tally kinds, never event models."""

@@ -1,0 +1,44 @@
+"""Complaints: what DuckDB says of bad input, in one line that names the place and the remedy."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import duckdb
+
+from candide.errors import InputError
+
+_LINE = re.compile(r"Line: (\d+)")
+_CONVERT = re.compile(r'converting column "(.*?)"\. Could not convert string "(.*?)"', re.DOTALL)
+_COLUMNS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
+
+
+@contextmanager
+def explained(name: str) -> Iterator[None]:
+    """Turn DuckDB's errors into ours."""
+    try:
+        yield
+    except duckdb.Error as error:
+        raise InputError(_say(name, str(error))) from error
+
+
+def _say(name: str, text: str) -> str:
+    line = _LINE.search(text)
+    where = f"{name}, line {line[1]}" if line else name
+    if bad := _CONVERT.search(text):
+        return (
+            f"{where}: column {bad[1]!r}: {_short(bad[2])!r} is not a number; "
+            f"pass --event {bad[1]}=categorical (events={{...}}) or --na {_short(bad[2])!r} (na=[...])"
+        )
+    if bad := _COLUMNS.search(text):
+        return f"{where}: {bad[2]} fields where {bad[1]} are expected; mend the line, or pass the delimiter"
+    if "not utf-8" in text or "unicode" in text.lower():
+        return f"{where}: not UTF-8 text; pass the encoding, such as --encoding latin-1 (encoding='latin-1')"
+    if "No files found" in text:
+        return f"{name}: no such file"
+    first = text.strip().splitlines()[0]
+    return f"{where}: {first}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 40 else text[:37] + "..."

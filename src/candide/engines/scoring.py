@@ -1,0 +1,111 @@
+"""Scoring a source in a stream: Arrow batches in, Arrow batches out, never the whole table.
+
+A scored table has the input columns asked for, then ``prediction``, ``p_<class>`` for every class, and ``log_density``.
+A column the model knows and the source lacks is missing in every row; other columns are passed by.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from candide.engines.aggregates import Column, level
+from candide.engines.arrays import not_finite
+from candide.engines.sources import VIEW, Source
+from candide.errors import InputError, unknown
+from candide.labels import Labels
+from candide.model import Model, UnusableValueError
+from candide.plan import Part, Plan
+from candide.tally import Block
+
+BATCH = 1 << 17  # rows in a batch
+
+
+def scored(
+    source: Source, plan: Plan, labels: Labels, model: Model, keep: Sequence[str] = ()
+) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """The schema and the batches of the scored table."""
+    for name in keep:
+        if name not in source.columns:
+            raise unknown("column to keep", name, source.columns)
+    names = [*keep, "prediction", *(f"p_{v}" for v in labels.values), "log_density"]
+    if len(set(names)) < len(names):
+        twice = next(n for n in names if names.count(n) > 1)
+        raise InputError(f"the scored table would have two columns {twice!r}; keep other columns, or rename it")
+    reader = source.batches(query(source, plan, keep=keep), BATCH)
+    kinds = [reader.schema.field(f"k{i}").type for i in range(len(keep))]
+    values = pa.array(labels.array.tolist())
+    kinds += [values.type, *[pa.float64()] * (len(labels) + 1)]
+    schema = pa.schema(list(zip(names, kinds, strict=True)))
+
+    def work() -> Iterator[pa.RecordBatch]:
+        for batch in reader:
+            log_posterior, density = posterior(plan, model, batch)
+            winner = values.take(pa.array(log_posterior.argmax(axis=1)))
+            p = np.exp(log_posterior)
+            kept = [batch.column(f"k{i}") for i in range(len(keep))]
+            yield pa.RecordBatch.from_arrays(
+                [*kept, winner, *(pa.array(p[:, c]) for c in range(len(labels))), pa.array(density)], schema=schema
+            )
+
+    return schema, work()
+
+
+def query(
+    source: Source, plan: Plan, *, keep: Sequence[str] = (), extra: Sequence[exp.Expression] = (), base: Any = VIEW
+) -> str:
+    """Select the plan's columns as the model wants them (``f0``, ``f1``, ...), those to keep (``k0``, ...), more."""
+    wanted = [exp.alias_(_value(source, part, j), f"f{i}") for i, (part, j) in enumerate(_columns(plan))]
+    kept = [exp.alias_(exp.column(name, quoted=True), f"k{i}") for i, name in enumerate(keep)]
+    return exp.select(*wanted, *kept, *extra).from_(base).sql("duckdb")
+
+
+def posterior(plan: Plan, model: Model, batch: pa.RecordBatch) -> tuple[NDArray, NDArray]:
+    """log p(class | x) and log p(x) of the rows of a batch."""
+    blocks = _blocks(plan, batch)
+    try:
+        return model.scored(blocks)
+    except UnusableValueError as error:
+        raise not_finite(plan.parts[error.block].columns, blocks[error.block]) from None
+
+
+def _columns(plan: Plan) -> Iterator[tuple[Part, int]]:
+    return ((part, j) for part in plan.parts for j in range(len(part.columns)))
+
+
+def _value(source: Source, part: Part, j: int) -> exp.Expression:
+    name = str(part.columns[j])
+    kind = source.columns.get(name)
+    if kind is None:
+        return exp.cast(exp.Null(), "TEXT" if part.has_levels else "DOUBLE")
+    column = Column(name, kind)
+    if not part.has_levels:
+        return column.number
+    return _level_as(column, part.levels[j])
+
+
+def _level_as(column: Column, levels: Labels) -> exp.Expression:
+    """A level in the type of the levels that were counted: text that spells a number is that number."""
+    text = column.type.upper() == "VARCHAR"
+    if text and levels.values and all(isinstance(v, bool) for v in levels.values):
+        return exp.TryCast(this=column.raw, to=exp.DataType.build("BOOLEAN"))
+    if text and levels.values and not any(isinstance(v, str) for v in levels.values):
+        return exp.TryCast(this=column.raw, to=exp.DataType.build("DOUBLE"))
+    if not text and levels.values and all(isinstance(v, str) for v in levels.values):
+        return exp.cast(column.raw, "TEXT")
+    return level(column)
+
+
+def _blocks(plan: Plan, batch: pa.RecordBatch) -> list[Block]:
+    at, blocks = 0, list[Block]()
+    for part in plan.parts:
+        width = len(part.columns)
+        block: NDArray = np.empty((batch.num_rows, width), np.int32 if part.has_levels else np.float64, order="F")
+        for j, column in enumerate(batch.columns[at : at + width]):
+            block[:, j] = part.levels[j].encode(column) if part.has_levels else column.to_numpy(zero_copy_only=False)
+        at += width
+        blocks.append(block)
+    return blocks

@@ -1,0 +1,335 @@
+"""Sources: whatever holds rows, opened as one DuckDB view that may be read again and again.
+
+A path, a glob or a folder (CSV, TSV, Parquet, JSON lines, Arrow, Feather; compressed or not), ``-`` for
+standard input, a DuckDB file, an SQL query, a data frame, an Arrow table, a DuckDB relation.
+
+>>> import pyarrow as pa
+>>> with Source.open(pa.table({"age": [30, 41], "job": ["cook", None]})) as source:
+...     source.columns, source.rows("SELECT count(*) FROM source")
+({'age': 'BIGINT', 'job': 'VARCHAR'}, [(2,)])
+"""
+
+import csv
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Self
+
+import duckdb
+
+from candide.engines.complaints import explained
+from candide.engines.sqltext import identifier, literal
+from candide.errors import InputError, InputTypeError
+
+VIEW = "source"
+_QUERY = re.compile(r"\s*(\(|--|/\*|select\b|with\b|from\b|values\b)", re.IGNORECASE)
+_FORMATS = {
+    "csv": "csv", "tsv": "csv", "txt": "csv", "tab": "csv", "data": "csv",
+    "parquet": "parquet", "pq": "parquet",
+    "jsonl": "json", "ndjson": "json", "json": "json",
+    "arrow": "arrow", "feather": "arrow", "ipc": "arrow", "arrows": "arrow",
+    "duckdb": "duckdb", "ddb": "duckdb",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a source is read: what the file does not say of itself."""
+
+    table: str | None = None  # which table of a database file
+    delimiter: str | None = None
+    header: bool | None = None
+    na: tuple[str, ...] = ()  # text that means "missing", besides the empty string
+    encoding: str | None = None
+    memory_limit: str | None = None
+    threads: int | None = None
+
+
+@dataclass(frozen=True)
+class Batches:
+    """A schema and record batches, to be read once."""
+
+    schema: Any
+    stream: Iterator[Any]
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.stream
+
+
+@dataclass
+class Source:
+    """An open source: the view ``source`` on a DuckDB connection."""
+
+    name: str  # what to call it in messages
+    con: Any
+    reading: Reading
+    is_csv: bool = False  # every column comes as text until `typed` says better
+    path: str | None = None
+    fields: list[str] | None = None  # the names of a CSV whose form could not be found out
+    relation: Any = None  # a DuckDB relation answers on its own connection
+    keep: list[Any] = field(default_factory=list)  # what must live, or be removed, with the source
+    columns: dict[str, str] = field(default_factory=dict)  # name -> SQL type
+    rows_read: int = 0  # in batches, so far
+
+    @classmethod
+    def open(cls, data: Any, reading: Reading | None = None) -> Self:
+        """Open anything that holds rows."""
+        reading = reading or Reading()
+        con = duckdb.connect(config={"autoinstall_known_extensions": "false"})
+        con.execute("SET enable_progress_bar = false")
+        if reading.memory_limit:
+            con.execute(f"SET memory_limit = {literal(reading.memory_limit)}")
+        if reading.threads:
+            con.execute(f"SET threads = {int(reading.threads)}")
+        source = cls("the data", con, reading)
+        try:
+            source._attach(data)
+            source._describe()
+        except BaseException:
+            source.close()
+            raise
+        return source
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection and remove what was spooled."""
+        self.relation = None
+        self.con.close()
+        for thing in self.keep:
+            if isinstance(thing, Path):
+                thing.unlink(missing_ok=True)
+        self.keep.clear()
+
+    def rows(self, sql: str) -> list[tuple]:
+        """Run a query over the view ``source`` and fetch its rows."""
+        with explained(self.name):
+            return self._query(sql).fetchall()
+
+    def batches(self, sql: str, size: int) -> Batches:
+        """Run a query and read its result as Arrow record batches."""
+        with explained(self.name):
+            reader = self._query(sql).to_arrow_reader(size)
+        return Batches(reader.schema, self._counted(reader))
+
+    def _counted(self, reader: Any) -> Iterator[Any]:
+        with explained(self.name):
+            for batch in reader:
+                self.rows_read += batch.num_rows
+                yield batch
+
+    def arrow(self, sql: str) -> Any:
+        """Run a query and fetch its result as one Arrow table."""
+        with explained(self.name):
+            return self._query(sql).to_arrow_table()
+
+    def progress(self) -> float:
+        """How far the running query is, from 0 to 1; negative where that is not known."""
+        return max(-1.0, self.con.query_progress() / 100) if self.relation is None else -1.0
+
+    def typed(self, types: Mapping[str, str]) -> None:
+        """Read the columns of a CSV with these SQL types."""
+        if self.is_csv:
+            with explained(self.name):
+                self._create_view(self._read_csv(types))
+            self.columns |= types
+
+    def _query(self, sql: str) -> Any:
+        return self.con.sql(sql) if self.relation is None else self.relation.query(VIEW, sql)
+
+    def _describe(self) -> None:
+        if self.relation is not None:
+            self.columns = dict(zip(self.relation.columns, map(str, self.relation.types), strict=True))
+        else:
+            self.columns = {row[0]: row[1] for row in self.rows(f"DESCRIBE {VIEW}")}
+        if not self.columns:
+            raise InputError(f"{self.name} has no columns")
+
+    def _create_view(self, reader: str) -> None:
+        self.con.execute(f"CREATE OR REPLACE TEMP VIEW {VIEW} AS SELECT * FROM {reader}")
+
+    def _attach(self, data: Any) -> None:
+        if isinstance(data, duckdb.DuckDBPyRelation):
+            self.relation, self.name = data, "the relation"
+        elif isinstance(data, str) and _QUERY.match(data) and not os.path.exists(data):
+            self.name = "the query"
+            with explained(self.name):
+                self._create_view(f"({data.rstrip().rstrip(';')})")
+        elif isinstance(data, str | os.PathLike):
+            self._attach_path(os.fspath(data))
+        else:
+            self._attach_frame(data)
+
+    def _attach_path(self, path: str) -> None:
+        self.name = path
+        if path == "-":
+            path, self.name = str(self._spool()), "standard input"
+        kind = _format(path)
+        with explained(self.name):
+            if kind == "csv":
+                if not _bytes_in(path):
+                    raise InputError(f"{self.name} is empty")
+                self.is_csv, self.path = True, path
+                self._create_view(self._read_csv({}))
+                self._recover_delimiter()
+            elif kind == "parquet":
+                self._create_view(f"read_parquet({literal(_pattern(path, 'parquet'))}, union_by_name = true)")
+            elif kind == "json":
+                self._create_view(f"read_json_auto({literal(_pattern(path, 'json'))}, format = 'newline_delimited')")
+            elif kind == "duckdb":
+                self._attach_database(path)
+            else:
+                self._attach_frame(_arrow_dataset(path))
+
+    def _read_csv(self, types: Mapping[str, str]) -> str:
+        reading, options = self.reading, ["union_by_name = true"] if self.fields is None else []
+        if self.fields:
+            pairs = ", ".join(f"{literal(name)}: {literal(types.get(name, 'VARCHAR'))}" for name in self.fields)
+            options += [f"columns = {{{pairs}}}", "auto_detect = false", "quote = '\"'", "escape = '\"'"]
+        elif types:
+            pairs = ", ".join(f"{literal(name)}: {literal(kind)}" for name, kind in types.items())
+            options.append(f"types = {{{pairs}}}")
+        else:
+            options.append("all_varchar = true")
+        if reading.delimiter is not None:
+            options.append(f"delim = {literal(reading.delimiter)}")
+        if reading.header is not None:
+            options.append(f"header = {str(reading.header).lower()}")
+        if reading.na:
+            options.append(f"nullstr = [{', '.join(literal(text) for text in ('', *reading.na))}]")
+        if reading.encoding is not None:
+            options.append(f"encoding = {literal(reading.encoding)}")
+        return f"read_csv({literal(_pattern(self.path or '', 'csv'))}, {', '.join(options)})"
+
+    def _recover_delimiter(self) -> None:
+        """One column named like several is a CSV whose lines disagree: read it by its header, so that the error says where."""
+        names = [row[0] for row in self.con.sql(f"DESCRIBE {VIEW}").fetchall()]
+        if self.reading.delimiter is None and len(names) == 1:
+            found = max(",;\t|", key=names[0].count)
+            if found in names[0]:
+                self.reading = replace(self.reading, delimiter=found, header=True)
+                self.fields = next(csv.reader([names[0]], delimiter=found))
+                self._create_view(self._read_csv({}))
+
+    def _attach_database(self, path: str) -> None:
+        if not os.path.exists(path):
+            raise InputError(f"{path}: no such file")
+        self.con.execute(f"ATTACH {literal(path)} AS db (READ_ONLY)")
+        tables = [
+            row[0]
+            for row in self.con.sql("SELECT table_name FROM duckdb_tables() WHERE database_name = 'db'").fetchall()
+        ]
+        tables += [
+            row[0]
+            for row in self.con.sql(
+                "SELECT view_name FROM duckdb_views() WHERE database_name = 'db' AND NOT internal"
+            ).fetchall()
+        ]
+        name = self.reading.table or (tables[0] if len(tables) == 1 else None)
+        if name is None or name not in tables:
+            raise InputError(f"{path}: name one of its tables {sorted(tables)} with table= (or --table)")
+        self._create_view(f"db.{identifier(name)}")
+
+    def _attach_frame(self, data: Any) -> None:
+        import pyarrow as pa
+
+        if isinstance(data, pa.RecordBatchReader):
+            data = data.read_all()  # a reader can be read once only
+        elif isinstance(data, Mapping):
+            data = pa.table({str(k): _arrow_column(k, v) for k, v in data.items()})
+        elif isinstance(data, pa.RecordBatch):
+            data = pa.table(data)
+        self.keep.append(data)
+        try:
+            self.con.register(VIEW, data)
+        except (duckdb.Error, RuntimeError, TypeError):
+            if not hasattr(data, "__arrow_c_stream__"):
+                raise InputTypeError(
+                    f"cannot read rows from {type(data).__name__}; pass a file name, a query, a data frame, "
+                    "an Arrow table, a mapping of columns or a DuckDB relation"
+                ) from None
+            data = pa.table(data)
+            self.keep[-1] = data
+            self.con.register(VIEW, data)
+
+    def _spool(self) -> Path:
+        """Standard input can be read once; a temporary file can be read twice."""
+        stream = sys.stdin.buffer
+        head = stream.read(4096)
+        start = head.lstrip()[:1]
+        kind = "parquet" if head[:4] == b"PAR1" else "jsonl" if start == b"{" else "csv"
+        handle, name = tempfile.mkstemp(prefix="candide-", suffix=f".{kind}")
+        self.keep.append(Path(name))
+        with os.fdopen(handle, "wb") as spool:
+            spool.write(head)
+            shutil.copyfileobj(stream, spool, 1 << 20)
+        return Path(name)
+
+
+def _format(path: str) -> str:
+    """The format of a path, a glob or a folder, by the ending of its name."""
+    if os.path.isdir(path):
+        found = sorted({_ending(str(p)) for p in Path(path).rglob("*") if p.is_file() and _ending(str(p)) in _FORMATS})
+        kinds = {_FORMATS[e] for e in found}
+        if len(kinds) != 1:
+            raise InputError(f"{path}: a folder must hold files of one known format, found {found or 'none'}")
+        return kinds.pop()
+    if not any(c in path for c in "*?[") and not os.path.exists(path):
+        raise InputError(f"{path}: no such file")
+    return _FORMATS.get(_ending(path), "csv")
+
+
+def _ending(path: str) -> str:
+    name = path.lower()
+    for packed in (".gz", ".zst", ".bz2"):
+        name = name.removesuffix(packed)
+    return name.rpartition(".")[2]
+
+
+def _pattern(path: str, kind: str) -> str:
+    if not os.path.isdir(path):
+        return path
+    endings = sorted(
+        {
+            Path(p).name.partition(".")[2]
+            for p in Path(path).rglob("*")
+            if p.is_file() and _FORMATS.get(_ending(str(p))) == kind
+        }
+    )
+    return f"{path.rstrip('/')}/**/*.{endings[0]}"
+
+
+def _bytes_in(path: str) -> bool:
+    return not os.path.isfile(path) or os.path.getsize(path) > 0
+
+
+def _arrow_dataset(path: str) -> Any:
+    import pyarrow.dataset as ds
+
+    return ds.dataset(path, format="ipc", partitioning="hive")
+
+
+def _arrow_column(name: object, values: Sequence[Any]) -> Any:
+    import pyarrow as pa
+
+    try:
+        return pa.array(values, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        try:
+            return pa.array([None if v is None else str(v) for v in values])
+        except pa.ArrowInvalid as error:
+            raise InputError(f"column {name!r}: {error}") from None
+
+
+def reading(base: Reading | None = None, **changes: Any) -> Reading:
+    """Reading settings with those given that are not None."""
+    return replace(base or Reading(), **{k: v for k, v in changes.items() if v is not None})

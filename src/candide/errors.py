@@ -1,0 +1,53 @@
+"""Errors a user can act on: each names what was wrong, where, and the remedy.
+
+All derive from :class:`CandideError`; those about values also derive from ``ValueError``,
+so code written against scikit-learn keeps catching them.
+
+>>> issubclass(InputError, ValueError) and issubclass(InputError, CandideError)
+True
+>>> str(unknown("event", "gausian", ["gaussian", "poisson"]))
+"unknown event 'gausian'; did you mean 'gaussian'? Known: gaussian, poisson"
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class CandideError(Exception):
+    """Anything Candide raises on purpose."""
+
+
+class InputError(CandideError, ValueError):
+    """The data or a setting is not usable as given."""
+
+
+class InputTypeError(InputError, TypeError):
+    """The kind of input is not supported here (sparse where dense is needed, text where numbers are)."""
+
+
+class UnknownNameError(InputError):
+    """A name (event, prior, column, setting) that is not in its table."""
+
+
+class CellError(InputError):
+    """Something about one (class, column) cell, known by position until someone who knows the names says it."""
+
+    def __init__(self, class_code: int, feature: int, why: str):
+        super().__init__(f"class {class_code}, column {feature}: {why}")
+        self.class_code, self.feature, self.why = class_code, feature, why
+
+
+class MergeError(InputError):
+    """Two tallies, censuses or models whose encodings do not agree."""
+
+
+class NotWithinError(InputError):
+    """A subtraction of rows that were never counted."""
+
+
+def unknown(what: str, name: object, known: Iterable[object]) -> UnknownNameError:
+    """The error for ``name`` not being one of ``known``, with the nearest name suggested."""
+    names = [str(k) for k in known]
+    near = get_close_matches(str(name), names, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ";"
+    return UnknownNameError(f"unknown {what} {name!r}{hint} Known: {', '.join(names)}")

@@ -1,0 +1,170 @@
+"""CategoricalNB: scikit-learn's, from level counts that add."""
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval
+
+from candide import kernels
+from candide.errors import InputError
+from candide.estimators.dropins import rows
+from candide.estimators.dropins.base import column_names
+from candide.estimators.dropins.discrete import DiscreteNB
+from candide.estimators.dropins.fitted import Counts, Fitted, SureFitted, shown
+from candide.events import Categorical
+from candide.kernels import threads
+from candide.priors import Dirichlet
+from candide.tally import Block, Levels, Spec
+from candide.tally.base import Codes, Floats
+
+_ROWS = 65536
+_SPAN = np.iinfo(np.int32)
+_CELLS = 1 << 30  # a table of counts larger than this is a mistaken encoding
+
+
+class CategoricalNB(DiscreteNB):
+    """Categorical naive Bayes: every column holds categories, as the numbers 0, 1, 2, ...
+
+    A category that was never seen gets the share of one category that the prior has left for it.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Imaginary occurrences of every category in every class.
+    force_alpha : bool, default=True
+        If False, an alpha below 1e-10 is raised to that.
+    fit_prior : bool, default=True
+        Take the class prior from the data; if False it is uniform.
+    class_prior : array-like of shape (n_classes,), default=None
+        The class prior, if it is known.
+    min_categories : int or array-like of shape (n_features,), default=None
+        How many categories a column has at least; None takes as many as the data show.
+
+    Attributes
+    ----------
+    classes_, class_count_, class_log_prior_ : ndarrays of shape (n_classes,)
+    category_count_, feature_log_prob_ : lists of ndarrays of shape (n_classes, n_categories_[j]), one a column
+    n_categories_ : ndarray of shape (n_features,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,), where X has column names
+
+    Examples
+    --------
+    >>> from candide import CategoricalNB
+    >>> model = CategoricalNB().fit([[0, 1], [0, 2], [1, 0]], ["a", "a", "b"])
+    >>> model.predict([[0, 1], [1, 9]]).tolist()  # category 9 was never seen
+    ['a', 'b']
+    """
+
+    _sparse = False
+    _parameter_constraints: ClassVar[dict] = {
+        **DiscreteNB._parameter_constraints,
+        "min_categories": [None, "array-like", Interval(Integral, 1, None, closed="left")],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 1.0,
+        force_alpha: bool = True,
+        fit_prior: bool = True,
+        class_prior: Any = None,
+        min_categories: Any = None,
+    ):
+        self.alpha = alpha
+        self.force_alpha = force_alpha
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+        self.min_categories = min_categories
+
+    def _read(self, X: Any) -> NDArray:
+        block: Any = super()._read(X)
+        if block.dtype.kind != "f":
+            return block.view(np.uint8) if block.dtype.kind == "b" else block
+        return _codes(block, column_names(X, block))
+
+    def _tally(self, X: Any, block: NDArray, codes: Codes, weight: Floats | None, class_weight: Floats) -> Levels:  # type: ignore[override]
+        ranges = threads.over_rows(lambda part: kernels.code_range(block[part]), len(block), cost=block.shape[1])
+        low, high = np.min([r[0] for r in ranges], axis=0), np.max([r[1] for r in ranges], axis=0)
+        if low.min() < 0:
+            raise rows.negative(block, column_names(X, block), type(self).__name__)
+        sizes = _at_least(self.min_categories, high + 1)
+        if sizes.sum() * len(class_weight) > _CELLS:
+            j = int(sizes.argmax())
+            raise InputError(
+                f"column {column_names(X, block)[j]!r} has {int(sizes[j])} categories: they are counted as 0, 1, 2, "
+                "..., so this table would be too large; encode the column with OrdinalEncoder"
+            )
+        spec = Spec("levels", block.shape[1], sizes=tuple(sizes.tolist()))
+        return Levels.of(block, codes, weight, n_classes=len(class_weight), spec=spec)
+
+    def _merged(self, before: Counts, more: Counts) -> Counts:
+        a, b = np.diff(before.tally.offsets), np.diff(more.tally.offsets)
+        sizes = np.maximum(a, b)
+        return _grown(before, a, sizes) + _grown(more, b, sizes)
+
+    def _read_as(self, counts: Counts, n_features: int) -> Fitted:
+        prior = Dirichlet(self._check_alpha(n_features))
+        return SureFitted(counts, Categorical(), prior, "mean", self._class_log_prior(counts))
+
+    def _unusable(self, columns: Any, block: Block) -> InputError:
+        return rows.negative(block, columns, type(self).__name__)
+
+    @property
+    def n_categories_(self) -> NDArray[np.int64]:
+        """(features,) number of categories of each column."""
+        return np.diff(self._now.counts.tally.offsets).astype(np.int64)
+
+    @property
+    def category_count_(self) -> list[Floats]:
+        """One (classes, categories) array of weights a column."""
+        tally = self._now.counts.tally
+        return np.split(shown(tally.counts), tally.offsets[1:-1], axis=1)
+
+    @property
+    def feature_log_prob_(self) -> list[Floats]:
+        """One (classes, categories) array of log-probabilities a column."""
+        return np.split(shown(self._now.distribution.table.T), self._now.counts.tally.offsets[1:-1], axis=1)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.positive_only = True
+        return tags
+
+
+def _codes(x: NDArray, names: Any) -> NDArray[np.int32]:
+    """Numbers with their fraction cut off, as scikit-learn does; categories past int32 are as unseen as its largest."""
+    out = np.empty(x.shape, np.int32, order="C" if x.flags.c_contiguous else "F")
+    for start in range(0, len(x), _ROWS):
+        part = x[start : start + _ROWS]
+        if not np.isfinite(part).all():
+            raise rows.not_finite(x, names, "CategoricalNB")
+        out[start : start + _ROWS] = np.clip(np.trunc(part), _SPAN.min, _SPAN.max)
+    return out
+
+
+def _at_least(least: Any, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    if least is None:
+        return sizes
+    least = np.asarray(least)
+    if least.dtype.kind != "i":
+        raise InputError(f"'min_categories' should have integral type. Got {least.dtype} instead.")
+    if least.ndim and least.shape != sizes.shape:
+        raise InputError(
+            f"'min_categories' should have shape {sizes.shape} when an array-like is provided. "
+            f"Got {least.shape} instead."
+        )
+    return np.maximum(sizes, least)
+
+
+def _grown(counts: Counts, have: NDArray, sizes: NDArray) -> Counts:
+    """The same counts with room for more categories: those known keep their numbers."""
+    if np.array_equal(have, sizes):
+        return counts
+    same = np.arange(len(counts.labels))
+    tally = counts.tally.remap(same, len(same), tuple(np.arange(n) for n in have), tuple(sizes.tolist()))
+    return Counts(counts.labels, counts.class_weight, tally)

@@ -1,0 +1,167 @@
+"""Rows as the drop-ins read them: a table of numbers, dense or sparse, with no value missing.
+
+What is already an array of numbers is used where it lies: no copy, no pass over it. Whether every value is finite shows
+in the tally (a NaN lowers the weight present, an infinity makes a sum infinite); only then is the place looked for.
+
+>>> read([[1, 2], [3, 4]], "GaussianNB").shape
+(2, 2)
+>>> read([["1", "b"]], "GaussianNB")
+Traceback (most recent call last):
+    ...
+candide.errors.InputError: could not convert string to float: 'b' at row 0, column 1 of X; GaussianNB takes numbers only
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils.validation import check_array
+
+from candide.errors import InputError, InputTypeError
+from candide.tally import Block, Csr
+from candide.tally.base import Floats
+
+_ROWS = 65536  # looked at together when a bad value is searched for
+_IN_PLACE = (np.float64, np.float32, np.int64, np.int32)  # what the sparse kernels read
+
+
+def read(X: Any, who: str, *, sparse: bool = False) -> Block:
+    """The rows of anything array-like; ``who`` is named in errors."""
+    block: Block
+    if type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "fiub":
+        block = X
+    elif sparse and issparse(X):
+        block = _csr(X, who)
+    else:
+        block = _array(X, who)
+    n_rows, n_features = block.shape
+    if n_rows == 0 or n_features == 0:
+        what = "sample" if n_rows == 0 else "feature"
+        raise InputError(
+            f"Found array with 0 {what}(s) (shape={block.shape}) while a minimum of 1 is required by {who}."
+        )
+    return block
+
+
+def _csr(X: Any, who: str) -> Csr:
+    rows = X.tocsr()
+    if rows.ndim != 2 or rows.dtype.kind not in "fiub":
+        check_array_here(rows, who, accept_sparse="csr")
+        raise InputTypeError(f"cannot use a sparse array of {rows.ndim} dimensions and type {rows.dtype}")
+    data = rows.data if rows.dtype in _IN_PLACE else rows.data.astype(np.float64)
+    return Csr(data, rows.indices, rows.indptr, rows.shape[1])
+
+
+def _array(X: Any, who: str) -> NDArray:
+    array = X
+    if not (issparse(X) or hasattr(X, "dtype") or hasattr(X, "columns") or hasattr(X, "__array__")):
+        array = _untyped(X)  # so that text is named, rather than numpy's view of it
+    try:
+        return check_array_here(array, who)
+    except InputError as error:
+        where = _not_a_number(array)
+        if where is None:
+            raise
+        kind = InputTypeError if isinstance(error, TypeError) else InputError
+        place = f"at row {where[0]}, column {where[1]!r} of X"
+        raise kind(f"{str(error).rstrip('.')} {place}; {who} takes numbers only") from None
+
+
+def _untyped(X: Any) -> Any:
+    try:
+        array = np.asarray(X)
+        return np.array(X, dtype=object) if array.dtype.kind in "US" else array
+    except ValueError:  # ragged: scikit-learn has the words for it
+        return X
+
+
+def check_array_here(X: Any, who: str, **settings: Any) -> Any:
+    """scikit-learn's own reading of what is no plain array, with its messages and this package's error types."""
+    try:
+        return check_array(
+            X,
+            ensure_all_finite=False,
+            ensure_min_samples=0,
+            ensure_min_features=0,
+            estimator=who,
+            input_name="X",
+            **settings,
+        )
+    except TypeError as error:
+        raise InputTypeError(str(error)) from None
+    except ValueError as error:
+        raise InputError(str(error)) from None
+
+
+def _not_a_number(X: Any) -> tuple[int, Any] | None:
+    """Row and column of the first value that is no number."""
+    values = np.asarray(X, dtype=object) if not issparse(X) else np.empty(())
+    if values.ndim != 2:
+        return None
+    names = list(X.columns) if hasattr(X, "columns") else range(values.shape[1])
+    for row, column in np.ndindex(values.shape):
+        try:
+            float(values[row, column])
+        except (TypeError, ValueError):
+            return row, names[column]
+    return None
+
+
+def not_finite(block: Block, names: Sequence[Any], who: str) -> InputError:
+    """The error that says where a value is NaN or infinite."""
+    where = next(_places(block, lambda x: ~np.isfinite(x)), None)
+    if where is None:
+        return InputError(
+            f"Input X contains infinity or a value too large to square and add up in float64; {who} needs "
+            "smaller numbers: rescale the columns"
+        )
+    row, column, value = where
+    kind = "NaN" if np.isnan(value) else "infinity or a value too large"
+    return InputError(
+        f"Input X contains {kind}: {value} at row {row}, column {names[column]!r}. {who} takes finite numbers only: "
+        "drop the row, or use candide.NaiveBayes, in which NaN is a missing value"
+    )
+
+
+def negative(block: Block, names: Sequence[Any], who: str) -> InputError:
+    """The error that says where a value is below zero."""
+    row, column, value = next(_places(block, lambda x: x < 0))
+    return InputError(
+        f"Negative values in data passed to {who} (input X): {value} at row {row}, column {names[column]!r}; "
+        "pass values >= 0"
+    )
+
+
+def _places(block: Block, bad: Any) -> Iterator[tuple[int, int, Any]]:
+    """Row, column and value of the bad values, in order."""
+    if isinstance(block, Csr):
+        stored = np.arange(block.indptr[0], block.indptr[-1])
+        for i in stored[bad(block.data[stored])]:
+            yield int(np.searchsorted(block.indptr, i, "right")) - 1, int(block.indices[i]), block.data[i]
+        return
+    for start in range(0, len(block), _ROWS):
+        for row, column in np.argwhere(bad(block[start : start + _ROWS])):
+            yield start + int(row), int(column), block[start + row, column]
+
+
+def has_absent(block: Block, n: Floats, class_weight: Floats, weight: Floats | None) -> bool:
+    """Whether a value is missing, from the weight present ``n`` (class, feature) against the weight of the rows.
+
+    A row weighs nothing, or too little to show beside rounding: then the values themselves are asked. What sparse rows
+    store is summed with its NaN, so there only rows that weigh nothing are left.
+    """
+    rounding = 1e-10 * class_weight.max()
+    if not isinstance(block, Csr) and (class_weight - n.min(axis=1)).max() > rounding:
+        return True
+    if weight is None:
+        return False
+    light = weight <= 2 * rounding
+    if not light.any():
+        return False
+    if isinstance(block, Csr):
+        stored = block.data[block.indptr[0] : block.indptr[-1]]
+        return not np.isfinite(stored[np.repeat(light, np.diff(block.indptr))]).all()
+    rows = np.flatnonzero(light)
+    return not all(np.isfinite(block[rows[a : a + _ROWS]]).all() for a in range(0, len(rows), _ROWS))

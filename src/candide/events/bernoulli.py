@@ -1,0 +1,57 @@
+"""Bernoulli: a number lies above a threshold, or it does not. The absent word counts.
+
+>>> tally = Levels(np.array([[1.0, 2.0]]), np.array([0, 2]))  # one no, two yes
+>>> [Bernoulli().estimate(tally, Beta(10, 10), how).parameters()["probability"].item() for how in ("map", "mean")]
+[0.5238095238095238, 0.5217391304347826]
+"""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from candide.distributions import Distribution, Switch
+from candide.errors import InputError
+from candide.events.base import EventModel, refuse_improper
+from candide.events.conjugate import level_evidence, level_log_prob
+from candide.priors import Beta, Jeffreys, Prior, Uniform
+from candide.tally import Levels, Spec
+from candide.tally.base import Floats
+
+
+@dataclass(frozen=True)
+class Bernoulli(EventModel):
+    """P(x > threshold) of its own in each class and column, under a Beta prior."""
+
+    name: ClassVar[str] = "bernoulli"
+    kind: ClassVar[str] = "levels"
+    sparse: ClassVar[bool] = True
+    accepts: ClassVar[tuple[type[Prior], ...]] = (Beta, Jeffreys, Uniform)
+
+    threshold: float = 0.0
+    prior: Prior | str | None = field(default=Beta(1.0, 1.0))
+
+    def spec(self, n_features: int, sizes: tuple[int, ...] = ()) -> Spec:
+        return Spec(self.kind, n_features, threshold=self.threshold)
+
+    def _estimate(self, tally: Levels, prior: Prior | None, how: str) -> Distribution:
+        """The posterior predictive of one value is the posterior mean."""
+        log_prob = level_log_prob(tally, _alpha(prior, tally), how)
+        return Switch(log_prob[:, 0::2], log_prob[:, 1::2], self.threshold)
+
+    def _evidence(self, tally: Levels, prior: Prior | None) -> Floats:
+        alpha = _alpha(prior, tally)
+        refuse_improper(alpha <= 0, prior)
+        return tally.per_feature(level_evidence(tally, alpha))
+
+
+def _alpha(prior: Prior | None, tally: Levels) -> Floats:
+    """Imaginary counts of (no, yes) for each column, one after another."""
+    n_features = len(tally.offsets) - 1
+    beta = prior if isinstance(prior, Beta) else Beta(0.5, 0.5) if isinstance(prior, Jeffreys) else Beta()
+    pairs = np.empty((n_features, 2))
+    for side, value in enumerate((beta.b, beta.a)):
+        if np.ndim(value) and len(np.atleast_1d(value)) != n_features:
+            raise InputError(f"{len(np.atleast_1d(value))} values in the Beta prior for {n_features} columns")
+        pairs[:, side] = value
+    return pairs.ravel()

@@ -1,0 +1,64 @@
+"""Categorical: one of K levels, counted. A level never seen gets the prior's share for one level: finite.
+
+>>> tally = Levels(np.array([[3.0, 1.0, 0.0]]), np.array([0, 3]))
+>>> law = Categorical().estimate(tally)  # (count + 1) / (n + K), Laplace's rule
+>>> np.exp(law.log_prob(np.array([[0], [1], [2], [99]]))).ravel().round(6).tolist()
+[0.571429, 0.285714, 0.142857, 0.142857]
+"""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from candide.distributions import Distribution, LevelTable
+from candide.errors import InputError
+from candide.events.base import EventModel, refuse_improper
+from candide.events.conjugate import level_evidence, level_log_prob, unseen_log_prob
+from candide.priors import Dirichlet, Jeffreys, Prior, Uniform
+from candide.tally import Levels
+from candide.tally.base import Floats
+
+
+@dataclass(frozen=True)
+class Categorical(EventModel):
+    """The probability of each level in each class, under a Dirichlet prior."""
+
+    name: ClassVar[str] = "categorical"
+    kind: ClassVar[str] = "levels"
+    accepts: ClassVar[tuple[type[Prior], ...]] = (Dirichlet, Jeffreys, Uniform)
+
+    prior: Prior | str | None = field(default=Dirichlet(1.0))
+
+    def _estimate(self, tally: Levels, prior: Prior | None, how: str) -> Distribution:
+        """The posterior predictive of one value is the posterior mean.
+
+        A level never seen says nothing where the prior has no share for it (MLE; MAP with alpha <= 1).
+        """
+        alpha = _alpha(prior, tally)
+        log_prob = level_log_prob(tally, alpha, how)
+        return LevelTable(log_prob.T, tally.offsets, unseen_log_prob(tally, alpha, how))
+
+    def _evidence(self, tally: Levels, prior: Prior | None) -> Floats:
+        alpha = _alpha(prior, tally)
+        refuse_improper(alpha <= 0, prior)
+        return tally.per_feature(level_evidence(tally, alpha))
+
+
+def _alpha(prior: Prior | None, tally: Levels) -> Floats:
+    """Imaginary counts of every level of every column; a sequence must fit each column's levels."""
+    sizes = np.diff(tally.offsets)
+    alpha = dirichlet_alpha(prior)
+    if alpha.ndim == 0:
+        return np.full(tally.offsets[-1], float(alpha))
+    if (sizes != len(alpha)).any():
+        j = int(np.flatnonzero(sizes != len(alpha))[0])
+        raise InputError(f"column {j} has {sizes[j]} levels, and the Dirichlet prior {len(alpha)} values of alpha")
+    return np.tile(alpha, len(sizes))
+
+
+def dirichlet_alpha(prior: Prior | None) -> Floats:
+    """The alpha, one or a sequence, that a prior on level probabilities means."""
+    if isinstance(prior, Dirichlet):
+        return np.asarray(prior.alpha, float)
+    return np.asarray(0.5 if isinstance(prior, Jeffreys) else 1.0)

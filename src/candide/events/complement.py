@@ -1,0 +1,51 @@
+"""Complement: each class scored by how little a document resembles all the others (Rennie et al., 2003).
+
+Not a generative model: its weights are no log-probabilities, so it neither samples nor has evidence, and its
+predictive is its posterior mean.
+
+>>> tally = Sums(n=np.ones((2, 2)), total=np.array([[3.0, 1.0], [0.0, 2.0]]), log_factorial=np.zeros((2, 2)))
+>>> np.exp(-Complement().estimate(tally).weights.T).round(4).tolist()  # P(word | not this class)
+[[0.25, 0.75], [0.6667, 0.3333]]
+"""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from candide.distributions import Distribution, TermWeights
+from candide.events.base import EventModel, refuse
+from candide.events.conjugate import level_log_prob, pseudo_counts
+from candide.events.multinomial import as_levels, word_alpha
+from candide.priors import Dirichlet, Jeffreys, Prior, Uniform
+from candide.tally import Spec, Sums
+
+
+@dataclass(frozen=True)
+class Complement(EventModel):
+    """Minus the log-probability of each word outside the class; ``norm`` divides by a class's sum of weights."""
+
+    name: ClassVar[str] = "complement"
+    kind: ClassVar[str] = "sums"
+    sparse: ClassVar[bool] = True
+    accepts: ClassVar[tuple[type[Prior], ...]] = (Dirichlet, Jeffreys, Uniform)
+
+    norm: bool = False
+    prior: Prior | str | None = field(default=Dirichlet(1.0))
+
+    def spec(self, n_features: int, sizes: tuple[int, ...] = ()) -> Spec:
+        return Spec(self.kind, n_features, nonnegative=True)
+
+    def _estimate(self, tally: Sums, prior: Prior | None, how: str) -> Distribution:
+        """A word that occurs nowhere, without a share of the prior, says nothing: weight 0."""
+        alpha = word_alpha(prior, tally)
+        everywhere = tally.total.sum(axis=0)
+        others = Sums(tally.n, np.maximum(everywhere - tally.total, 0.0), tally.log_factorial)
+        logs = level_log_prob(as_levels(others), alpha, how)
+        silent = (everywhere == 0) & (pseudo_counts(alpha, how) <= 0)
+        logs = np.where(silent, 0.0, logs)
+        refuse(np.isneginf(logs), "the word occurs in no other class, so its weight is infinite; use estimate='mean'")
+        if not self.norm:
+            return TermWeights(-logs.T)
+        total = logs.sum(axis=1, keepdims=True)
+        return TermWeights(np.divide(logs, total, out=np.zeros_like(logs), where=total != 0).T)

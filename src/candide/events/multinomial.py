@@ -1,0 +1,70 @@
+"""Multinomial: a document is a bag of words; each occurrence counts.
+
+>>> tally = Sums(n=np.ones((1, 2)), total=np.array([[3.0, 1.0]]), log_factorial=np.zeros((1, 2)))
+>>> np.exp(Multinomial().estimate(tally, how="mean").weights).ravel().round(4).tolist()  # (count + 1) / (total + d)
+[0.6667, 0.3333]
+"""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from candide.distributions import DirichletMultinomial, Distribution, TermWeights
+from candide.errors import InputError
+from candide.events.base import EventModel, refuse_improper
+from candide.events.categorical import dirichlet_alpha
+from candide.events.conjugate import level_evidence, level_log_prob
+from candide.priors import Dirichlet, Jeffreys, Prior, Uniform
+from candide.tally import Levels, Spec, Sums
+from candide.tally.base import Floats
+
+
+@dataclass(frozen=True)
+class Multinomial(EventModel):
+    """The probability of each word in each class, under a Dirichlet prior; the columns of the block are the words."""
+
+    name: ClassVar[str] = "multinomial"
+    kind: ClassVar[str] = "sums"
+    sparse: ClassVar[bool] = True
+    accepts: ClassVar[tuple[type[Prior], ...]] = (Dirichlet, Jeffreys, Uniform)
+
+    prior: Prior | str | None = field(default=Dirichlet(1.0))
+
+    def spec(self, n_features: int, sizes: tuple[int, ...] = ()) -> Spec:
+        return Spec(self.kind, n_features, nonnegative=True)
+
+    def _estimate(self, tally: Sums, prior: Prior | None, how: str) -> Distribution:
+        """The predictive is that of a whole document's sequence of words: Dirichlet-multinomial."""
+        words, alpha = as_levels(tally), word_alpha(prior, tally)
+        if how != "predictive":
+            return TermWeights(level_log_prob(words, alpha, how).T, mean_length(tally))
+        posterior = alpha + tally.total
+        if not posterior.sum(axis=1).all():
+            raise InputError(f"a class without words has no predictive under {prior!r}; use alpha > 0")
+        return DirichletMultinomial(posterior, mean_length(tally))
+
+    def _evidence(self, tally: Sums, prior: Prior | None) -> Floats:
+        """Of the sequence of words of all documents of a class; the normaliser is shared out by the words' counts."""
+        alpha = word_alpha(prior, tally)
+        refuse_improper(alpha <= 0, prior)
+        return level_evidence(as_levels(tally), alpha)
+
+
+def as_levels(tally: Sums) -> Levels:
+    """A bag of words is one feature whose levels are the words."""
+    return Levels(tally.total, np.array([0, tally.total.shape[1]], np.intp))
+
+
+def word_alpha(prior: Prior | None, tally: Sums) -> Floats:
+    """Imaginary occurrences of every word."""
+    n_words, alpha = tally.total.shape[1], dirichlet_alpha(prior)
+    if alpha.ndim and len(alpha) != n_words:
+        raise InputError(f"{n_words} columns, and {len(alpha)} values of alpha in the Dirichlet prior")
+    return np.broadcast_to(alpha, n_words)
+
+
+def mean_length(tally: Sums) -> int:
+    """Words in a document, averaged over all classes: for sampling, as the model says nothing of lengths."""
+    n_rows = tally.n.max(axis=1, initial=0.0).sum()
+    return max(1, round(float(tally.total.sum() / n_rows))) if n_rows > 0 else 1

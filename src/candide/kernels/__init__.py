@@ -1,0 +1,47 @@
+"""The hot loops, compiled where they could be built, in NumPy where not: one set of names for both.
+
+``CANDIDE_KERNELS`` chooses: ``auto`` (default), ``avx2``, ``baseline`` or ``numpy``. ``NAME`` says what runs.
+"""
+
+import importlib
+import os
+from types import ModuleType
+
+from candide.errors import UnknownNameError
+
+_CHOICES = ("auto", "avx2", "baseline", "numpy")
+
+
+def _choose(wish: str) -> tuple[str, ModuleType]:
+    if wish not in _CHOICES:
+        raise UnknownNameError(f"CANDIDE_KERNELS={wish!r}: pass one of {', '.join(_CHOICES)}")
+    for name in (wish,) if wish != "auto" else _CHOICES[1:]:
+        try:
+            return name, _load(name)
+        except ImportError:
+            if wish != "auto":
+                raise
+    raise AssertionError("the NumPy twins always import")
+
+
+def _load(name: str) -> ModuleType:
+    # Asked first: merely importing code built for AVX2 may stop a processor that lacks it.
+    if name == "avx2" and not _load("baseline").cpu_has_avx2():
+        raise ImportError("this processor has no AVX2; set CANDIDE_KERNELS to baseline, numpy or auto")
+    return importlib.import_module(f"candide.kernels._{name}")
+
+
+NAME, _chosen = _choose(os.environ.get("CANDIDE_KERNELS", "auto"))
+
+INFINITE = -1  # what a scoring kernel returns after meeting an infinite value
+moments = _chosen.moments
+code_range = _chosen.code_range
+level_counts = _chosen.level_counts
+dense_sums = _chosen.dense_sums
+csr_sums = _chosen.csr_sums
+add_gaussian = _chosen.add_gaussian
+add_student = _chosen.add_student
+add_switch = _chosen.add_switch
+add_levels = _chosen.add_levels
+add_linear_csr = _chosen.add_linear_csr
+normalise = _chosen.normalise

@@ -1,0 +1,213 @@
+"""The readable twins of the compiled loops: the same signatures, the same results to rounding.
+
+Shapes: ``X`` and ``codes`` are (rows, features), ``y`` holds class codes in ``[0, n_classes)``,
+``w`` holds row weights or is None. NaN in ``X`` and a negative code mean "absent". Scoring
+kernels *add* into ``out`` (rows, classes), so that several blocks share one array that stays in cache,
+and return how many absent values they met, or ``INFINITE`` if a value was infinite (the caller then says where).
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+INFINITE = -1
+_ROWS = 4096  # a chunk whose temporaries stay in cache
+
+
+def _chunks(n_rows: int):
+    return (slice(a, min(a + _ROWS, n_rows)) for a in range(0, n_rows, _ROWS))
+
+
+def _membership(y: Codes, w: Floats | None, n_classes: int) -> Floats:
+    if len(y) and (y.min() < 0 or y.max() >= n_classes):
+        raise IndexError("a class code lies outside the classes")
+    member = np.zeros((n_classes, len(y)))
+    member[y, np.arange(len(y))] = 1.0 if w is None else w
+    return member
+
+
+def _ratio(a: NDArray, b: NDArray) -> Floats:
+    return np.divide(a, b, out=np.zeros(np.broadcast(a, b).shape), where=b > 0)
+
+
+def merge_moments(n1, mean1, m21, n2, mean2, m22):
+    """Chan, Golub and LeVeque (1979); the empty tally is the identity."""
+    n = n1 + n2
+    gap, share = np.where((n1 > 0) & (n2 > 0), mean2 - mean1, 0.0), _ratio(n2, n)
+    mean = np.where(n1 > 0, mean1 + gap * share, mean2)
+    return n, mean, m21 + m22 + gap * gap * share * n1
+
+
+def moments(X: NDArray, y: Codes, w: Floats | None, n_classes: int) -> tuple[Floats, Floats, Floats]:
+    """Weight, mean and centred sum of squares per (class, feature). Infinite input gives a non-finite result."""
+    shape = (n_classes, X.shape[1])
+    total = (np.zeros(shape), np.zeros(shape), np.zeros(shape))
+    with np.errstate(invalid="ignore", over="ignore"):
+        for rows in _chunks(len(X)):
+            x = X[rows].astype(np.float64)
+            member = _membership(y[rows], None if w is None else w[rows], n_classes)
+            present = ~np.isnan(x)
+            n = member @ present
+            mean = _ratio(_dot(member, np.where(present, x, 0.0)), n)
+            # Second pass over residuals: the one-pass sum of squares fails when |mean| >> sd.
+            residual = np.where(present, x - mean[y[rows]], 0.0)
+            drift = _ratio(_dot(member, residual), n)
+            m2 = np.maximum(_dot(member, residual**2) - n * drift**2, 0.0)
+            total = merge_moments(*total, n, mean + drift, m2)
+    return total
+
+
+def _dot(member: Floats, x: Floats) -> Floats:
+    # An infinity must stay in its own class: 0 * inf would spread NaN over all of them.
+    finite = np.isfinite(x)
+    if finite.all():
+        return member @ x
+    out = member @ np.where(finite, x, 0.0)
+    with np.errstate(invalid="ignore"):  # inf - inf
+        for r, j in np.argwhere(~finite):
+            out[member[:, r] != 0, j] += x[r, j]
+    return out
+
+
+def code_range(codes: NDArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Smallest and largest code of each feature; (0, -1) where there are no rows."""
+    if not len(codes):
+        return np.zeros(codes.shape[1], np.int64), np.full(codes.shape[1], -1, np.int64)
+    return codes.min(axis=0).astype(np.int64), codes.max(axis=0).astype(np.int64)
+
+
+def level_counts(codes: NDArray, y: Codes, w: Floats | None, n_classes: int, offsets: Codes) -> Floats:
+    """Weight of each level per class, ragged: feature j owns columns ``offsets[j]:offsets[j+1]``."""
+    counts = np.zeros((n_classes, offsets[-1]))
+    sizes = np.diff(offsets)
+    if len(y) and (y.min() < 0 or y.max() >= n_classes):
+        raise IndexError("a class code lies outside the classes")
+    if len(codes) and (codes.max(axis=0) >= sizes).any():
+        raise IndexError("a level code lies outside its feature's levels")
+    for j in range(codes.shape[1]):
+        seen = codes[:, j] >= 0
+        flat = y[seen] * sizes[j] + codes[seen, j].astype(np.intp)
+        weight = None if w is None else w[seen]
+        own = np.bincount(flat, weight, n_classes * sizes[j])
+        counts[:, offsets[j] : offsets[j + 1]] = own.reshape(n_classes, sizes[j])
+    return counts
+
+
+def dense_sums(X: NDArray, y: Codes, w: Floats | None, n_classes: int, threshold: float = np.nan):
+    """Weight present and weighted sum per (class, feature), and the smallest value (at most 0; NaN after an infinity).
+
+    With a threshold, what is summed is ``x > threshold`` rather than x.
+    """
+    n, total, low = np.zeros((n_classes, X.shape[1])), np.zeros((n_classes, X.shape[1])), 0.0
+    for rows in _chunks(len(X)):
+        x = X[rows].astype(np.float64)
+        member = _membership(y[rows], None if w is None else w[rows], n_classes)
+        present = ~np.isnan(x)
+        low = min(low, x.min(initial=0.0, where=present)) if not np.isinf(x).any() else np.nan
+        n += member @ present
+        total += _dot(member, np.where(present, x if np.isnan(threshold) else x > threshold, 0.0))
+    return n, total, low
+
+
+def csr_sums(data, indices, indptr, y, w, n_classes: int, n_features: int, threshold: float = np.nan):
+    """Weighted sum per (class, feature) of CSR rows, and the smallest value (at most 0; NaN if one is not finite)."""
+    if len(y) and (y.min() < 0 or y.max() >= n_classes):
+        raise IndexError("a class code lies outside the classes")
+    stored = slice(indptr[0], indptr[-1])
+    value, column = data[stored].astype(np.float64), indices[stored].astype(np.intp)
+    if len(column) and (column.min() < 0 or column.max() >= n_features):
+        raise IndexError("a column index lies outside the features")
+    low = value.min(initial=0.0) if np.isfinite(value).all() else np.nan
+    if not np.isnan(threshold):
+        value = (value > threshold).astype(np.float64)
+    row = np.repeat(np.arange(len(y)), np.diff(indptr))
+    if w is not None:
+        value = value * w[row]
+    total = np.bincount(y[row] * n_features + column, value, n_classes * n_features)
+    total = total.astype(np.float64, copy=False)  # for the bincount of nothing is of integers
+    return total.reshape(n_classes, n_features), low
+
+
+def add_gaussian(X: NDArray, mean: Floats, inv_sd: Floats, log_norm: Floats, out: Floats) -> int:
+    """out[r, c] += sum over present j of log_norm[c, j] - ((x - mean) * inv_sd)**2 / 2."""
+
+    def term(x, c):
+        z = (x - mean[c]) * inv_sd[c]
+        return log_norm[c] - 0.5 * z * z
+
+    return _add_terms(X, term, out)
+
+
+def add_student(X: NDArray, loc: Floats, inv_scale: Floats, df: Floats, log_norm: Floats, out: Floats) -> int:
+    """out[r, c] += sum over present j of log_norm[c, j] - (df + 1) / 2 * log1p(((x - loc) * inv_scale)**2 / df)."""
+
+    def term(x, c):
+        z = (x - loc[c]) * inv_scale[c]
+        return log_norm[c] - 0.5 * (df[c] + 1) * np.log1p(z * z / df[c])
+
+    return _add_terms(X, term, out)
+
+
+def add_switch(X: NDArray, threshold: float, low: Floats, high: Floats, out: Floats) -> int:
+    """out[r, c] += high[c, j] where x > threshold, low[c, j] where it is not, nothing where x is absent."""
+    return _add_terms(X, lambda x, c: np.where(x > threshold, high[c], low[c]), out)
+
+
+def _add_terms(X: NDArray, term, out: Floats) -> int:
+    n_absent = 0
+    for rows in _chunks(len(X)):
+        x = X[rows].astype(np.float64)
+        absent = np.isnan(x)
+        n_absent += int(absent.sum())
+        if np.isinf(x).any():
+            return INFINITE
+        for c in range(out.shape[1]):
+            out[rows, c] += np.where(absent, 0.0, term(x, c)).sum(axis=1)
+    return n_absent
+
+
+def add_levels(codes: NDArray, offsets: Codes, table: Floats, unseen: Floats, out: Floats) -> int:
+    """out[r, c] += table[offsets[j] + code, c] over features j; ``unseen[j, c]`` for a code past the levels.
+
+    ``table`` is (levels, classes), ``unseen`` (features, classes).
+    """
+    for j in range(codes.shape[1]):
+        code = codes[:, j]
+        lut = np.vstack([table[offsets[j] : offsets[j + 1]], unseen[j : j + 1], np.zeros((1, out.shape[1]))])
+        size = offsets[j + 1] - offsets[j]
+        out += lut[np.where(code < 0, size + 1, np.minimum(code, size)).astype(np.intp)]
+    return int((codes < 0).sum())
+
+
+def add_linear_csr(data, indices, indptr, weights: Floats, out: Floats, threshold: float = np.nan) -> int:
+    """out[r, c] += sum over stored j of x * weights[j, c]; with a threshold, of (x > threshold) * weights."""
+    stored = slice(indptr[0], indptr[-1])
+    value, column = data[stored].astype(np.float64), indices[stored].astype(np.intp)
+    if len(column) and (column.min() < 0 or column.max() >= len(weights)):
+        raise IndexError("a column index lies outside the features")
+    if not np.isfinite(value).all():
+        return INFINITE
+    if not np.isnan(threshold):
+        value = (value > threshold).astype(np.float64)
+    row = np.repeat(np.arange(len(out)), np.diff(indptr))
+    keep = value != 0  # 0 * -inf = 0: an absent word says nothing
+    value, column, row = value[keep], column[keep], row[keep]
+    for c in range(out.shape[1]):
+        out[:, c] += np.bincount(row, value * weights[column, c], len(out))
+    return 0
+
+
+def normalise(joint: Floats, exponentiate: bool) -> Floats:
+    """Turn joint log-probabilities into (log-)posteriors in place; return log p(x) of each row.
+
+    A row that is impossible under every class has evidence -inf and keeps -inf everywhere (0 if exponentiated).
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        top = joint.max(axis=1, initial=-np.inf)
+        shift = np.where(np.isfinite(top), top, 0.0)
+        evidence = shift + np.log(np.exp(joint - shift[:, None]).sum(axis=1))
+        joint -= np.where(np.isfinite(evidence), evidence, 0.0)[:, None]
+    if exponentiate:
+        np.exp(joint, out=joint)
+    return evidence

@@ -1,0 +1,239 @@
+# Rows in CSR: class sums and linear scores. Every column index and every row's extent is checked as it is used.
+
+from libc.float cimport DBL_MAX
+
+cdef extern from *:
+    """
+    #if defined(__GNUC__) || defined(__clang__)
+    #define candide_prefetch(p) __builtin_prefetch(p)
+    #else
+    #define candide_prefetch(p) ((void)(p))
+    #endif
+    """
+    void candide_prefetch(const void *p) noexcept nogil
+
+cdef enum:
+    RUN = 128  # stored values that are looked up together: their sums are short, so rounding stays small
+    WIDTH = 32  # classes that are summed together
+
+ctypedef fused Value:
+    double
+    float
+    int64_t
+    int32_t
+
+ctypedef fused Index:
+    int32_t
+    int64_t
+
+
+cdef tuple _csr(data, indices, indptr):
+    """The three arrays with types that the loops read; only the rows in sight are ever converted."""
+    data, indices, indptr = np.asarray(data), np.asarray(indices), np.asarray(indptr, np.int64)
+    _require(data.ndim == 1 and indices.ndim == 1 and indptr.ndim == 1, "the CSR arrays must have one dimension")
+    _require(len(indptr) > 0, "indptr is empty")
+    if _kind(data) in (F8, F4, I8, I4) and _kind(indices) in (I8, I4):
+        return data, indices, indptr
+    first = indptr[0]
+    _require(first >= 0, "indptr leaves the stored values")
+    seen = slice(first, max(first, indptr[len(indptr) - 1]))
+    return data[seen].astype(np.float64), indices[seen].astype(np.int64), indptr - first
+
+
+cdef inline int _extent(
+    const int64_t[:] indptr, Py_ssize_t r, Py_ssize_t n_stored, Py_ssize_t *first, Py_ssize_t *last
+) except -1 nogil:
+    first[0], last[0] = indptr[r], indptr[r + 1]
+    if first[0] < 0 or first[0] > last[0] or last[0] > n_stored:
+        with gil:
+            raise ValueError("indptr decreases or leaves the stored values")
+    return 0
+
+
+cdef int _no_column() except -1 nogil:
+    with gil:
+        raise IndexError("a column index lies outside the features")
+
+
+def csr_sums(data, indices, indptr, y, w, Py_ssize_t n_classes, Py_ssize_t n_features, double threshold=NAN):
+    """Weighted sum per (class, feature) of CSR rows, and the smallest value (at most 0; NaN if one is not finite)."""
+    data, indices, indptr = _csr(data, indices, indptr)
+    _require(n_features >= 0, "the number of features is negative")
+    cdef int kind = _kind(data)
+    cdef Py_ssize_t n = len(indptr) - 1
+    cdef Members members = Members(y, w, n, n_classes, n)
+    total = np.zeros((n_classes, n_features))
+    if kind == F8:
+        low = _csr_sums[double](data, indices, indptr, members, threshold, total)
+    elif kind == F4:
+        low = _csr_sums[float](data, indices, indptr, members, threshold, total)
+    elif kind == I8:
+        low = _csr_sums[int64_t](data, indices, indptr, members, threshold, total)
+    else:
+        low = _csr_sums[int32_t](data, indices, indptr, members, threshold, total)
+    return total, low
+
+
+cdef double _csr_sums(
+    const Value[:] data, indices, const int64_t[:] indptr, Members members, double threshold, double[:, ::1] total
+) except? -1:
+    if _kind(indices) == I4:
+        return _csr_sums_of[Value, int32_t](data, indices, indptr, members, threshold, total)
+    return _csr_sums_of[Value, int64_t](data, indices, indptr, members, threshold, total)
+
+
+cdef double _csr_sums_of(
+    const Value[:] data, const Index[:] indices, const int64_t[:] indptr, Members members,
+    double threshold, double[:, ::1] total,
+) except? -1:
+    cdef Py_ssize_t i, r, p, j, c, first = 0, last = 0, n = indptr.shape[0] - 1, d = total.shape[1]
+    cdef Py_ssize_t n_stored = min(data.shape[0], indices.shape[0])
+    cdef double v, w, low = 0.0
+    cdef bint raw = isnan(threshold), finite = True
+    cdef Py_ssize_t[::1] order = np.empty(n, np.intp)
+    members.load(0, n)
+    _row_order(members, d, indptr[n] - indptr[0], order)
+    with nogil:
+        for i in range(n):
+            r = order[i]
+            c, w = members.label[r], members.weight[r]
+            if i + 2 < n:
+                _extent(indptr, order[i + 2], n_stored, &first, &last)
+                _foresee(data, indices, first, last)
+            _extent(indptr, r, n_stored, &first, &last)
+            for p in range(first, last):
+                j = indices[p]
+                if j < 0 or j >= d:
+                    _no_column()
+                v = <double>data[p]
+                if not low <= v <= DBL_MAX:  # rare: smaller than all before, or not finite
+                    finite &= v - v == 0
+                    low = v if v < low else low
+                if not raw:
+                    v = 1.0 if v > threshold else 0.0
+                total[c, j] += w * v
+    return low if finite else NAN
+
+
+cdef inline int _foresee(
+    const Value[:] data, const Index[:] indices, Py_ssize_t first, Py_ssize_t last
+) except -1 nogil:
+    """Fetch a row that comes soon: the processor cannot guess it where rows are not visited in order."""
+    cdef Py_ssize_t p = first
+    while p < min(last, first + 256):
+        candide_prefetch(&data[p])
+        candide_prefetch(&indices[p])
+        p += 8
+    return 0
+
+
+cdef int _row_order(Members members, Py_ssize_t n_features, Py_ssize_t n_stored, Py_ssize_t[::1] order) except -1:
+    """The order to visit rows in: class by class if the sums of all classes exceed the cache and rows are long."""
+    cdef Py_ssize_t r, c, n = order.shape[0], k = members.n_classes
+    cdef Py_ssize_t[::1] start
+    if k * n_features <= 65536 or n_stored < 32 * n:
+        for r in range(n):
+            order[r] = r
+        return 0
+    start = np.zeros(k + 1, np.intp)
+    for r in range(n):
+        start[members.label[r] + 1] += 1
+    for c in range(k):
+        start[c + 1] += start[c]
+    for r in range(n):
+        c = members.label[r]
+        order[start[c]] = r
+        start[c] += 1
+    return 0
+
+
+def add_linear_csr(data, indices, indptr, weights, out, double threshold=NAN):
+    """out[r, c] += sum over stored j of x * weights[j, c]; with a threshold, of (x > threshold) * weights."""
+    data, indices, indptr = _csr(data, indices, indptr)
+    cdef const double[:, ::1] table = np.ascontiguousarray(weights, np.float64)
+    cdef double[:, :] score = out
+    cdef int kind = _kind(data)
+    _require(len(indptr) - 1 == score.shape[0], "out and the rows differ in length")
+    _require(table.shape[1] == score.shape[1], "out and the weights differ in classes")
+    if kind == F8:
+        return _add_linear[double](data, indices, indptr, table, threshold, score)
+    if kind == F4:
+        return _add_linear[float](data, indices, indptr, table, threshold, score)
+    if kind == I8:
+        return _add_linear[int64_t](data, indices, indptr, table, threshold, score)
+    return _add_linear[int32_t](data, indices, indptr, table, threshold, score)
+
+
+cdef _add_linear(
+    const Value[:] data, indices, const int64_t[:] indptr, const double[:, ::1] table, double threshold,
+    double[:, :] out,
+):
+    if _kind(indices) == I4:
+        return _add_linear_of[Value, int32_t](data, indices, indptr, table, threshold, out)
+    return _add_linear_of[Value, int64_t](data, indices, indptr, table, threshold, out)
+
+
+cdef _add_linear_of(
+    const Value[:] data, const Index[:] indices, const int64_t[:] indptr, const double[:, ::1] table,
+    double threshold, double[:, :] out,
+):
+    cdef Py_ssize_t r, p, j, c, m, stop, first = 0, last = 0, d = table.shape[0], k = table.shape[1]
+    cdef Py_ssize_t n_stored = min(data.shape[0], indices.shape[0]), run = max(16, min(RUN, 2560 // max(1, k)))
+    cdef Py_ssize_t column[RUN]
+    cdef double value[RUN]
+    cdef double v
+    cdef bint raw = isnan(threshold), finite = True
+    with nogil:
+        for r in range(indptr.shape[0] - 1):
+            _extent(indptr, r, n_stored, &first, &last)
+            while first < last:
+                stop, m = min(first + run, last), 0
+                for p in range(first, stop):
+                    j = indices[p]
+                    if j < 0 or j >= d:
+                        _no_column()
+                    v = <double>data[p]
+                    finite &= v - v == 0
+                    if not raw:
+                        v = 1.0 if v > threshold else 0.0
+                    if v != 0:  # 0 * -inf = 0: an absent word says nothing
+                        column[m], value[m] = j, v
+                        m += 1
+                        c = 0
+                        while c < k:
+                            candide_prefetch(&table[j, c])
+                            c += 8
+                c = 0
+                while c < k:
+                    _add_run(column, value, m, table, r, c, out)
+                    c += WIDTH
+                first = stop
+    return 0 if finite else -1
+
+
+cdef int _add_run(
+    const Py_ssize_t *column, const double *value, Py_ssize_t m, const double[:, ::1] table,
+    Py_ssize_t r, Py_ssize_t first, double[:, :] out,
+) except -1 nogil:
+    """out[r, c] += sum of value[i] * table[column[i], c], for at most WIDTH classes from the first."""
+    cdef double total[WIDTH]
+    cdef Py_ssize_t i = 0, c, j0, j1, j2, j3, k = min(table.shape[1] - first, WIDTH)
+    cdef double v0, v1, v2, v3
+    for c in range(k):
+        total[c] = 0.0
+    while i + 4 <= m:
+        j0, j1, j2, j3 = column[i], column[i + 1], column[i + 2], column[i + 3]
+        v0, v1, v2, v3 = value[i], value[i + 1], value[i + 2], value[i + 3]
+        for c in range(k):
+            total[c] += (v0 * table[j0, first + c] + v1 * table[j1, first + c]) + (
+                v2 * table[j2, first + c] + v3 * table[j3, first + c]
+            )
+        i += 4
+    while i < m:
+        j0, v0 = column[i], value[i]
+        for c in range(k):
+            total[c] += v0 * table[j0, first + c]
+        i += 1
+    for c in range(k):
+        out[r, first + c] += total[c]
+    return 0

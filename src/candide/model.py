@@ -1,0 +1,175 @@
+"""Model: a class prior times distributions, one a block. Scores rows, gives posteriors, samples.
+
+Everything is in log space. Rows are scored in chunks that stay in cache, each chunk through all blocks and
+then the log-sum-exp, on threads. Knows nothing of data frames, labels or scikit-learn: blocks in, arrays out.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide import kernels
+from candide.census import Census
+from candide.distributions import Distribution
+from candide.errors import CellError, InputError, unknown
+from candide.events import Categorical, EventModel
+from candide.kernels import threads
+from candide.labels import Labels
+from candide.priors import Prior, prior_of
+from candide.tally import Block
+from candide.tally.base import Codes, Floats, rows_of, width
+
+_CHUNK_BYTES = 1 << 18  # of joint log-probabilities: a chunk of them stays in the second-level cache
+
+
+class UnusableValueError(Exception):
+    """A block holds an infinite value, or an absent one where none is allowed; ``block`` is its position.
+
+    The caller, who knows the columns' names, says where.
+    """
+
+    def __init__(self, block: int):
+        super().__init__(block)
+        self.block = block
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """log p(class) and p(block | class): the generative story, complete."""
+
+    log_prior: Floats  # (classes,)
+    distributions: tuple[Distribution, ...]
+    absent_allowed: bool = True  # scikit-learn's classes refuse NaN
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.log_prior)
+
+    def joint_log_likelihood(self, blocks: Sequence[Block]) -> Floats:
+        """log p(x, class), (row, class)."""
+        return self._score(blocks, lambda joint, out: None, keep=True)
+
+    def posterior(self, blocks: Sequence[Block]) -> Floats:
+        """p(class | x), (row, class). A row impossible under every class is left with the class prior."""
+        return self._score(blocks, lambda joint, out: self._normalise(joint, True), keep=True)
+
+    def log_posterior(self, blocks: Sequence[Block]) -> Floats:
+        """log p(class | x), (row, class)."""
+        return self._score(blocks, lambda joint, out: self._normalise(joint, False), keep=True)
+
+    def log_density(self, blocks: Sequence[Block]) -> Floats:
+        """log p(x), (row,): how well the model as a whole expects each row."""
+
+        def finish(joint: Floats, out: Floats) -> None:
+            out[:] = kernels.normalise(joint, False)
+
+        return self._score(blocks, finish, keep=False)
+
+    def scored(self, blocks: Sequence[Block]) -> tuple[Floats, Floats]:
+        """log p(class | x), (row, class), and log p(x), (row,), of the same rows."""
+        joint = self.joint_log_likelihood(blocks)
+        evidence = kernels.normalise(joint, False)
+        joint[np.isneginf(evidence)] = self.log_prior
+        return joint, evidence
+
+    def classify(self, blocks: Sequence[Block]) -> Codes:
+        """The most probable class of each row; the first of several equals."""
+
+        def finish(joint: Floats, out: Floats) -> None:
+            joint[np.isneginf(joint.max(axis=1))] = self.log_prior
+            out[:] = joint.argmax(axis=1)
+
+        return self._score(blocks, finish, keep=False, dtype=np.intp)
+
+    def sample(self, n_rows: int, rng: np.random.Generator) -> tuple[list[NDArray], Codes]:
+        """Tell the generative story ``n_rows`` times: first the class, then each block given the class."""
+        prior = np.exp(self.log_prior)
+        y = rng.choice(self.n_classes, size=n_rows, p=prior / prior.sum())
+        return [d.sample(y, rng) for d in self.distributions], y
+
+    def _normalise(self, joint: Floats, exponentiate: bool) -> None:
+        impossible = np.isneginf(kernels.normalise(joint, exponentiate))
+        if impossible.any():
+            joint[impossible] = np.exp(self.log_prior) if exponentiate else self.log_prior
+
+    def _score(self, blocks: Sequence[Block], finish: Callable, *, keep: bool, dtype: type = np.float64) -> NDArray:
+        """Score rows chunk by chunk and ``finish`` each chunk; ``keep`` the joint array or only what finish writes."""
+        n_rows = blocks[0].shape[0]
+        out: NDArray = np.empty((n_rows, self.n_classes) if keep else n_rows, dtype)
+        step = max(64, _CHUNK_BYTES // (8 * self.n_classes))
+
+        def work(rows: slice) -> None:
+            scratch = None if keep else np.empty((min(step, rows.stop - rows.start), self.n_classes))
+            for start in range(rows.start, rows.stop, step):
+                chunk = slice(start, min(start + step, rows.stop))
+                joint = out[chunk] if scratch is None else scratch[: chunk.stop - start]
+                joint[...] = self.log_prior
+                for i, (distribution, block) in enumerate(zip(self.distributions, blocks, strict=True)):
+                    absent = distribution.add_log_prob(rows_of(block, chunk), joint)
+                    if absent == kernels.INFINITE or (absent and not self.absent_allowed):
+                        raise UnusableValueError(i)
+                finish(joint, out[chunk])
+
+        cost = self.n_classes * sum(width(block) for block in blocks)
+        threads.over_rows(work, n_rows, cost=max(1, cost))
+        return out
+
+
+def estimate(census: Census, class_prior: Any = "empirical", how: str = "predictive", priors: Any = None) -> Model:
+    """Turn counts into a model: this is where priors come in, and it may be done again without the data.
+
+    ``priors`` is None (each event model's own), one prior for every block, or a mapping from event names to priors.
+    """
+    chosen = [_prior_for(part.event, priors) for part in census.plan.parts]
+    if isinstance(priors, Mapping):
+        for name in priors.keys() - {part.event.name for part in census.plan.parts}:
+            raise unknown("event in priors", name, [part.event.name for part in census.plan.parts])
+    distributions = []
+    for part, tally, prior in zip(census.plan.parts, census.tallies, chosen, strict=True):
+        try:
+            distributions.append(part.event.estimate(tally, prior, how))
+        except CellError as error:
+            label, column = census.labels.values[error.class_code], part.columns[error.feature]
+            raise InputError(f"column {column!r}, class {label!r}: {error.why}") from None
+    return Model(class_log_prior(census, class_prior, how), tuple(distributions))
+
+
+def _prior_for(event: EventModel, priors: Any) -> Prior | None:
+    if isinstance(priors, Mapping):
+        priors = priors.get(event.name)
+    return None if priors is None else prior_of(priors)
+
+
+def class_log_prior(census: Census, class_prior: Any, how: str) -> Floats:
+    """log p(class): ``"empirical"``, ``"uniform"``, a prior on the shares, or the shares themselves."""
+    k = len(census.labels)
+    if isinstance(class_prior, str) and class_prior == "uniform":
+        return np.full(k, -np.log(k))
+    if isinstance(class_prior, str) and class_prior == "empirical":
+        return _shares(census, None, "mle")
+    if isinstance(class_prior, str | Prior):
+        return _shares(census, prior_of(class_prior), how)
+    with np.errstate(divide="ignore"):
+        return np.log(_given(class_prior, census.labels))
+
+
+def _shares(census: Census, prior: Prior | None, how: str) -> Floats:
+    """The class prior is the Categorical event model on ``y``."""
+    log_prob = Categorical().estimate(census.classes, prior, how).log_prob(np.arange(len(census.labels))[:, None])
+    return log_prob[:, 0]
+
+
+def _given(shares: Any, labels: Labels) -> Floats:
+    if isinstance(shares, Mapping):
+        for label in [*shares.keys() - set(labels.values), *set(labels.values) - shares.keys()]:
+            raise InputError(f"class_prior: {label!r} is not in both the given shares and the classes {labels.values}")
+        shares = [shares[label] for label in labels.values]
+    given = np.asarray(shares, np.float64)
+    if given.shape != (len(labels),):
+        raise InputError(f"class_prior: {given.size} shares for {len(labels)} classes {labels.values}")
+    if not (given >= 0).all() or not np.isclose(given.sum(), 1.0):
+        raise InputError(f"class_prior: shares must be non-negative and sum to 1, not {given.tolist()}")
+    return given

@@ -1,0 +1,170 @@
+"""Plan: which column goes to which block and event model, and the levels each category column has.
+
+A plan is encoding. Two censuses merge only if their plans agree on columns and events; levels are united.
+
+>>> from candide.table import Table
+>>> table = Table.of({"age": [30.0, 41.0, 8.0], "job": ["cook", "smith", None]})
+>>> plan = make_plan(table, "auto").grown(table)
+>>> [(part.event.name, part.columns, [len(s) for s in part.levels]) for part in plan.parts]
+[('gaussian', ('age',), []), ('categorical', ('job',), [2])]
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide.errors import InputError, InputTypeError, MergeError, unknown
+from candide.events import EventModel, event_of
+from candide.labels import Labels
+from candide.schema import Column, inspect
+from candide.table import Name, Table
+from candide.tally import Block, Spec
+
+
+@dataclass(frozen=True)
+class Part:
+    """The columns of one block, their event model, and their levels where they are categories."""
+
+    event: EventModel
+    columns: tuple[Name, ...]
+    levels: tuple[Labels, ...] = ()
+
+    @property
+    def has_levels(self) -> bool:
+        return self.event.kind == "levels" and self.event.spec(1).threshold is None
+
+    @property
+    def spec(self) -> Spec:
+        return self.event.spec(len(self.columns), tuple(len(levels) for levels in self.levels))
+
+    def grown(self, table: Table) -> "Part":
+        """This part with exactly the levels that ``table`` holds."""
+        if not self.has_levels:
+            return self
+        return replace(self, levels=tuple(_levels(table.column(name), name) for name in self.columns))
+
+    def counts_like(self, other: "Part") -> bool:
+        """Whether both are tallied in the same way, whatever their priors and levels."""
+        return self.columns == other.columns and (
+            self.event == other.event or self.event.spec(1) == other.event.spec(1)
+        )
+
+    def block(self, table: Table) -> Block:
+        """The rows of this part's columns, encoded."""
+        if not self.has_levels:
+            return table.numbers(self.columns)
+        codes = np.empty((table.n_rows, len(self.columns)), np.int32, order="F")
+        for j, (name, levels) in enumerate(zip(self.columns, self.levels, strict=True)):
+            codes[:, j] = levels.encode(table.column(name))
+        return codes
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Every input column, in order, and the parts that use them."""
+
+    columns: tuple[Name, ...]
+    parts: tuple[Part, ...]
+
+    def grown(self, table: Table) -> "Plan":
+        """This plan with exactly the levels that ``table`` holds."""
+        return Plan(self.columns, tuple(part.grown(table) for part in self.parts))
+
+    def blocks(self, table: Table) -> list[Block]:
+        return [part.block(table) for part in self.parts]
+
+    def union(self, other: "Plan") -> tuple["Plan", list["Growth"], list["Growth"]]:
+        """The plan with the levels of both, and how each one's levels move."""
+        if self.columns != other.columns:
+            raise MergeError(f"these models have different columns: {_difference(self.columns, other.columns)}")
+        parts, mine, theirs = [], [], []
+        for a, b in zip(self.parts, other.parts, strict=False):
+            if not a.counts_like(b):
+                raise MergeError(
+                    f"columns {list(a.columns)} are counted as {a.event} in one model "
+                    f"and {list(b.columns)} as {b.event} in the other; fit both with the same events"
+                )
+            united = [x.union(y) for x, y in zip(a.levels, b.levels, strict=True)]
+            parts.append(replace(a, levels=tuple(u[0] for u in united)))
+            sizes = tuple(len(u[0]) for u in united)
+            mine.append(Growth(tuple(u[1] for u in united), sizes))
+            theirs.append(Growth(tuple(u[2] for u in united), sizes))
+        if len(self.parts) != len(other.parts):
+            raise MergeError("these models divide their columns differently; fit both with the same events")
+        return Plan(self.columns, tuple(parts)), mine, theirs
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Where the levels of each feature of a block go in a larger set."""
+
+    levels: tuple[NDArray[np.intp], ...]
+    sizes: tuple[int, ...]
+
+
+def make_plan(table: Table, events: Any = "auto", columns: Sequence[Column] | None = None) -> Plan:
+    """The plan for a table in memory; ``columns`` where it has been looked at already."""
+    if columns is None:
+        columns = [Column(name, "asked") for name in table.names] if _is_one(events) else inspect(table)
+    plan = plan_of(columns, events)
+    if table.is_sparse:
+        _check_sparse([part.event for part in plan.parts])
+    return plan
+
+
+def plan_of(columns: Sequence[Column], events: Any = "auto") -> Plan:
+    """Assign an event model to every column: ``"auto"``, one for all, or a mapping for some, the rest by their kind.
+
+    Columns that hold nothing to model are left out, unless an event model is asked for them.
+    """
+    names = [column.name for column in columns]
+    if isinstance(events, Mapping):
+        asked = {_known(name, names): event_of(event) for name, event in events.items()}
+    else:
+        asked = dict.fromkeys(names, event_of(events)) if _is_one(events) else {}
+    groups: dict[EventModel, list[Name]] = {}
+    for column in columns:
+        event = asked.get(column.name) or (event_of(column.event) if column.event else None)
+        if event is not None:
+            groups.setdefault(event, []).append(column.name)
+    used = {name for group in groups.values() for name in group}
+    if not used:
+        raise InputError(f"none of the columns {names} can be modelled; name an event model for one of them in events")
+    return Plan(
+        tuple(n for n in names if n in used), tuple(Part(event, tuple(group)) for event, group in groups.items())
+    )
+
+
+def _is_one(events: Any) -> bool:
+    return not isinstance(events, Mapping) and events != "auto"
+
+
+def _check_sparse(events: Collection[EventModel]) -> None:
+    if len(events) > 1:
+        raise InputTypeError(
+            "a sparse matrix takes one event model for all its columns; pass events='multinomial', say"
+        )
+    for event in events:
+        if not event.sparse:
+            raise InputTypeError(f"{event} does not take a sparse matrix; pass a dense array (X.toarray())")
+
+
+def _known(name: Name, names: Sequence[Name]) -> Name:
+    if name not in names:
+        raise unknown("column in events", name, names)
+    return name
+
+
+def _levels(column: Any, name: Name) -> Labels:
+    labels = Labels.of(column)
+    if any(isinstance(v, float) and np.isinf(v) for v in labels.values):
+        raise InputError(f"column {name!r}: infinity is not a usable level; make it missing (NaN), or drop the row")
+    return labels
+
+
+def _difference(a: tuple[Name, ...], b: tuple[Name, ...]) -> str:
+    only_a, only_b = [n for n in a if n not in b], [n for n in b if n not in a]
+    return f"only left {only_a}, only right {only_b}" if only_a or only_b else "the same names in another order"

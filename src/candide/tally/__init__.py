@@ -1,0 +1,14 @@
+"""Tallies: what the rows say before any prior is chosen. They add.
+
+>>> sorted(KINDS)
+['levels', 'moments', 'sums']
+"""
+
+from candide.tally.base import Block, Csr, Spec, Tally
+from candide.tally.levels import Levels
+from candide.tally.moments import Moments
+from candide.tally.sums import Sums
+
+KINDS: dict[str, type[Tally]] = {"moments": Moments, "levels": Levels, "sums": Sums}
+
+__all__ = ["KINDS", "Block", "Csr", "Levels", "Moments", "Spec", "Sums", "Tally"]

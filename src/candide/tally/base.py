@@ -1,0 +1,160 @@
+"""What every tally is: a value that merges with ``+``, and has no hyper-parameter in it.
+
+A :class:`Spec` says how a block of columns is counted. It is *encoding*: change it and the data must be
+read again. Two tallies merge only when their specs agree.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide.errors import InputError, MergeError, NotWithinError
+from candide.kernels import threads
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+_TEMPORARY = 1 << 21  # values transformed at a time: small beside any input worth the care
+
+
+def _log(x: NDArray) -> NDArray:
+    if (x <= 0).any():
+        raise InputError(
+            f"value {x[x <= 0][0]:g} in data whose logarithm is modelled; pass values > 0, or another event model"
+        )
+    return np.log(x)
+
+
+TRANSFORMS: dict[str, Callable[[NDArray], NDArray]] = {"log": _log}
+
+
+class Csr(NamedTuple):
+    """Sparse rows: stored values, their columns, and where each row starts. ``csr[a:b]`` shares the storage."""
+
+    data: NDArray
+    indices: NDArray
+    indptr: NDArray
+    n_features: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.indptr) - 1, self.n_features
+
+    def rows(self, part: slice) -> "Csr":
+        return Csr(self.data, self.indices, self.indptr[part.start : part.stop + 1], self.n_features)
+
+
+Block = NDArray | Csr
+
+
+def rows_of(block: Block, part: slice) -> Block:
+    """A view of some rows of a block."""
+    return block.rows(part) if isinstance(block, Csr) else block[part]
+
+
+def width(block: Block) -> int:
+    """How many values a row of a block has, on average: what its cost grows with."""
+    n_rows, n_features = block.shape
+    return max(1, len(block.data) // max(1, n_rows)) if isinstance(block, Csr) else n_features
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """Tally kind and encoding of one block: all that must be known to count it, on any engine."""
+
+    kind: str  # a key of tally.KINDS
+    n_features: int
+    sizes: tuple[int, ...] = ()  # Levels: how many levels each feature has
+    threshold: float | None = None  # Levels: numbers in, the two levels "not above" and "above" out
+    transform: str | Callable[[NDArray], NDArray] | None = None  # Moments, Sums: what is tallied is transform(x)
+    nonnegative: bool = False  # Sums: a value below zero is an error
+    log_factorial: bool = False  # Sums: also keep the sum of log x!, the base measure of counts
+
+    def transformed(self, x: NDArray) -> NDArray:
+        """What is tallied: x, or its transform in float64, -inf (which no engine lets pass) where it has no value."""
+        if self.transform is None:
+            return x
+        function = TRANSFORMS[self.transform] if isinstance(self.transform, str) else self.transform
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            out = function(x.astype(np.float64))
+        return np.where(np.isnan(out) & ~np.isnan(x), -np.inf, out)
+
+
+class Tally(Protocol):
+    """Sufficient statistics of one block, per class: a commutative monoid; ``-`` is a partial inverse."""
+
+    @classmethod
+    def of(cls, block: Any, y: Codes, weight: Floats | None = None, *, n_classes: int, spec: Spec) -> Self: ...
+    @classmethod
+    def empty(cls, n_classes: int, spec: Spec) -> Self: ...
+    def __add__(self, other: Self) -> Self: ...
+    def __sub__(self, part: Self) -> Self: ...
+    def scale(self, factor: float) -> Self: ...
+    def remap(
+        self, classes: Codes, n_classes: int, levels: tuple[Codes, ...] = (), sizes: tuple[int, ...] = ()
+    ) -> Self: ...
+    def pool(self) -> Self: ...
+    def arrays(self) -> dict[str, NDArray]: ...
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray]) -> Self: ...
+
+
+def by_parts(tally: Callable[[slice], Any], block: Block, spec: Spec | None) -> Any:
+    """The sum, in order, of the tallies of slices of a block's rows: one a thread, shorter where values are copied."""
+    copied = spec is not None and (spec.transform is not None or spec.log_factorial)
+    step = max(1, _TEMPORARY // max(1, width(block))) if copied else max(1, block.shape[0])
+
+    def work(rows: slice) -> Any:
+        starts = range(rows.start, max(rows.stop, rows.start + 1), step)
+        return reduce(add, (tally(slice(a, min(a + step, rows.stop))) for a in starts))
+
+    return reduce(add, threads.over_rows(work, block.shape[0], cost=width(block)))
+
+
+def class_weights(y: Codes, weight: Floats | None, n_classes: int) -> Floats:
+    """(classes,) weight of the rows of each class."""
+    return np.bincount(y, weight, n_classes).astype(np.float64, copy=False)
+
+
+def ratio(a: NDArray, b: NDArray) -> Floats:
+    """a / b, and 0 where b is 0."""
+    return np.divide(a, b, out=np.zeros(np.broadcast(a, b).shape), where=b > 0)
+
+
+def spread(array: NDArray, classes: Codes, n_classes: int) -> NDArray:
+    """Move rows to their new class codes; classes that were not there are zero."""
+    out = np.zeros((n_classes, *array.shape[1:]), array.dtype)
+    out[classes] = array
+    return out
+
+
+def same_shape(a: NDArray, b: NDArray) -> None:
+    if a.shape != b.shape:
+        raise MergeError(
+            f"these tallies differ in shape, {a.shape} and {b.shape} (classes, features); "
+            "unite their labels and levels first"
+        )
+
+
+def minus(whole: Floats, part: Floats) -> Floats:
+    """whole - part for weights, where part must lie within whole, up to rounding."""
+    same_shape(whole, part)
+    left = difference(whole, part)
+    outside = left < -1e-9 * np.maximum(whole, 1.0)
+    if outside.any():
+        c, j = np.argwhere(outside)[0]
+        raise NotWithinError(
+            f"more weight is removed than was counted (class {c}, position {j}: {part[c, j]:g} of {whole[c, j]:g})"
+        )
+    return np.maximum(left, 0.0)
+
+
+def difference(whole: Floats, part: Floats) -> Floats:
+    """whole - part, and 0 where no more is left than the rounding error of earlier sums."""
+    left = whole - part
+    return np.where(np.abs(left) <= 1e-12 * np.abs(whole), 0.0, left)

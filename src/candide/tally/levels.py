@@ -1,0 +1,132 @@
+"""Levels: the weight of each level, ragged over features: one flat array and offsets.
+
+Bernoulli columns, categories, bins and the class prior itself are counted this way.
+
+>>> codes, y = np.array([[0, 2], [1, -1], [1, 0]]), np.array([0, 0, 1])
+>>> tally = Levels.of(codes, y, n_classes=2, spec=Spec("levels", 2, sizes=(2, 3)))
+>>> tally.counts.tolist()
+[[1.0, 1.0, 0.0, 0.0, 1.0], [0.0, 1.0, 1.0, 0.0, 0.0]]
+>>> tally.n.tolist()  # -1 is an absent value: class 0 has two rows, and one value of feature 1
+[[2.0, 1.0], [1.0, 1.0]]
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide import kernels
+from candide.errors import InputTypeError, MergeError
+from candide.tally.base import (
+    Block,
+    Codes,
+    Csr,
+    Floats,
+    Spec,
+    by_parts,
+    class_weights,
+    minus,
+    rows_of,
+    same_shape,
+    spread,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Levels:
+    counts: Floats  # (classes, levels of all features, one after another)
+    offsets: Codes  # (features + 1) feature j owns columns offsets[j]:offsets[j+1]
+
+    @classmethod
+    def of(cls, block: Block, y: Codes, weight: Floats | None = None, *, n_classes: int, spec: Spec) -> Self:
+        """Tally level codes (negative: absent), or with ``spec.threshold`` numbers as "not above" and "above"."""
+        offsets, threshold = _offsets(spec), spec.threshold
+        if threshold is not None and threshold < 0 and isinstance(block, Csr):
+            raise InputTypeError(
+                f"threshold {threshold:g} puts every zero of a sparse matrix above it; "
+                "pass a threshold >= 0 or a dense array"
+            )
+
+        def part(rows: slice) -> Levels:
+            x, w = rows_of(block, rows), None if weight is None else weight[rows]
+            if threshold is None:
+                return cls(kernels.level_counts(x, y[rows], w, n_classes, offsets), offsets)
+            if isinstance(x, Csr):
+                above, low = kernels.csr_sums(
+                    x.data, x.indices, x.indptr, y[rows], w, n_classes, x.n_features, threshold
+                )
+                n = class_weights(y[rows], w, n_classes)[:, None]
+            else:
+                n, above, low = kernels.dense_sums(x, y[rows], w, n_classes, threshold)
+            if np.isnan(low):
+                above[...] = np.inf  # shows as a non-finite count, as an infinity does in every tally
+            return cls(
+                np.stack([np.maximum(n - above, 0.0), above], axis=2).reshape(n_classes, 2 * spec.n_features), offsets
+            )
+
+        return by_parts(part, block, spec)
+
+    @classmethod
+    def empty(cls, n_classes: int, spec: Spec) -> Self:
+        offsets = _offsets(spec)
+        return cls(np.zeros((n_classes, offsets[-1])), offsets)
+
+    @property
+    def n(self) -> Floats:
+        """(classes, features) weight of the values present."""
+        return self.per_feature(self.counts)
+
+    def per_feature(self, values: Floats) -> Floats:
+        """Sum (classes, levels) values over the levels of each feature."""
+        some = np.diff(self.offsets) > 0  # reduceat gives a feature without levels its neighbour's first
+        out = np.zeros((len(values), len(some)))
+        if some.any():
+            out[:, some] = np.add.reduceat(values, self.offsets[:-1][some], axis=1)
+        return out
+
+    def __add__(self, other: Self) -> Self:
+        self._same_levels(other)
+        return type(self)(self.counts + other.counts, self.offsets)
+
+    def __sub__(self, part: Self) -> Self:
+        self._same_levels(part)
+        return type(self)(minus(self.counts, part.counts), self.offsets)
+
+    def _same_levels(self, other: Self) -> None:
+        same_shape(self.counts, other.counts)
+        if not np.array_equal(self.offsets, other.offsets):
+            raise MergeError("these tallies have different numbers of levels per feature; unite their levels first")
+
+    def scale(self, factor: float) -> Self:
+        """Let every row count ``factor`` times: forgetting."""
+        return type(self)(self.counts * factor, self.offsets)
+
+    def remap(
+        self, classes: Codes, n_classes: int, levels: tuple[Codes, ...] = (), sizes: tuple[int, ...] = ()
+    ) -> Self:
+        """Move each class, and each feature's levels, to their codes in larger sets."""
+        counts, offsets = spread(self.counts, classes, n_classes), self.offsets
+        if not levels:
+            return type(self)(counts, offsets)
+        grown = np.concatenate([[0], np.cumsum(sizes, dtype=np.intp)]).astype(np.intp)
+        out = np.zeros((n_classes, grown[-1]))
+        place = np.concatenate([start + to for start, to in zip(grown[:-1], levels, strict=True)])
+        out[:, place] = counts
+        return type(self)(out, grown)
+
+    def pool(self) -> Self:
+        """The tally of all rows as if they were of one class."""
+        return type(self)(self.counts.sum(axis=0, keepdims=True), self.offsets)
+
+    def arrays(self) -> dict[str, NDArray]:
+        return {"counts": self.counts, "offsets": self.offsets}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray]) -> Self:
+        return cls(**arrays)
+
+
+def _offsets(spec: Spec) -> Codes:
+    sizes = (2,) * spec.n_features if spec.threshold is not None else spec.sizes
+    return np.concatenate([[0], np.cumsum(sizes, dtype=np.intp)]).astype(np.intp)

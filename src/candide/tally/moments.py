@@ -1,0 +1,102 @@
+"""Moments: weight, mean and centred sum of squares, per class and per feature.
+
+The tallies of two disjoint sets of rows add up to the tally of their union, so chunks, files and
+machines are one case.
+
+>>> X, y = np.array([[1.0], [3.0], [np.nan], [10.0]]), np.array([0, 0, 0, 1])
+>>> count = lambda rows: Moments.of(X[rows], y[rows], n_classes=2)
+>>> parts = count(slice(0, 1)) + count(slice(1, 4))
+>>> parts.mean.ravel().tolist(), parts.m2.ravel().tolist(), parts.n.ravel().tolist()
+([2.0, 10.0], [2.0, 0.0], [2.0, 1.0])
+"""
+
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide import kernels
+from candide.errors import NotWithinError
+from candide.tally.base import Codes, Floats, Spec, by_parts, minus, ratio, same_shape, spread
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moments:
+    n: Floats  # (classes, features) weight of the values present
+    mean: Floats  # (classes, features) zero where n is zero
+    m2: Floats  # (classes, features) sum of w * (x - mean)**2, never negative
+
+    @classmethod
+    def of(
+        cls, block: NDArray, y: Codes, weight: Floats | None = None, *, n_classes: int, spec: Spec | None = None
+    ) -> Self:
+        """Tally one batch; ``y`` holds class codes, NaN is an absent value, an infinity shows as a non-finite mean."""
+
+        def part(rows: slice) -> Moments:
+            x = block[rows] if spec is None else spec.transformed(block[rows])
+            return cls(*kernels.moments(x, y[rows], None if weight is None else weight[rows], n_classes))
+
+        return by_parts(part, block, spec)
+
+    @classmethod
+    def empty(cls, n_classes: int, spec: Spec) -> Self:
+        zero = np.zeros((n_classes, spec.n_features))
+        return cls(zero, zero, zero)
+
+    def __add__(self, other: Self) -> Self:
+        """Chan, Golub and LeVeque (1979); the empty tally is the identity."""
+        same_shape(self.n, other.n)
+        n = self.n + other.n
+        with np.errstate(invalid="ignore", over="ignore"):  # what is not finite stays so, for the engine to say where
+            gap, share = np.where((self.n > 0) & (other.n > 0), other.mean - self.mean, 0.0), ratio(other.n, n)
+            mean = np.where(self.n > 0, self.mean + gap * share, other.mean)
+            return type(self)(n, mean, self.m2 + other.m2 + gap * gap * share * self.n)
+
+    def __sub__(self, part: Self) -> Self:
+        """Remove rows counted earlier. A partial inverse: ``part`` must lie within ``self``."""
+        n = minus(self.n, part.n)
+        gap = np.where(part.n > 0, self.mean - part.mean, 0.0)
+        mean = np.where(n > 0, self.mean + gap * ratio(part.n, n), 0.0)
+        m2 = self.m2 - part.m2 - gap * gap * part.n * ratio(self.n, n)
+        self._check_within(part, n, gap, m2)
+        # A spread smaller than the rounding error of the one it was taken from is none.
+        return type(self)(n, mean, np.where((n > 0) & (m2 > 1e-14 * self.m2), m2, 0.0))
+
+    def _check_within(self, part: Self, n: Floats, gap: Floats, m2: Floats) -> None:
+        """No rows have a negative spread: if what is left has one beyond rounding, ``part`` was never counted."""
+        blur = 1e-12 * np.maximum(np.abs(self.mean), np.abs(part.mean))  # how well a mean is known after many merges
+        stretch = ratio(self.n, n)
+        slack = 1e-6 * self.m2 + stretch * (2 * blur * np.sqrt(part.n * self.m2) + blur * blur * part.n)
+        outside = (n > 0) & (m2 < -slack)
+        # Where every row goes, the two must be the same.
+        outside |= (self.n == part.n) & (np.abs(gap) > 1e-6 * np.sqrt(ratio(self.m2, self.n)) + blur)
+        if outside.any():
+            c, j = np.argwhere(outside)[0]
+            raise NotWithinError(f"the values removed were never counted (class {c}, position {j})")
+
+    def scale(self, factor: float) -> Self:
+        """Let every row count ``factor`` times: forgetting."""
+        n = self.n * factor
+        return type(self)(n, np.where(n > 0, self.mean, 0.0), np.where(n > 0, self.m2 * factor, 0.0))
+
+    def remap(
+        self, classes: Codes, n_classes: int, levels: tuple[Codes, ...] = (), sizes: tuple[int, ...] = ()
+    ) -> Self:
+        """Move each class to its code in a larger label set."""
+        return type(self)(*(spread(a, classes, n_classes) for a in (self.n, self.mean, self.m2)))
+
+    def pool(self) -> Self:
+        """The tally of all rows as if they were of one class."""
+        nothing = type(self)(*np.zeros((3, 1, self.n.shape[1])))
+        parts = (type(self)(self.n[c : c + 1], self.mean[c : c + 1], self.m2[c : c + 1]) for c in range(len(self.n)))
+        return reduce(add, parts, nothing)
+
+    def arrays(self) -> dict[str, NDArray]:
+        return {"n": self.n, "mean": self.mean, "m2": self.m2}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray]) -> Self:
+        return cls(**arrays)

@@ -1,0 +1,104 @@
+"""Sums: the weight present and the weighted sum, per class and per feature.
+
+Word counts, event counts and waiting times need no more than this.
+
+>>> X, y = np.array([[2.0, 0.0], [1.0, 3.0], [np.nan, 5.0]]), np.array([0, 0, 1])
+>>> tally = Sums.of(X, y, n_classes=2, spec=Spec("sums", 2))
+>>> tally.n.tolist(), tally.total.tolist()
+([[2.0, 2.0], [0.0, 1.0]], [[3.0, 3.0], [0.0, 5.0]])
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide import kernels
+from candide.errors import InputError
+from candide.tally.base import (
+    Block,
+    Codes,
+    Csr,
+    Floats,
+    Spec,
+    by_parts,
+    class_weights,
+    difference,
+    minus,
+    rows_of,
+    same_shape,
+    spread,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sums:
+    n: Floats  # (classes, features) weight of the values present
+    total: Floats  # (classes, features) sum of w * x
+    log_factorial: Floats  # (classes, features) sum of w * log x!; zero unless the spec asks for it
+
+    @classmethod
+    def of(cls, block: Block, y: Codes, weight: Floats | None = None, *, n_classes: int, spec: Spec) -> Self:
+        """Tally one batch. In sparse rows what is not stored is zero; an infinity shows as a non-finite total."""
+
+        def part(rows: slice) -> Sums:
+            x, w = rows_of(block, rows), None if weight is None else weight[rows]
+            if isinstance(x, Csr):
+                total, low = kernels.csr_sums(x.data, x.indices, x.indptr, y[rows], w, n_classes, x.n_features)
+                n = np.broadcast_to(class_weights(y[rows], w, n_classes)[:, None], total.shape)
+            else:
+                x = spec.transformed(x)
+                n, total, low = kernels.dense_sums(x, y[rows], w, n_classes)
+            if spec.nonnegative and low < 0:
+                raise InputError(f"negative value {low:g} in data that are counts or amounts; pass values >= 0")
+            base = _log_factorial(x, y[rows], w, n_classes) if spec.log_factorial else np.zeros_like(total)
+            return cls(n, total, base)
+
+        return by_parts(part, block, spec)
+
+    @classmethod
+    def empty(cls, n_classes: int, spec: Spec) -> Self:
+        zero = np.zeros((n_classes, spec.n_features))
+        return cls(zero, zero, zero)
+
+    def __add__(self, other: Self) -> Self:
+        same_shape(self.total, other.total)
+        return type(self)(self.n + other.n, self.total + other.total, self.log_factorial + other.log_factorial)
+
+    def __sub__(self, part: Self) -> Self:
+        """Remove rows counted earlier. A partial inverse: ``part`` must lie within ``self``."""
+        n = minus(self.n, part.n)
+        left = (difference(self.total, part.total), difference(self.log_factorial, part.log_factorial))
+        return type(self)(n, *(np.where(n > 0, a, 0.0) for a in left))
+
+    def scale(self, factor: float) -> Self:
+        """Let every row count ``factor`` times: forgetting."""
+        return type(self)(self.n * factor, self.total * factor, self.log_factorial * factor)
+
+    def remap(
+        self, classes: Codes, n_classes: int, levels: tuple[Codes, ...] = (), sizes: tuple[int, ...] = ()
+    ) -> Self:
+        """Move each class to its code in a larger label set."""
+        return type(self)(*(spread(a, classes, n_classes) for a in (self.n, self.total, self.log_factorial)))
+
+    def pool(self) -> Self:
+        """The tally of all rows as if they were of one class."""
+        return type(self)(*(a.sum(axis=0, keepdims=True) for a in (self.n, self.total, self.log_factorial)))
+
+    def arrays(self) -> dict[str, NDArray]:
+        return {"n": self.n, "total": self.total, "log_factorial": self.log_factorial}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray]) -> Self:
+        return cls(**arrays)
+
+
+def _log_factorial(x: Block, y: Codes, w: Floats | None, n_classes: int) -> Floats:
+    from scipy.special import gammaln  # here, because importing it costs more than loading a small model
+
+    if isinstance(x, Csr):
+        stored = slice(x.indptr[0], x.indptr[-1])
+        base = gammaln(x.data[stored].astype(np.float64) + 1.0)
+        return kernels.csr_sums(base, x.indices[stored], x.indptr - x.indptr[0], y, w, n_classes, x.n_features)[0]
+    return kernels.dense_sums(gammaln(np.asarray(x, np.float64) + 1.0), y, w, n_classes)[1]

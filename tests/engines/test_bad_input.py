@@ -1,0 +1,161 @@
+"""Bad input: each a clear one-line error that names the place and the remedy, or a sensible result."""
+
+import gzip
+import os
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from candide.engines.sources import Reading
+from candide.errors import CandideError
+from candide.tables import evaluate, learn, predict
+
+GOOD = "age,job,y\n" + "".join(f"{20 + i % 50},{'cook' if i % 3 else 'smith'},{'ab'[i % 2]}\n" for i in range(200))
+
+
+def csv(tmp_path, text, name="data.csv", encoding="utf-8"):
+    path = tmp_path / name
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+CASES = {
+    "missing file": (None, r"nosuch\.csv: no such file"),
+    "empty file": ("", r"data\.csv is empty"),
+    "only a header": ("age,job,y\n", r"data\.csv has no rows"),
+    "target not there": (
+        GOOD.replace(",y\n", ",yy\n", 1),
+        r"unknown target 'y'; did you mean 'yy'\? Known: age, job, yy",
+    ),
+    "one class": ("age,y\n" + "1,a\n2,a\n" * 20, r"column 'y' has one class only, 'a'"),
+    "all labels missing": ("age,y\n" + "1,\n2,\n" * 20, r"column 'y': no row of .*data\.csv has a label"),
+    "ragged": (GOOD + "1,cook,a,9\n" + GOOD[10:], r"data\.csv, line 202: 4 fields where 3 are expected"),
+    "type changes late": (
+        "age,job,y\n" + GOOD[10:] * 150 + "forty,cook,a\n",
+        r"line 30002: column 'age': 'forty' is not a number; pass --event age=categorical .* or --na",
+    ),
+    "a target like an identifier": (
+        "age,y\n" + "".join(f"{i % 7},name{i}\n" for i in range(100_000)),
+        r"column 'y' has [\d,]+ different values .* not a class",
+    ),
+    "a target like a quantity": (
+        "age,y\n" + "".join(f"{i % 7},{i / 7:.3f}\n" for i in range(500)),
+        r"column 'y' has 500 different values .* not a class",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_one_clear_line(case, tmp_path):
+    text, message = CASES[case]
+    path = tmp_path / "nosuch.csv" if text is None else csv(tmp_path, text)
+    with pytest.raises(CandideError, match=message) as caught:
+        learn(path, "y")
+    assert "\n" not in str(caught.value)
+
+
+def test_na_and_event_are_the_remedies_of_a_changed_type(tmp_path):
+    path = csv(tmp_path, "age,job,y\n" + GOOD[10:] * 150 + "forty,cook,a\n")
+    assert learn(path, "y", reading=Reading(na=("forty",))).fitted.census.tallies[0].n.sum() == 30_000
+    census = learn(path, "y", events={"age": "categorical"}).fitted.census
+    assert "forty" in census.plan.parts[0].levels[0].values
+
+
+def test_latin_1(tmp_path):
+    path = csv(tmp_path, GOOD.replace("cook", "café"), encoding="latin-1")
+    with pytest.raises(CandideError, match="not UTF-8 text; pass the encoding"):
+        learn(path, "y")
+    census = learn(path, "y", reading=Reading(encoding="latin-1")).fitted.census
+    assert census.plan.parts[1].levels[0].values == ("café", "smith")
+
+
+def test_a_damaged_parquet_and_a_truncated_gzip(tmp_path):
+    pq.write_table(pa.table({"x": np.arange(1000.0), "y": np.arange(1000) % 2}), tmp_path / "p.parquet")
+    broken = (tmp_path / "p.parquet").read_bytes()[:-20]
+    (tmp_path / "p.parquet").write_bytes(broken)
+    (tmp_path / "g.csv.gz").write_bytes(gzip.compress(GOOD.encode())[:-30])
+    for name in ("p.parquet", "g.csv.gz"):
+        with pytest.raises(CandideError, match=name) as caught:
+            learn(tmp_path / name, "y")
+        assert "\n" not in str(caught.value)
+
+
+def test_infinite_values_and_negative_counts_name_the_column():
+    data = {"x": [1.0, 2.0, np.inf, 3.0], "n": [1, -2, 3, 4], "y": ["a", "b", "a", "b"]}
+    with pytest.raises(CandideError, match="column 'x' holds an infinite value"):
+        learn(data, "y")
+    with pytest.raises(CandideError, match=r"column 'n': -2 cannot come from poisson, which needs values >= 0"):
+        learn(data, "y", drop=["x"], events={"n": "poisson"})
+    fitted = learn({"x": [1.0, 2.0, 4.0, 3.0], "y": ["a", "b", "a", "b"]}, "y").fitted
+    with pytest.raises(CandideError, match=r"column 'x': infinity.*row 1"):
+        predict(fitted, {"x": [1.0, np.inf]})
+
+
+@pytest.mark.parametrize("weights", [[1.0, -1.0, 1.0, 1.0], [1.0, None, 1.0, 1.0]])
+def test_bad_weights(weights):
+    with pytest.raises(CandideError, match="a weight is (missing|-1); weights must be numbers >= 0"):
+        learn({"x": [1.0, 2.0, 4.0, 3.0], "w": weights, "y": ["a", "b", "a", "b"]}, "y", weight="w")
+
+
+def test_names_with_quotes_and_sql_never_reach_sql_unquoted():
+    names = ['"; DROP TABLE source; --', "it's", "a b;c", "f0", "fold", "candide_row", "select", "Größe ☃"]
+    rng = np.random.default_rng(0)
+    data = {n: (["u", "v"] * 20 if i % 2 else rng.normal(size=40)) for i, n in enumerate(names)}
+    data["y"] = ["a", "b"] * 20
+    learned = learn(data, "y")
+    assert set(learned.fitted.census.plan.columns) == set(names)
+    assert predict(learned.fitted, data, keep=["it's"]).num_rows == 40
+
+
+def test_duplicate_names_in_a_csv_are_told_apart(tmp_path):
+    path = csv(tmp_path, "a,a,y\n" + "".join(f"{i % 5}.5,{i % 3}.5,{'pq'[i % 2]}\n" for i in range(50)))
+    assert learn(path, "y").fitted.census.plan.columns == ("a", "a_1")
+
+
+def test_a_category_of_a_megabyte():
+    long = "x" * 1_000_000
+    fitted = learn({"c": [long, "s"] * 10, "y": ["a", "b"] * 10}, "y").fitted
+    assert predict(fitted, {"c": [long, "s", "new"]}).column("prediction").to_pylist()[:2] == ["a", "b"]
+
+
+def test_a_million_categories():
+    codes = np.arange(1_200_000) % 1_000_000
+    data = pa.table({"c": pa.array(codes).cast(pa.string()), "y": np.arange(1_200_000) % 2})
+    census = learn(data, "y", events={"c": "categorical"}).fitted.census
+    assert len(census.plan.parts[0].levels[0]) == 1_000_000
+    assert census.tallies[0].counts.sum() == 1_200_000
+
+
+def test_unknown_event_prior_and_column():
+    data = {"x": [1.0, 2.0], "y": ["a", "b"]}
+    with pytest.raises(CandideError, match="unknown event 'gausian'; did you mean 'gaussian'"):
+        learn(data, "y", events={"x": "gausian"})
+    with pytest.raises(CandideError, match="unknown column in events 'z'"):
+        learn(data, "y", events={"z": "gaussian"})
+    with pytest.raises(CandideError, match="unknown column to drop 'z'"):
+        learn(data, "y", drop=["z"])
+    with pytest.raises(CandideError, match="cannot read rows from int"):
+        learn(3, "y")
+    with pytest.raises(CandideError, match="the query: .*nosuch"):
+        learn("SELECT * FROM nosuch", "y")
+
+
+def test_a_failed_write_leaves_nothing_under_the_name(tmp_path):
+    fitted = learn(csv(tmp_path, GOOD), "y").fitted
+    out = tmp_path / "out.parquet"
+    with pytest.raises(CandideError, match="infinity"):
+        predict(fitted, {"age": [1.0, np.inf], "job": ["cook", "cook"]}, out=out)
+    assert not out.exists()
+    if os.path.exists("/dev/full"):
+        os.symlink("/dev/full", tmp_path / "full")
+    with pytest.raises(CandideError, match="unknown ending of the output"):
+        predict(fitted, csv(tmp_path, GOOD), out=tmp_path / "out.xls")
+    assert {p.name for p in tmp_path.iterdir()} <= {"data.csv", "full"}
+
+
+def test_labels_the_model_does_not_know(tmp_path):
+    fitted = learn(csv(tmp_path, GOOD), "y").fitted
+    with pytest.raises(CandideError, match="no row of .* has a label the model knows"):
+        evaluate(fitted, {"age": [1.0], "job": ["cook"], "y": ["z"]})

@@ -1,0 +1,93 @@
+"""Cross-validation without refitting equals refitting on every fold."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from sklearn.metrics import balanced_accuracy_score, brier_score_loss, log_loss, roc_auc_score
+
+from candide.engines.duckdb import fold_of, numbered
+from candide.engines.sources import Source
+from candide.errors import InputError
+from candide.estimators import NaiveBayes
+from candide.evaluate import Scores
+from candide.tables import cross_validate, evaluate, learn
+
+
+def made(n=600, seed=0) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n)
+    size = y * 1.5 + rng.normal(0, 1.5, n)
+    colour = np.where(rng.random(n) < 0.6, y, rng.integers(0, 4, n))
+    return pa.table({"size": pa.array(size, mask=rng.random(n) < 0.1), "colour": [f"c{v}" for v in colour], "y": y})
+
+
+def folds_of(data: pa.Table, folds: int, seed: int) -> np.ndarray:
+    with Source.open(data) as source:
+        query = f"SELECT {fold_of(folds, seed).sql('duckdb')} FROM {numbered().sql('duckdb')}"
+        return np.array([row[0] for row in source.rows(query)])
+
+
+@pytest.mark.parametrize("seed", [0, 5])
+def test_equals_refitting_on_every_fold(seed):
+    data = made()
+    validation = cross_validate(data, "y", folds=7, seed=seed)
+    fold, frame = folds_of(data, 7, seed), data.to_pandas()
+    for f, scores in enumerate(validation.folds):
+        train, test = frame[fold != f], frame[fold == f]
+        model = NaiveBayes().fit(train[["size", "colour"]], train["y"])
+        refitted = Scores.of(model.predict_log_proba(test[["size", "colour"]]), test["y"].to_numpy())
+        for name, value in refitted.metrics().items():
+            assert getattr(scores, name) == pytest.approx(value, rel=1e-9, abs=1e-12), name
+        np.testing.assert_array_equal(scores.confusion, refitted.confusion)
+
+
+def test_folds_are_even_and_change_with_the_seed():
+    data = made(1003)
+    first, second = folds_of(data, 10, 0), folds_of(data, 10, 1)
+    assert set(np.bincount(first, minlength=10)) <= {99, 100, 101, 102}
+    assert (first != second).mean() > 0.5
+    np.testing.assert_array_equal(first, folds_of(data, 10, 0))
+
+
+def test_no_leak_through_the_fold_itself():
+    """Labels drawn at random cannot be predicted, even by a column of nearly unique levels."""
+    rng = np.random.default_rng(3)
+    data = pa.table({"code": [f"k{v}" for v in rng.integers(0, 400, 800)], "y": rng.integers(0, 2, 800)})
+    assert 0.42 < cross_validate(data, "y", folds=10).total.accuracy < 0.58
+
+
+def test_metrics_equal_scikit_learns():
+    data = made(3000, seed=1)
+    model = learn(data.slice(0, 2000), "y").fitted
+    test = data.slice(2000)
+    scores = evaluate(model, test)
+    frame = test.to_pandas()
+    face = NaiveBayes().fit(data.slice(0, 2000).to_pandas()[["size", "colour"]], data.slice(0, 2000)["y"].to_numpy())
+    p, y = face.predict_proba(frame[["size", "colour"]]), frame["y"]
+    assert scores.accuracy == pytest.approx((p.argmax(1) == y).mean())
+    assert scores.balanced_accuracy == pytest.approx(balanced_accuracy_score(y, p.argmax(1)))
+    assert scores.log_loss == pytest.approx(log_loss(y, p), rel=1e-9)
+    assert scores.brier == pytest.approx(brier_score_loss(y, p), rel=1e-9)
+    assert scores.auc == pytest.approx(roc_auc_score(y, p, multi_class="ovr"), abs=1e-5)
+
+
+def test_binary_metrics_and_calibration_error():
+    rng = np.random.default_rng(4)
+    p1 = rng.random(5000)
+    y = (rng.random(5000) < p1**2).astype(int)
+    w = rng.integers(1, 3, 5000).astype(float)
+    scores = Scores.of(np.log(np.stack([1 - p1, p1], axis=1)), y, w)
+    assert scores.auc == pytest.approx(roc_auc_score(y, p1, sample_weight=w), abs=1e-5)
+    assert scores.brier == pytest.approx(brier_score_loss(y, p1, sample_weight=w), rel=1e-9)
+    top, right = np.maximum(p1, 1 - p1), (p1 > 0.5) == y
+    bins = np.minimum((top * 15).astype(int), 14)
+    ece = sum(abs((w * (top - right))[bins == b].sum()) for b in range(15)) / w.sum()
+    assert scores.calibration_error == pytest.approx(ece)
+
+
+@pytest.mark.parametrize(
+    ("rows", "folds", "message"), [(5, 10, "5 rows cannot be divided into 10 folds"), (5, 1, "at least 2")]
+)
+def test_too_few_rows_or_folds(rows, folds, message):
+    with pytest.raises(InputError, match=message):
+        cross_validate(made(rows), "y", folds=folds)

@@ -1,0 +1,194 @@
+"""The same rows through every door end in one and the same census."""
+
+import gzip
+import io
+import json
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+from candide.engines.sources import Reading
+from candide.estimators import NaiveBayes
+from candide.tables import learn
+
+N = 500
+
+
+@pytest.fixture(scope="module")
+def rows() -> pa.Table:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, N)
+    height = np.round(170 + 8 * y + rng.normal(0, 6, N), 3)
+    return pa.table(
+        {
+            "height": pa.array(height, mask=rng.random(N) < 0.1),
+            "visits": pa.array(rng.poisson(2 + y).astype(np.int64)),
+            "odd name; DROP \"x\" 'y'": pa.array(
+                np.array(["cook", "smith", "it's", 'say "hi"'])[rng.integers(0, 4, N)]
+            ),
+            "region": pa.array(np.array(["north", "south", None], object)[rng.integers(0, 3, N)].tolist()),
+            "member": pa.array(rng.integers(0, 2, N)),
+            "label": pa.array(np.array(["a", "b", "yes"])[y]),
+        }
+    )
+
+
+def write_csv(table: pa.Table, path) -> str:
+    pyarrow.csv.write_csv(table, path)
+    return str(path)
+
+
+def doors(table: pa.Table, tmp):
+    """Every way in, by name."""
+    csv = write_csv(table, tmp / "rows.csv")
+    (tmp / "rows.csv.gz").write_bytes(gzip.compress((tmp / "rows.csv").read_bytes()))
+    tsv = pyarrow.csv.WriteOptions(delimiter="\t")
+    pyarrow.csv.write_csv(table, tmp / "rows.tsv", tsv)
+    pq.write_table(table, tmp / "rows.parquet")
+    with open(tmp / "rows.jsonl", "w") as out:
+        out.writelines(json.dumps(row) + "\n" for row in table.to_pylist())
+    pyarrow.feather.write_feather(table, tmp / "rows.feather")
+    folder = tmp / "parts"
+    folder.mkdir()
+    for i in range(7):
+        pq.write_table(table.slice(i * N // 7, (i + 1) * N // 7 - i * N // 7), folder / f"part-{i}.parquet")
+    con = duckdb.connect(str(tmp / "rows.duckdb"))
+    con.execute("CREATE TABLE people AS SELECT * FROM read_parquet(?)", [str(tmp / "rows.parquet")])
+    con.close()
+    return {
+        "csv": csv,
+        "csv.gz": tmp / "rows.csv.gz",
+        "tsv": tmp / "rows.tsv",
+        "parquet": tmp / "rows.parquet",
+        "jsonl": str(tmp / "rows.jsonl"),
+        "feather": tmp / "rows.feather",
+        "folder": folder,
+        "glob": str(folder / "*.parquet"),
+        "duckdb file": tmp / "rows.duckdb",
+        "query": f"SELECT * FROM read_parquet('{tmp / 'rows.parquet'}')",
+        "pandas": table.to_pandas(),
+        "polars": pl.from_arrow(table),
+        "pyarrow": table,
+        "reader": table.to_reader(max_chunksize=64),
+        "relation": duckdb.connect().from_arrow(table),
+        "mapping": table.to_pydict(),
+        "stream": _Stream(table),
+    }
+
+
+class _Stream:
+    """Anything that speaks the Arrow stream interface."""
+
+    def __init__(self, table):
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+NAMES = [
+    "csv", "csv.gz", "tsv", "parquet", "jsonl", "feather", "folder", "glob", "duckdb file", "query",
+    "pandas", "polars", "pyarrow", "reader", "relation", "mapping", "stream",
+]  # fmt: skip
+
+
+def assert_same_census(a, b):
+    assert a.labels == b.labels
+    assert a.n_rows == b.n_rows
+    assert [(p.event, p.columns, p.levels) for p in a.plan.parts] == [
+        (p.event, p.columns, p.levels) for p in b.plan.parts
+    ]
+    np.testing.assert_allclose(a.class_weight, b.class_weight, rtol=1e-12)
+    for x, y in zip(a.tallies, b.tallies, strict=True):
+        for name, state in x.arrays().items():
+            np.testing.assert_allclose(state, y.arrays()[name], rtol=1e-10, atol=1e-12, err_msg=name)
+
+
+@pytest.fixture(scope="module")
+def expected(rows):
+    """The array engine, through the scikit-learn face."""
+    frame = rows.to_pandas()
+    return NaiveBayes().fit(frame.drop(columns="label"), frame["label"]).census_
+
+
+@pytest.mark.parametrize("door", NAMES)
+def test_every_door_gives_the_same_census(door, rows, expected, tmp_path):
+    source = doors(rows, tmp_path)[door]
+    assert_same_census(learn(source, "label").fitted.census, expected)
+
+
+def test_standard_input(rows, expected, monkeypatch, tmp_path):
+    text = write_csv(rows, tmp_path / "in.csv")
+    stdin = io.TextIOWrapper(io.BytesIO(open(text, "rb").read()))
+    monkeypatch.setattr("sys.stdin", stdin)
+    assert_same_census(learn("-", "label").fitted.census, expected)
+
+
+def test_hive_partitions_are_columns(rows, tmp_path):
+    frame = rows.to_pandas()
+    frame.to_parquet(tmp_path / "hive", partition_cols=["region"])
+    census = learn(tmp_path / "hive", "label").fitted.census
+    assert "region" in census.plan.columns
+    assert census.n_rows == N
+
+
+def test_a_csv_without_header_and_with_another_delimiter(rows, expected, tmp_path):
+    options = pyarrow.csv.WriteOptions(include_header=False, delimiter="|")
+    pyarrow.csv.write_csv(rows, tmp_path / "bare.txt", options)
+    census = learn(tmp_path / "bare.txt", "column5", reading=Reading(header=False, delimiter="|")).fitted.census
+    for a, b in zip(census.tallies, expected.tallies, strict=True):
+        for name, state in a.arrays().items():
+            np.testing.assert_allclose(state, b.arrays()[name], rtol=1e-10)
+
+
+def test_weights_equal_copies_in_every_tally_kind(rows):
+    counts = np.arange(N) % 4
+    heavy = rows.append_column("w", pa.array(counts))
+    copied = rows.take(pa.array(np.repeat(np.arange(N), counts)))
+    events = {"visits": "poisson"}
+    weighted = learn(heavy, "label", weight="w", events=events).fitted.census
+    plain = learn(copied, "label", events=events).fitted.census
+    for a, b in zip(weighted.tallies, plain.tallies, strict=True):
+        for name, state in a.arrays().items():
+            np.testing.assert_allclose(state, b.arrays()[name], rtol=1e-9, atol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    "events", [{"visits": "poisson"}, {"visits": "exponential"}, {"height": "lognormal"}, {"visits": "bernoulli"}]
+)
+def test_every_event_model_counts_alike_on_both_engines(rows, events):
+    frame = rows.to_pandas()
+    arrays = NaiveBayes(events=events).fit(frame.drop(columns="label"), frame["label"]).census_
+    assert_same_census(learn(rows, "label", events=events).fitted.census, arrays)
+
+
+def test_moments_are_accurate_far_from_zero():
+    rng = np.random.default_rng(1)
+    x = 1e9 + rng.normal(0, 1, 20_000)
+    y = np.arange(20_000) % 2
+    w = rng.integers(1, 4, 20_000).astype(float)
+    data = pa.table({"x": x, "w": w, "y": y})
+    for weight in (None, "w"):
+        tally = learn(data, "y", weight=weight, drop=() if weight else ("w",)).fitted.census.tallies[0]
+        variance = tally.m2 / tally.n
+        for c in (0, 1):
+            mine = y == c
+            expected = np.cov(x[mine] - 1e9, aweights=w[mine] if weight else None, ddof=0)
+            np.testing.assert_allclose(variance[c, 0], expected, rtol=1e-6)
+
+
+def test_dates_are_days(tmp_path):
+    when = pd.date_range("2020-01-01", periods=60, freq="37h")
+    data = pa.table({"when": pa.array(when), "day": pa.array(when.date), "y": [0, 1] * 30})
+    census = learn(data, "y").fitted.census
+    days = (when - pd.Timestamp(0)).total_seconds().to_numpy() / 86400
+    np.testing.assert_allclose(census.tallies[0].mean[:, 0], [days[::2].mean(), days[1::2].mean()], rtol=1e-12)
+    frame = data.to_pandas()
+    assert_same_census(census, NaiveBayes().fit(frame.drop(columns="y"), frame["y"]).census_)

@@ -1,0 +1,197 @@
+"""A compiled kernel and its NumPy twin are equal, on nasty input."""
+
+import kernel_data as nasty
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from candide.kernels import _numpy as twin
+
+THRESHOLDS = st.sampled_from([np.nan, 0.0, 1.5])
+
+
+def close(ours, theirs, rtol=1e-11, atol=1e-11):
+    np.testing.assert_allclose(ours, theirs, rtol=rtol, atol=atol)
+
+
+@given(st.data())
+def test_moments(compiled, data):
+    x = data.draw(nasty.blocks())
+    y, w, k = data.draw(nasty.members(len(x)))
+    n, mean, m2 = compiled.moments(x, y, w, k)
+    n2, mean2, m22 = twin.moments(x, y, w, k)
+    close(n, n2)
+    close(mean, mean2, rtol=1e-14)
+    # What the rounding of x itself leaves of a variance of 1e-6 at an offset of 1e9.
+    close(m2, m22, rtol=1e-9, atol=1e-9 * (1 + np.nanmax(np.abs(x), initial=0.0) * 1e-9))
+
+
+@given(st.data())
+def test_moments_keep_an_infinity_in_its_place(compiled, data):
+    x = data.draw(nasty.blocks(infinities=True))
+    y, w, k = data.draw(nasty.members(len(x)))
+    n, mean, m2 = compiled.moments(x, y, w, k)
+    n2, mean2, _ = twin.moments(x, y, w, k)
+    finite = np.isfinite(mean2)
+    np.testing.assert_array_equal(np.isfinite(mean), finite)
+    close(n, n2)
+    close(mean[finite], mean2[finite], rtol=1e-14)
+    assert np.isfinite(m2[finite]).all()
+
+
+@given(st.data(), THRESHOLDS)
+def test_dense_sums(compiled, data, threshold):
+    x = data.draw(nasty.blocks(infinities=data.draw(st.booleans())))
+    y, w, k = data.draw(nasty.members(len(x)))
+    mine, other = compiled.dense_sums(x, y, w, k, threshold), twin.dense_sums(x, y, w, k, threshold)
+    # Sums of both signs: the rounding is that of the largest term.
+    largest = np.abs(np.where(np.isfinite(x), x, 0.0)).max(initial=1.0)
+    for ours, theirs in zip(mine, other, strict=True):
+        close(ours, theirs, rtol=1e-13, atol=1e-12 * largest)
+
+
+@given(st.data())
+def test_code_range(compiled, data):
+    codes, _ = data.draw(nasty.codes())
+    for ours, theirs in zip(compiled.code_range(codes), twin.code_range(codes), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+        assert ours.dtype == theirs.dtype
+
+
+@given(st.data())
+def test_level_counts(compiled, data):
+    codes, offsets = data.draw(nasty.codes())
+    y, w, k = data.draw(nasty.members(len(codes)))
+    close(compiled.level_counts(codes, y, w, k, offsets), twin.level_counts(codes, y, w, k, offsets))
+
+
+@given(st.data(), THRESHOLDS)
+def test_csr_sums(compiled, data, threshold):
+    values, indices, indptr, d = data.draw(nasty.sparse())
+    y, w, k = data.draw(nasty.members(len(indptr) - 1))
+    ours = compiled.csr_sums(values, indices, indptr, y, w, k, d, threshold)
+    theirs = twin.csr_sums(values, indices, indptr, y, w, k, d, threshold)
+    close(ours[0], theirs[0])
+    assert ours[1] == theirs[1]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_csr_sums_tell_what_is_not_finite(compiled, value):
+    csr = np.array([1.0, value, 2.0]), np.array([0, 1, 1]), np.array([0, 2, 3])
+    assert np.isnan(compiled.csr_sums(*csr, np.array([0, 1]), None, 2, 2)[1])
+    assert compiled.add_linear_csr(*csr, np.ones((2, 3)), np.zeros((2, 3))) == twin.INFINITE
+
+
+@given(st.data(), THRESHOLDS, st.booleans())
+def test_linear_csr(compiled, data, threshold, impossible):
+    values, indices, indptr, d = data.draw(nasty.sparse())
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    weights = rng.normal(size=(d, data.draw(st.sampled_from([1, 3, 8, 20, 70]))))
+    if impossible:
+        weights[rng.random(weights.shape) < 0.3] = -np.inf
+        values = np.abs(values)
+    ours = rng.normal(size=(len(indptr) - 1, weights.shape[1]))
+    theirs = ours.copy()
+    assert compiled.add_linear_csr(values, indices, indptr, weights, ours, threshold) == 0
+    assert twin.add_linear_csr(values, indices, indptr, weights, theirs, threshold) == 0
+    close(ours, theirs)
+
+
+@st.composite
+def scored(draw):
+    """A dense block, the number of its classes, and an array to add to."""
+    x = draw(nasty.blocks())
+    rng = np.random.default_rng(draw(st.integers(0, 99)))
+    k = draw(st.sampled_from([1, 2, 5, 11]))
+    out = rng.normal(size=(len(x), k))
+    return x, rng, out if draw(st.booleans()) else np.asfortranarray(out)
+
+
+def same_scores(compiled, name, *arguments, out, scale=1.0):
+    mine, theirs = out.copy(order="K"), out.copy()
+    assert getattr(compiled, name)(*arguments, mine) == getattr(twin, name)(*arguments, theirs)
+    close(mine, theirs, rtol=1e-12, atol=1e-11 * scale)
+
+
+def parameters(rng, x, k, draw):
+    centre = np.nan_to_num(np.asarray(x, np.float64)).mean(axis=0) if len(x) else np.zeros(x.shape[1])
+    shape = (k, x.shape[1])
+    layout = draw(st.sampled_from(["C", "F"]))
+    return [
+        np.asarray(p, order=layout)
+        for p in (centre + rng.normal(size=shape), rng.uniform(0.1, 2, shape), rng.normal(size=shape))
+    ]
+
+
+@given(scored(), st.data())
+def test_gaussian(compiled, scored, data):
+    x, rng, out = scored
+    same_scores(compiled, "add_gaussian", x, *parameters(rng, x, out.shape[1], data.draw), out=out)
+
+
+@given(scored(), st.data(), st.booleans())
+def test_student(compiled, scored, data, shared):
+    x, rng, out = scored
+    loc, inv_scale, log_norm = parameters(rng, x, out.shape[1], data.draw)
+    df = rng.choice([0.5, 3.0, 1e6], loc.shape)
+    if shared:
+        df = np.broadcast_to(df[:, :1], df.shape)
+    # Half a million times the logarithm of 1 + 1e-6: the rounding of the sum, not of a term.
+    same_scores(compiled, "add_student", x, loc, inv_scale, df, log_norm, out=out, scale=10.0)
+
+
+@given(scored(), st.booleans(), st.sampled_from([0.0, 1.0, 1e8]))
+def test_switch(compiled, scored, impossible, threshold):
+    x, rng, out = scored
+    low, high = rng.normal(size=(2, out.shape[1], x.shape[1]))
+    if impossible:
+        low[rng.random(low.shape) < 0.3] = -np.inf
+        high[rng.random(low.shape) < 0.3] = -np.inf
+    same_scores(compiled, "add_switch", x, threshold, low, high, out=out)
+
+
+@given(st.data(), st.booleans())
+def test_levels(compiled, data, impossible):
+    codes, offsets = data.draw(nasty.codes())
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    k = data.draw(st.sampled_from([1, 2, 3, 4, 5, 6, 7, 8, 19]))
+    if codes.size and data.draw(st.booleans()):
+        codes = np.where(rng.random(codes.shape) < 0.1, np.iinfo(codes.dtype).max, codes).astype(codes.dtype)
+    table, unseen = rng.normal(size=(offsets[-1], k)), rng.normal(size=(codes.shape[1], k))
+    if impossible:
+        table[rng.random(table.shape) < 0.3] = -np.inf
+    same_scores(compiled, "add_levels", codes, offsets, table, unseen, out=rng.normal(size=(len(codes), k)))
+
+
+@pytest.mark.parametrize("name", ["add_gaussian", "add_switch"])
+@given(scored=scored(), data=st.data())
+def test_an_infinite_value_is_reported(compiled, name, scored, data):
+    x, rng, out = scored
+    if not x.size or x.dtype.kind != "f":
+        return
+    x = x.copy()
+    r, j = data.draw(st.integers(0, len(x) - 1)), data.draw(st.integers(0, x.shape[1] - 1))
+    x[r, j] = data.draw(st.sampled_from([np.inf, -np.inf]))
+    mean, inv_sd, log_norm = parameters(rng, x[:0], out.shape[1], data.draw)
+    arguments = (mean, inv_sd, log_norm) if name == "add_gaussian" else (0.0, mean, inv_sd)
+    assert getattr(compiled, name)(x, *arguments, out) == twin.INFINITE
+
+
+@given(st.data(), st.booleans())
+def test_normalise(compiled, data, exponentiate):
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    n, k = data.draw(st.sampled_from([0, 1, 5, 200])), data.draw(st.sampled_from([1, 2, 3, 10, 33]))
+    level, spread = data.draw(st.sampled_from([0.0, -1e4, 800.0])), data.draw(st.sampled_from([0.1, 5.0, 500.0]))
+    joint = rng.normal(level, spread, (n, k))
+    joint[rng.random((n, k)) < 0.3] = -np.inf
+    joint[rng.random(n) < 0.2] = -np.inf
+    if data.draw(st.booleans()):
+        joint[rng.random((n, k)) < 0.05] = data.draw(st.sampled_from([np.nan, np.inf]))
+    theirs = joint.copy()
+    ours = joint if data.draw(st.booleans()) else np.asfortranarray(joint)
+    evidence = compiled.normalise(ours, exponentiate)
+    with np.errstate(over="ignore"):
+        expected = twin.normalise(theirs, exponentiate)
+    close(evidence, expected, rtol=1e-14)
+    close(ours, theirs, atol=1e-11)

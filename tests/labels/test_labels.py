@@ -1,0 +1,235 @@
+"""Labels: one ordered set and one code a value, whatever holds the column."""
+
+import datetime as dt
+import math
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from candide.errors import InputTypeError
+from candide.labels import Labels, is_absent
+
+integers = st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 300)
+floats = st.floats(allow_nan=False)
+texts = st.text(max_size=4)
+absent = st.sampled_from([None, float("nan"), pd.NA, pd.NaT, np.datetime64("NaT")])
+mixed = st.lists(integers | floats | texts | st.booleans() | absent, max_size=30)
+
+
+def by_hand(column, values):
+    """Codes by looking every value up in turn."""
+    codes = []
+    for v in column:
+        if v is None or v is pd.NA or v != v:
+            codes.append(-1)
+        else:
+            codes.append(next((i for i, known in enumerate(values) if known == v), len(values)))
+    return codes
+
+
+# Laws ---------------------------------------------------------------------------------------------------------------
+
+
+@given(mixed)
+@example([1, 1.0, True, "1", 0, False, -0.0])
+@example([2**53, float(2**53), 2**53 + 1])
+def test_encode_then_decode_gives_the_column_back(column):
+    labels = Labels.of(column)
+    codes = labels.encode(column)
+    assert codes.tolist() == by_hand(column, labels.values)
+    assert (codes < len(labels)).all()
+    for value, code in zip(column, codes, strict=True):
+        assert is_absent(value) if code < 0 else labels.values[code] == value
+
+
+@given(mixed, st.randoms(use_true_random=False))
+def test_the_order_does_not_depend_on_the_rows(column, order):
+    labels = Labels.of(column)
+    order.shuffle(column)
+    assert Labels.of(column) == labels
+    numbers = [v for v in labels.values if not isinstance(v, str)]
+    text = [v for v in labels.values if isinstance(v, str)]
+    assert list(labels.values) == sorted(numbers) + sorted(text)
+
+
+@given(mixed, mixed)
+def test_a_value_outside_has_the_code_past_the_end(column, others):
+    labels = Labels.of(column)
+    assert labels.encode(others).tolist() == by_hand(others, labels.values)
+
+
+@given(mixed, mixed, mixed)
+def test_union_is_that_of_sets(a, b, c):
+    a, b, c = Labels.of(a), Labels.of(b), Labels.of(c)
+    both, from_a, from_b = a.union(b)
+    assert set(both.values) == {*a.values, *b.values}
+    assert both.values == b.union(a)[0].values
+    assert a.union(a)[0] == a
+    assert a.union(Labels(()))[0] == a
+    assert a.union(b)[0].union(c)[0] == a.union(b.union(c)[0])[0]
+    for labels, moved in ((a, from_a), (b, from_b)):
+        assert moved.dtype == np.intp
+        assert [both.values[i] for i in moved] == list(labels.values)
+
+
+@given(mixed)
+def test_the_array_of_values_is_lossless(column):
+    labels = Labels.of(column)
+    assert labels.array.tolist() == list(labels.values)
+
+
+@given(st.lists(integers, max_size=20), st.lists(integers, max_size=20), st.sampled_from("bhilBHIL"))
+def test_integers_of_every_width(known, column, code):
+    bounds = np.iinfo(code)
+    known, column = ([int(v) % (bounds.max - bounds.min + 1) + bounds.min for v in some] for some in (known, column))
+    known, column = np.array(known, code), np.array(column + known, code)
+    labels = Labels.of(known)
+    assert labels.values == tuple(sorted(set(known.tolist())))
+    assert labels.encode(column).tolist() == by_hand(column.tolist(), labels.values)
+
+
+@given(mixed, st.lists(integers, max_size=10), st.lists(st.floats(width=32), max_size=10))
+def test_columns_of_one_type_against_labels_of_any(known, whole, real):
+    """A typed column and the same values one by one have the same codes."""
+    labels = Labels.of(known)
+    whole = np.array([*whole, *(v for v in known if type(v) is int)], np.int64)
+    real = np.array(real + [v for v in known if type(v) is float], np.float64)
+    flags = np.array([True, False])
+    for column in (whole, real, flags):
+        assert labels.encode(column).tolist() == by_hand(column.tolist(), labels.values)
+
+
+# The same column, however it is held --------------------------------------------------------------------------------
+
+HOLDERS = {
+    "numpy-object": lambda v: np.array([*v, None], object)[:-1],
+    "tuple": tuple,
+    "iterator": lambda v: iter(v),
+    "pandas": lambda v: pd.Series(v, index=range(7, 7 + len(v))),
+    "pandas-object": lambda v: pd.Series(v, dtype=object),
+    "pandas-category": lambda v: pd.Series(pd.Categorical(v)),
+    "pandas-index": lambda v: pd.Index(v),
+    "polars": lambda v: pl.Series(v, strict=False),
+    "arrow": lambda v: pa.array(v),
+    "arrow-chunks": lambda v: pa.chunked_array([pa.array(v[:2]), pa.array(v[2:2], pa.array(v).type), pa.array(v[2:])]),
+    "arrow-slice": lambda v: pa.array([v[-1], *v, v[0]])[1:-1],
+    "arrow-dictionary": lambda v: pa.array(v).dictionary_encode(),
+    "arrow-dictionaries": lambda v: pa.chunked_array(
+        [pa.array(v[:3]).dictionary_encode(), pa.array(v[3:]).dictionary_encode()]
+    ),
+}
+COLUMNS = {
+    "text": ["b", "a", None, "b", "ß", ""],
+    "integers": [3, -7, 3, None, 2**40, 0],
+    "integers-present": [3, -7, 3, 5, 2**40, 0],
+    "floats": [0.5, -1.0, None, 0.5, 1e300, 0.0],
+    "booleans": [True, None, False, True, True, None],
+    "one-value": [4, 4, 4, 4, 4, 4],
+    "dates": [dt.datetime(2020, 1, 2), dt.datetime(1999, 1, 1), None, *[dt.datetime(2020, 1, 2)] * 3],
+    "absent": [None, None, None, None, None, None],
+}
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+@pytest.mark.parametrize("column", COLUMNS)
+def test_every_holder_gives_the_same_labels(holder, column):
+    values = COLUMNS[column]
+    want = Labels(tuple(sorted({v for v in values if v is not None})))
+    assert Labels.of(HOLDERS[holder](values)) == want
+    assert want.encode(HOLDERS[holder](values)).tolist() == by_hand(values, want.values)
+
+
+@pytest.mark.parametrize(
+    ("array", "values"),
+    [
+        (np.array([True, False]), (False, True)),
+        (np.array([2, 1], np.uint64), (1, 2)),
+        (np.array([2**64 - 1, 1, 2**63], np.uint64), (1, 2**63, 2**64 - 1)),
+        (np.array([2**64 - 2, 2**64 - 1], np.uint64), (2**64 - 2, 2**64 - 1)),
+        (np.array([-128, 127], np.int8), (-128, 127)),
+        (np.array([np.iinfo(np.int64).min, np.iinfo(np.int64).max]), (-(2**63), 2**63 - 1)),
+        (np.array([1.5, np.nan, np.inf, -np.inf]), (-math.inf, 1.5, math.inf)),
+        (np.array([1e300, 0.0, -0.0, 3.0]), (0.0, 3.0, 1e300)),
+        (np.array([0.1, 2.0], np.float32), (float(np.float32(0.1)), 2.0)),
+        (np.array(["b", "a", "b"]), ("a", "b")),
+        (np.array([b"b", b"a"]), (b"a", b"b")),
+        (np.array(["2020-01-01", "NaT"], "M8[ns]"), (dt.datetime(2020, 1, 1),)),
+        (np.array(["2020-01-01", "NaT"], "M8[D]"), (dt.date(2020, 1, 1),)),
+        (np.array([], np.int64), ()),
+        (np.array([], np.float32), ()),
+        (np.array([], object), ()),
+        (np.array([np.nan, np.nan]), ()),
+        (np.arange(20)[::-2], tuple(range(1, 20, 2))),
+    ],
+)
+def test_arrays_of_every_type(array, values):
+    labels = Labels.of(array)
+    assert labels.values == values
+    assert [type(v) for v in labels.values] == [type(v) for v in values]
+    assert labels.array.tolist() == list(values)
+    back = labels.encode(array)
+    assert [labels.values[c] for c in back if c >= 0] == [
+        v for v in array.astype(array.dtype.str.replace("ns", "us")).tolist() if not is_absent(v)
+    ]
+
+
+def test_numpy_scalars_are_the_numbers_they_hold():
+    labels = Labels.of([np.int64(3), np.float32(0.5), np.bool_(True), np.str_("a"), 2])
+    assert labels.values == (0.5, True, 2, 3, "a")
+    assert not any(isinstance(v, np.generic) for v in labels.values)
+    assert labels.encode([3, 0.5, 1, "a", np.int8(2)]).tolist() == [3, 0, 1, 4, 2]
+
+
+def test_labels_that_a_type_cannot_hold_match_nothing_in_it():
+    labels = Labels.of([-1, 2**64 - 1, 2**70, 0.5, 1e300, "a"])
+    assert labels.encode(np.array([2**64 - 1, 0, 255], np.uint64)).tolist() == [labels.values.index(2**64 - 1), 6, 6]
+    assert labels.encode(np.array([-1, 2**62])).tolist() == [0, 6]
+    assert labels.encode(np.array([0.5, -1.0, 2.0**70, np.nan])).tolist() == [1, 0, labels.values.index(2**70), -1]
+    assert labels.encode(np.array([0.5, np.inf], np.float32)).tolist()[0] == 1
+
+
+def test_true_is_one_and_one_is_one_point_nought():
+    assert Labels.of([True, False]) == Labels.of([0, 1]) == Labels.of(np.array([0.0, 1.0]))
+    both, mine, theirs = Labels.of([False, True]).union(Labels.of([1, 2]))
+    assert (both.values, mine.tolist(), theirs.tolist()) == ((False, True, 2), [0, 1], [1, 2])
+    assert both.values[1] is True  # a label keeps the form it was first met in
+
+
+def test_levels_of_a_dictionary_that_no_row_uses_are_not_met():
+    column = pa.DictionaryArray.from_arrays(pa.array([2, 0, None]), pa.array(["x", "never", "y"]))
+    assert Labels.of(column).values == ("x", "y")
+    assert Labels.of(pd.Series(pd.Categorical(["x"], categories=["x", "never"]))).values == ("x",)
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+def test_every_arrow_text(kind):
+    labels = Labels.of(pa.array(["b", None, "a"], kind))
+    assert labels.values == ("a", "b")
+    assert labels.encode(pa.array(["a", "c", None], kind)).tolist() == [0, 2, -1]
+
+
+def test_no_rows_at_all():
+    for column in (
+        [],
+        pa.array([], pa.string()),
+        pa.chunked_array([], pa.string()),
+        pl.Series([], dtype=pl.String),
+        pd.Series([], dtype=str),
+    ):
+        assert Labels.of(column).values == ()
+        assert Labels.of(["a"]).encode(column).tolist() == []
+        assert Labels(()).encode(["a", None]).tolist() == [0, -1]
+
+
+def test_what_has_no_levels_is_refused():
+    with pytest.raises(InputTypeError, match="plain values"):
+        Labels.of([[1, 2], [3]])
+    with pytest.raises(InputTypeError, match="plain values"):
+        Labels.of(["a"]).encode([{"a": 1}])
+    with pytest.raises(InputTypeError, match="struct"):
+        Labels.of(pa.array([{"a": 1}]))

@@ -1,0 +1,491 @@
+"""The algebra every tally obeys, one law a test, every kind and encoding through the same laws.
+
+A commutative monoid with a partial inverse, that does not care how rows are cut, ordered, threaded or stored.
+"""
+
+import io
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import reduce
+from itertools import pairwise
+from operator import add
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+from candide.errors import InputError, InputTypeError, MergeError, NotWithinError
+from candide.kernels import threads
+from candide.tally import KINDS, Csr, Levels, Moments, Spec, Sums, base
+
+EPS = np.finfo(float).eps
+
+# Rows as nasty as they come ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """One way to tally: the spec of some columns, what values they hold, and how rows are stored."""
+
+    name: str
+    spec: Spec
+    values: str  # "numbers" | "positive" | "counts" | "codes"
+    sparse: bool = False
+
+
+ENCODINGS = [
+    Encoding("moments", Spec("moments", 1), "numbers"),
+    Encoding("moments-of-logs", Spec("moments", 1, transform="log"), "positive"),
+    Encoding("levels", Spec("levels", 1), "codes"),
+    Encoding("levels-above", Spec("levels", 1, threshold=0.5), "numbers"),
+    Encoding("levels-above-sparse", Spec("levels", 1, threshold=0.5), "counts", sparse=True),
+    Encoding("sums", Spec("sums", 1), "numbers"),
+    Encoding("sums-of-roots", Spec("sums", 1, transform=np.sqrt), "positive"),
+    Encoding("sums-of-counts", Spec("sums", 1, nonnegative=True, log_factorial=True), "counts"),
+    Encoding("sums-sparse", Spec("sums", 1, nonnegative=True, log_factorial=True), "counts", sparse=True),
+]
+every_encoding = pytest.mark.parametrize("encoding", ENCODINGS, ids=lambda e: e.name)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Labelled, weighted rows; ``tally`` stores some of them afresh and counts them."""
+
+    values: np.ndarray  # (rows, features) of numbers, NaN absent, or of codes, negative absent
+    y: np.ndarray
+    weight: np.ndarray | None
+    n_classes: int
+    spec: Spec
+    storage: str
+    sparse: bool
+
+    def __len__(self):
+        return len(self.y)
+
+    def at(self, index):
+        weight = None if self.weight is None else self.weight[index]
+        return replace(self, values=self.values[index], y=self.y[index], weight=weight)
+
+    def block(self):
+        return sparse_block(self.values, self.storage) if self.sparse else dense_block(self.values, self.storage)
+
+    def tally(self):
+        return KINDS[self.spec.kind].of(self.block(), self.y, self.weight, n_classes=self.n_classes, spec=self.spec)
+
+    def empty(self):
+        return KINDS[self.spec.kind].empty(self.n_classes, self.spec)
+
+    def cuts(self, where):
+        """The rows in pieces, cut at the given shares of their number: pieces may be empty."""
+        edges = [0, *sorted(int(s * len(self)) for s in where), len(self)]
+        return [self.at(slice(a, b)) for a, b in pairwise(edges)]
+
+
+def dense_block(values, storage):
+    if storage == "fortran":
+        return np.asfortranarray(values)
+    if storage == "strided":
+        return np.repeat(np.repeat(values, 2, axis=0), 3, axis=1)[::2, ::3]
+    if storage == "reversed":
+        return values[::-1, ::-1].copy()[::-1, ::-1]
+    block = values.copy()
+    block.flags.writeable = storage != "readonly"
+    return block
+
+
+def sparse_block(values, storage):
+    """CSR rows; "strided" ones begin inside their storage, "reversed" ones hold unsorted columns and stored zeros."""
+    lead = np.vstack([np.ones_like(values[:1]), values]) if storage == "strided" and len(values) else values
+    matrix = csr_array(lead)
+    if storage == "reversed" and values.size:
+        kept = csr_array(np.where(values == 0, -1.0, values)[:, ::-1])
+        matrix = csr_array(
+            (np.where(kept.data < 0, 0, kept.data), values.shape[1] - 1 - kept.indices, kept.indptr), values.shape
+        )
+    index = np.int64 if storage == "fortran" else np.int32
+    block = Csr(matrix.data, matrix.indices.astype(index), matrix.indptr.astype(index), values.shape[1])
+    return block.rows(slice(1, len(lead))) if len(lead) > len(values) else block
+
+
+@st.composite
+def rows_of(draw, encoding, max_rows=40, widths=(1, 2, 3, 7, 60)):
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, d, k = draw(st.integers(0, max_rows)), draw(st.sampled_from(widths)), draw(st.integers(1, 4))
+    spec = replace(encoding.spec, n_features=d)
+    if encoding.values == "codes":
+        sizes = tuple(rng.choice([0, 1, 2, 5, 17], d).tolist())  # a column may have no level at all
+        spec = replace(spec, sizes=sizes)
+        values = np.column_stack([rng.integers(-1, s, n) for s in sizes]).astype(draw(st.sampled_from(["i4", "i8"])))
+    elif encoding.values == "counts":
+        values = rng.poisson(rng.choice([0.0, 0.3, 5.0], d), (n, d)).astype(draw(st.sampled_from(["f8", "f4"])))
+    else:
+        values = rng.normal(size=(n, d)) * draw(st.sampled_from([0.0, 1e-6, 1.0, 1e6, 1e100]))
+        values += draw(st.sampled_from([0.0, 1.0, -1e8, 1e9]))
+        if draw(st.booleans()) and np.abs(values).max(initial=0) < 1e30:
+            values = values.astype(np.float32)
+        if encoding.values == "positive":
+            values = np.abs(values) + values.dtype.type(1e-3)
+    if not encoding.sparse and encoding.values != "codes":
+        values[rng.random((n, d)) < draw(st.sampled_from([0.0, 0.2, 1.0]))] = np.nan
+        values[:, rng.random(d) < 0.1] = np.nan  # columns that are absent altogether
+    y = rng.integers(0, k, n) if draw(st.booleans()) else np.full(n, rng.integers(0, k))
+    weights = {"none": None, "ones": np.ones(n), "zeros": np.zeros(n), "some": rng.choice([0.0, 0.1, 1.0, 2.5], n)}
+    weight = weights[draw(st.sampled_from(sorted(weights)))]
+    storage = draw(st.sampled_from(["plain", "fortran", "strided", "reversed", "readonly"]))
+    return Rows(values, y.astype(np.intp), weight, k, spec, storage, encoding.sparse)
+
+
+shares = st.lists(st.floats(0, 1), min_size=0, max_size=4)
+
+# What is equal ------------------------------------------------------------------------------------------------------
+
+
+def assert_same(got, want, rows, removed_from=None):
+    """Equal but for rounding: that of sums of ``rows``, and of the whole where rows were removed from one again."""
+    stretch = 1.0 if removed_from is None else 30.0 * max(1, len(rows))  # a small rest has the error of a large whole
+    tallied = np.abs(rows.spec.transformed(rows.values).astype(float))
+    x = np.max(tallied, initial=0.0, where=~np.isnan(tallied))
+    w = len(rows) if rows.weight is None else rows.weight.sum()
+    blur = 8 * EPS * x * stretch  # of a mean
+    for name, want_state in want.arrays().items():
+        slack = {
+            "n": 1e-13 * w,
+            "counts": 1e-13 * w,
+            "offsets": 0.0,
+            "mean": blur,
+            "total": 8 * EPS * w * x,
+            "log_factorial": 8 * EPS * w * math.lgamma(min(x, 1e3) + 2) + 1e-15,
+        }.get(name)
+        if name == "m2":
+            m2 = max(want_state.max(initial=0.0), 0.0 if removed_from is None else removed_from.m2.max(initial=0.0))
+            slack = 1e-12 * m2 + 2 * blur * np.sqrt(w * m2) + w * blur * blur
+        np.testing.assert_allclose(got.arrays()[name], want_state, rtol=1e-12, atol=slack, err_msg=name)
+    assert_sound(got)
+
+
+def assert_identical(got, want):
+    assert got.arrays().keys() == want.arrays().keys()
+    for name, state in want.arrays().items():
+        np.testing.assert_array_equal(got.arrays()[name], state, err_msg=name)
+
+
+def assert_sound(tally):
+    """What holds for any tally at all: no weight and no spread is negative, and no weight has no mean."""
+    for name, state in tally.arrays().items():
+        assert state.dtype == (np.intp if name == "offsets" else np.float64)
+        assert np.isfinite(state).all()
+        assert name not in ("n", "counts", "m2") or (state >= 0).all()
+    if isinstance(tally, Moments):
+        assert not tally.mean[tally.n == 0].any()
+        assert not tally.m2[tally.n == 0].any()
+
+
+# The laws -----------------------------------------------------------------------------------------------------------
+
+
+@every_encoding
+@given(data=st.data())
+def test_the_empty_tally_is_the_identity(encoding, data):
+    rows = data.draw(rows_of(encoding))
+    tally, empty = rows.tally(), rows.empty()
+    assert_identical(tally + empty, tally)
+    assert_identical(empty + tally, tally)
+    assert_identical(tally - empty, tally)
+    assert_identical(rows.at(slice(0, 0)).tally(), empty)
+
+
+@every_encoding
+@given(data=st.data(), where=st.floats(0, 1))
+def test_addition_commutes(encoding, data, where):
+    rows = data.draw(rows_of(encoding))
+    a, b = (part.tally() for part in rows.cuts([where]))
+    assert_same(a + b, b + a, rows)
+
+
+@every_encoding
+@given(data=st.data(), where=st.tuples(st.floats(0, 1), st.floats(0, 1)))
+def test_addition_associates(encoding, data, where):
+    rows = data.draw(rows_of(encoding))
+    a, b, c = (part.tally() for part in rows.cuts(where))
+    assert_same((a + b) + c, a + (b + c), rows)
+
+
+@every_encoding
+@given(data=st.data(), where=shares, order=st.randoms(use_true_random=False))
+def test_chunks_in_any_order_add_up_to_the_whole(encoding, data, where, order):
+    rows = data.draw(rows_of(encoding))
+    parts = [part.tally() for part in rows.cuts(where)]
+    order.shuffle(parts)
+    assert_same(reduce(add, parts), rows.tally(), rows)
+
+
+@every_encoding
+@given(data=st.data(), seed=st.integers(0, 2**32 - 1))
+def test_a_weight_of_k_is_k_copies(encoding, data, seed):
+    rows = data.draw(rows_of(encoding))
+    k = np.random.default_rng(seed).integers(0, 4, len(rows))
+    copies = replace(rows.at(np.repeat(np.arange(len(rows)), k)), weight=None)
+    assert_same(replace(rows, weight=k.astype(float)).tally(), copies.tally(), replace(rows, weight=k.astype(float)))
+
+
+@every_encoding
+@given(data=st.data(), seed=st.integers(0, 2**32 - 1))
+def test_a_row_without_weight_is_absent(encoding, data, seed):
+    rows = data.draw(rows_of(encoding))
+    weight = np.random.default_rng(seed).choice([0.0, 0.7], len(rows))
+    weighed = replace(rows, weight=weight)
+    assert_same(weighed.tally(), weighed.at(weight > 0).tally(), weighed)
+
+
+@every_encoding
+@given(data=st.data(), where=st.floats(0, 1))
+def test_subtraction_undoes_addition(encoding, data, where):
+    rows = data.draw(rows_of(encoding))
+    one, other = rows.cuts([where])
+    a, b = one.tally(), other.tally()
+    assert_same((a + b) - b, a, rows, removed_from=a + b)
+    assert_identical((a + b) - (a + b), rows.empty())
+
+
+@every_encoding
+@given(data=st.data(), where=st.floats(0, 1))
+def test_removing_what_was_not_counted_is_an_error(encoding, data, where):
+    rows = data.draw(rows_of(encoding))
+    one, other = rows.cuts([where])
+    a, b = one.tally(), other.tally()
+    assume(other.tally().pool().arrays()["counts" if isinstance(a, Levels) else "n"].any())
+    with pytest.raises(NotWithinError, match="removed"):
+        a - (a + b)
+
+
+@every_encoding
+@given(data=st.data(), factor=st.sampled_from([0.5, 1.0, 3.0]))
+def test_scaling_a_tally_is_scaling_its_weights(encoding, data, factor):
+    rows = data.draw(rows_of(encoding))
+    weight = np.ones(len(rows)) if rows.weight is None else rows.weight
+    scaled = replace(rows, weight=weight * factor)
+    assert_same(rows.tally().scale(factor), scaled.tally(), scaled)
+    assert_identical(rows.tally().scale(0.0), rows.empty())
+
+
+@every_encoding
+@given(data=st.data(), seed=st.integers(0, 2**32 - 1))
+def test_remapping_follows_a_union_of_labels(encoding, data, seed):
+    rows = data.draw(rows_of(encoding))
+    k = rows.n_classes + 3
+    place = np.random.default_rng(seed).permutation(k)[: rows.n_classes].astype(np.intp)
+    grown = replace(rows, y=place[rows.y], n_classes=k)
+    assert_same(rows.tally().remap(place, k), grown.tally(), rows)
+
+
+@given(data=st.data(), seed=st.integers(0, 2**32 - 1))
+def test_remapping_follows_a_union_of_levels(data, seed):
+    rows = data.draw(rows_of(ENCODINGS[2]))
+    rng = np.random.default_rng(seed)
+    sizes = tuple(s + int(rng.integers(0, 3)) for s in rows.spec.sizes)
+    moves = tuple(np.sort(rng.permutation(b)[:a]).astype(np.intp) for a, b in zip(rows.spec.sizes, sizes, strict=True))
+    codes = np.column_stack([np.append(to, -1)[c] for to, c in zip(moves, rows.values.T, strict=True)])
+    grown = replace(rows, values=codes, spec=replace(rows.spec, sizes=sizes))
+    same_classes = np.arange(rows.n_classes, dtype=np.intp)
+    assert_identical(rows.tally().remap(same_classes, rows.n_classes, moves, sizes), grown.tally())
+
+
+@every_encoding
+@given(data=st.data())
+def test_pooling_is_counting_all_rows_as_one_class(encoding, data):
+    rows = data.draw(rows_of(encoding))
+    assert_same(rows.tally().pool(), replace(rows, y=np.zeros_like(rows.y), n_classes=1).tally(), rows)
+
+
+@every_encoding
+@given(data=st.data())
+def test_arrays_hold_the_whole_state(encoding, data):
+    tally = data.draw(rows_of(encoding)).tally()
+    file = io.BytesIO()
+    np.savez(file, **tally.arrays())
+    file.seek(0)
+    again = type(tally).from_arrays(dict(np.load(file)))
+    assert_identical(again, tally)
+    assert_identical(again + tally, tally + tally)
+
+
+@every_encoding
+@given(data=st.data(), where=st.floats(0, 1))
+def test_no_operation_changes_its_operands(encoding, data, where):
+    rows = data.draw(rows_of(encoding))
+    a, b = (part.tally() for part in rows.cuts([where]))
+    before = [{name: state.copy() for name, state in t.arrays().items()} for t in (a, b)]
+    _ = (a + b) - b, a.scale(0.5), a.pool(), a.remap(np.arange(rows.n_classes, dtype=np.intp), rows.n_classes + 1)
+    for tally, states in zip((a, b), before, strict=True):
+        assert_identical(tally, type(tally).from_arrays(states))
+
+
+@every_encoding
+@given(data=st.data(), n_threads=st.integers(2, 5))
+def test_the_number_of_threads_does_not_matter(encoding, data, n_threads):
+    rows = data.draw(rows_of(encoding))
+    alone = rows.tally()
+    parts = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threads, "_WORTH", 1)
+        patch.setattr(threads, "count", lambda: n_threads)
+        spread_out = threads.over_rows
+        patch.setattr(threads, "over_rows", lambda *a, **k: parts.extend(spread_out(*a, **k)) or parts)
+        many = rows.tally()
+    assert len(parts) > 1 or len(rows) < 2
+    assert_same(many, alone, rows)
+
+
+@every_encoding
+@given(data=st.data())
+def test_transformed_copies_of_any_size_give_the_same(encoding, data):
+    rows = data.draw(rows_of(encoding))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(base, "_TEMPORARY", 3)
+        small = rows.tally()
+    assert_same(small, rows.tally(), rows)
+
+
+# What each kind counts, against a plain loop in exact arithmetic ----------------------------------------------------
+
+
+def cells(rows, values):
+    """(class, feature, [(weight, value), ...]) of the values present."""
+    weight = np.ones(len(rows)) if rows.weight is None else rows.weight
+    for c in range(rows.n_classes):
+        for j in range(rows.values.shape[1]):
+            there = (rows.y == c) & ~np.isnan(values[:, j])
+            yield (
+                c,
+                j,
+                [(Fraction(w), v) for w, v in zip(weight[there].tolist(), values[there, j].tolist(), strict=True)],
+            )
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS[:2], ids=lambda e: e.name)
+@given(data=st.data())
+def test_moments_are_the_exact_ones(encoding, data):
+    rows = data.draw(rows_of(encoding, widths=(1, 2, 5)))
+    tallied = rows.values.astype(float)
+    if encoding.spec.transform:
+        tallied = np.vectorize(lambda v: math.log(v), otypes=[float])(tallied)
+    want = rows.empty()
+    n, mean, m2 = (state.copy() for state in want.arrays().values())
+    for c, j, pairs in cells(rows, tallied):
+        total = sum(w for w, _ in pairs)
+        if total:
+            centre = sum(w * Fraction(v) for w, v in pairs) / total
+            n[c, j], mean[c, j] = float(total), float(centre)
+            m2[c, j] = float(sum(w * (Fraction(v) - centre) ** 2 for w, v in pairs))
+    assert_same(rows.tally(), Moments(n, mean, m2), rows)
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS[2:5], ids=lambda e: e.name)
+@given(data=st.data())
+def test_levels_are_the_exact_weights(encoding, data):
+    rows = data.draw(rows_of(encoding, widths=(1, 2, 5)))
+    if encoding.spec.threshold is None:
+        sizes, codes = rows.spec.sizes, np.where(rows.values < 0, np.nan, rows.values.astype(float))
+    else:
+        sizes, codes = (2,) * rows.values.shape[1], np.where(np.isnan(rows.values), np.nan, rows.values > 0.5)
+    starts = np.concatenate([[0], np.cumsum(sizes, dtype=int)])
+    counts, present = np.zeros((rows.n_classes, starts[-1])), np.zeros((rows.n_classes, len(sizes)))
+    for c, j, pairs in cells(rows, codes):
+        present[c, j] = math.fsum(w for w, _ in pairs)
+        for level in range(sizes[j]):
+            counts[c, starts[j] + level] = math.fsum(w for w, v in pairs if v == level)
+    assert_same(rows.tally(), Levels(counts, starts.astype(np.intp)), rows)
+    np.testing.assert_allclose(rows.tally().n, present, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS[5:], ids=lambda e: e.name)
+@given(data=st.data())
+def test_sums_are_the_exact_ones(encoding, data):
+    rows = data.draw(rows_of(encoding, widths=(1, 2, 5)))
+    tallied = rows.values.astype(float)
+    if encoding.spec.transform:
+        tallied = np.vectorize(lambda v: math.sqrt(v), otypes=[float])(tallied)
+    n, total, base_measure = (state.copy() for state in rows.empty().arrays().values())
+    for c, j, pairs in cells(rows, tallied):
+        n[c, j] = math.fsum(w for w, _ in pairs)
+        total[c, j] = float(sum(w * Fraction(v) for w, v in pairs))
+        if encoding.spec.log_factorial:
+            base_measure[c, j] = math.fsum(float(w) * math.log(math.factorial(int(v))) for w, v in pairs)
+    assert_same(rows.tally(), Sums(n, total, base_measure), rows)
+
+
+# What must be refused -----------------------------------------------------------------------------------------------
+
+
+@every_encoding
+def test_tallies_of_other_shapes_do_not_add(encoding):
+    sizes = (2, 3) if encoding.values == "codes" else ()
+    spec = replace(encoding.spec, n_features=2, sizes=sizes)
+    other = replace(spec, n_features=3, sizes=(*sizes, 2) if sizes else ())
+    kind = KINDS[spec.kind]
+    for bad in (kind.empty(3, spec), kind.empty(2, other)):
+        with pytest.raises(MergeError, match="differ in shape"):
+            kind.empty(2, spec) + bad
+        with pytest.raises(MergeError, match="differ in shape"):
+            kind.empty(2, spec) - bad
+
+
+def test_levels_divided_otherwise_do_not_add():
+    a, b = (Levels.empty(1, Spec("levels", 2, sizes=sizes)) for sizes in ((2, 3), (3, 2)))
+    with pytest.raises(MergeError, match="different numbers of levels"):
+        a + b
+
+
+def test_other_values_of_the_same_weight_are_not_within():
+    y = np.zeros(50, np.intp)
+    x = np.random.default_rng(0).normal(size=(50, 1))
+    whole = Moments.of(x, y, n_classes=1)
+    for other in (x * 3, x + 5):
+        with pytest.raises(NotWithinError, match="never counted"):
+            whole - Moments.of(other, y, n_classes=1)
+        with pytest.raises(NotWithinError, match="never counted"):
+            whole - Moments.of(other[:30] * 10, y[:30], n_classes=1)
+
+
+def test_negative_counts_are_refused_dense_and_sparse():
+    y = np.zeros(2, np.intp)
+    values = np.array([[1.0, 0.0], [0.0, -2.0]])
+    for block in (values, sparse_block(values, "plain")):
+        with pytest.raises(InputError, match="negative value -2"):
+            Sums.of(block, y, n_classes=1, spec=Spec("sums", 2, nonnegative=True))
+        assert Sums.of(block, y, n_classes=1, spec=Spec("sums", 2)).total.tolist() == [[1.0, -2.0]]
+
+
+def test_a_negative_threshold_on_sparse_rows_is_refused():
+    block = sparse_block(np.eye(2), "plain")
+    with pytest.raises(InputTypeError, match="threshold -1"):
+        Levels.of(block, np.zeros(2, np.intp), n_classes=1, spec=Spec("levels", 2, threshold=-1.0))
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0])
+def test_what_has_no_logarithm_is_refused(value):
+    with pytest.raises(InputError, match="logarithm"):
+        Moments.of(
+            np.array([[1.0], [value]]), np.zeros(2, np.intp), n_classes=1, spec=Spec("moments", 1, transform="log")
+        )
+
+
+def test_a_value_outside_an_own_transform_never_passes_as_absent():
+    root = Spec("moments", 1, transform=np.sqrt)
+    tally = Moments.of(np.array([[4.0], [-4.0], [np.nan]]), np.zeros(3, np.intp), n_classes=1, spec=root)
+    assert not np.isfinite(tally.mean).any()
+
+
+@pytest.mark.parametrize("encoding", [e for e in ENCODINGS if e.values != "codes"], ids=lambda e: e.name)
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_an_infinity_shows_in_the_state_and_warns_of_nothing(encoding, n_threads, monkeypatch, recwarn):
+    monkeypatch.setattr(threads, "_WORTH", 1)
+    monkeypatch.setattr(threads, "count", lambda: n_threads)
+    values = np.ones((9, 2))
+    values[[1, 4, 7], 1] = np.inf
+    rows = Rows(values, np.zeros(9, np.intp), None, 1, replace(encoding.spec, n_features=2), "plain", encoding.sparse)
+    assert not all(np.isfinite(state).all() for state in rows.tally().arrays().values())
+    assert not [w for w in recwarn if issubclass(w.category, RuntimeWarning)]

@@ -1,0 +1,84 @@
+"""Schema: what a column is taken for when nobody says."""
+
+import datetime as dt
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+
+from candide.schema import inspect
+from candide.table import Table
+
+
+def kinds(data):
+    return {column.name: column.kind for column in inspect(Table.of(data))}
+
+
+PROSE = [f"a tale of city number {i} and of all who lived there" for i in range(40)]
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        ([1.5, 2.0], "number"),
+        ([1, 2, None], "number"),
+        ([0, 1, None, 1], "category"),
+        ([0.0, 1.0, np.nan], "category"),
+        ([0, 0, 0], "category"),
+        ([0, 1, 2], "number"),
+        ([True, False], "category"),
+        ([True, None], "category"),
+        (["1", "2"], "category"),
+        ([1, "a"], "category"),
+        ([None, None], "number"),
+        ([], "number"),
+        (np.array(["a"]), "category"),
+        (np.array(["2020-01-01", "NaT"], "M8[s]"), "date"),
+        (pd.Series([3, 4, 3]).astype("category"), "category"),
+        (np.array([1, 0] * 5000 + [2]), "number"),  # the exception comes late
+        (np.array([1.0, np.nan] * 5000), "category"),
+        (np.arange(100, 140), "identifier"),
+        (np.arange(10), "number"),
+        ([f"u{i}" for i in range(40)], "identifier"),
+        (["cook", "smith"] * 20, "category"),
+        (PROSE, "text"),
+        (PROSE[:10], "category"),
+        ([[1, 2], [3]], "nested"),
+    ],
+)
+def test_kind_of_one_column(column, kind):
+    assert kinds(pd.DataFrame({"x": column})) == {"x": kind}
+    if not isinstance(column, pd.Series):
+        assert kinds({"x": column}) == {"x": kind}
+
+
+@pytest.mark.parametrize("name", ["id", "ID", "user_id", "user id", "User-Id"])
+def test_whole_numbers_named_as_identifiers(name):
+    values = np.random.default_rng(0).permutation(50) * 3
+    assert kinds({name: values, "paid": values}) == {name: "identifier", "paid": "number"}
+    assert kinds({name: values // 6}) == {name: "number"}  # not all different
+
+
+def test_columns_without_a_name_are_never_left_out():
+    array = np.column_stack([np.arange(40.0), np.arange(40.0) * 2])
+    assert kinds(array) == {0: "number", 1: "number"}
+
+
+def test_dates_of_every_frame():
+    dates = [dt.date(2020, 1, 1), None, dt.date(2021, 1, 1)]
+    for data in (pa.table({"d": dates}), pl.DataFrame({"d": dates}), pd.DataFrame({"d": pd.to_datetime(dates)})):
+        assert kinds(data) == {"d": "date"}
+
+
+def test_arrays_and_frames_agree():
+    array = np.column_stack([np.arange(6.0), [0, 1, 0, 1, np.nan, 0], np.full(6, np.nan), np.ones(6)])
+    assert kinds(array) == {0: "number", 1: "category", 2: "number", 3: "category"}
+    assert kinds(pd.DataFrame(array)) == kinds(array)
+    assert kinds(np.ones((2, 1), bool)) == {0: "category"}
+
+
+def test_a_sparse_matrix_holds_counts():
+    assert kinds(sp.csr_array(np.eye(2))) == {0: "count", 1: "count"}
