@@ -11,7 +11,8 @@ import sys
 from setuptools import Extension, setup
 
 FOLDER = "src/candide/kernels"
-LOOPS = [f"{FOLDER}/{name}.pxi" for name in ("_tables", "_counting", "_sparse", "_scoring", "_normalising")]
+PARTS = ("_lanes", "_tables", "_counting", "_rows", "_student", "_levels", "_sparse", "_normalising")
+LOOPS = [f"{FOLDER}/{name}.pxi" for name in PARTS]
 CHECKED = os.environ.get("CANDIDE_BOUNDSCHECK", "0") not in ("", "0")
 MSVC = sys.platform == "win32"
 # No -ffast-math: NaN means "absent" and must survive.

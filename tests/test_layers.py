@@ -20,9 +20,9 @@ LAYERS = [
     {"model"},
     {"engines"},
     {"fitted"},
-    {"store", "explain", "estimators"},
-    {"evaluate"},
-    {"tables", "demo", "doctor"},
+    {"store", "explain", "evaluate"},
+    {"tables"},
+    {"estimators", "demo", "doctor"},
     {"report"},
     {"cli", "__main__"},
 ]

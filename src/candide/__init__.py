@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from candide import errors, evaluate, events, priors
-    from candide.estimators import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB, NaiveBayes
+    from candide.estimators import (
+        BernoulliNB,
+        CategoricalNB,
+        ComplementNB,
+        GaussianNB,
+        MultinomialNB,
+        NaiveBayes,
+        fit,
+        load,
+    )
 
 __version__ = "0.1.0"
 
@@ -29,6 +38,8 @@ _HOME = {
     "errors": "candide.errors",
     "evaluate": "candide.evaluate",
     "events": "candide.events",
+    "fit": "candide.estimators",
+    "load": "candide.estimators",
     "priors": "candide.priors",
 }
 
@@ -42,6 +53,8 @@ __all__ = [
     "errors",
     "evaluate",
     "events",
+    "fit",
+    "load",
     "priors",
 ]
 

@@ -201,7 +201,7 @@ def demo(rows: int, seed: int, as_json: bool) -> None:
 
     result = run(rows, seed)
     if as_json:
-        _print_json({"rows": rows, "trained_on": result.n_train, **result.scores.metrics()})
+        _print_json({"rows": rows, "trained_on": result.learned.fitted.census.n_rows, **result.scores.metrics()})
     else:
         report.show_demo(result)
 

@@ -17,6 +17,7 @@ from candide.events import Categorical, Gaussian, Poisson
 from candide.labels import Labels
 from candide.model import estimate
 from candide.plan import Part, Plan
+from candide.tables import Learned, evaluate, learn
 from candide.tally import Levels, Moments, Sums
 
 
@@ -57,19 +58,17 @@ def rows(n: int, seed: int, missing: float = 0.05) -> tuple[dict[str, Any], np.n
 
 @dataclass(frozen=True)
 class Demo:
-    """A fitted classifier and how it does on rows it has not seen."""
+    """What was learned of the garden, and how it does on plants it has not seen."""
 
-    model: Any
-    n_train: int
+    learned: Learned
     scores: Scores
 
 
 def run(n: int = 20_000, seed: int = 0) -> Demo:
     """Sample a table, fit on three quarters of it, evaluate on the rest."""
-    from candide.estimators import NaiveBayes
-
     table, y = rows(n, seed)
+    table["herb"] = y
     cut = n * 3 // 4
     train, test = ({k: v[s] for k, v in table.items()} for s in (slice(0, cut), slice(cut, n)))
-    model = NaiveBayes(events={"flowers": "poisson"}).fit(train, y[:cut])
-    return Demo(model, cut, Scores.of(model.predict_log_proba(test), model.census_.labels.encode(y[cut:])))
+    learned = learn(train, "herb", events={"flowers": "poisson"})
+    return Demo(learned, evaluate(learned.fitted, test))

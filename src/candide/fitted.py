@@ -27,7 +27,7 @@ class Settings:
     """What comes after the counting, and may be chosen again without the data."""
 
     class_prior: Any = "empirical"
-    estimate: str = "predictive"
+    estimate: Any = "predictive"
     priors: Any = None
 
 

@@ -78,9 +78,10 @@ class Model:
     def classify(self, blocks: Sequence[Block]) -> Codes:
         """The most probable class of each row; the first of several equals."""
 
-        def finish(joint: Floats, out: Floats) -> None:
-            joint[np.isneginf(joint.max(axis=1))] = self.log_prior
-            out[:] = joint.argmax(axis=1)
+        likely = int(self.log_prior.argmax())
+
+        def finish(joint: Floats, out: Codes) -> None:
+            kernels.first_largest(joint, likely, out)
 
         return self._score(blocks, finish, keep=False, dtype=np.intp)
 
@@ -91,8 +92,9 @@ class Model:
         return [d.sample(y, rng) for d in self.distributions], y
 
     def _normalise(self, joint: Floats, exponentiate: bool) -> None:
-        impossible = np.isneginf(kernels.normalise(joint, exponentiate))
-        if impossible.any():
+        evidence = kernels.normalise(joint, exponentiate)
+        if len(evidence) and evidence.min() == -np.inf:
+            impossible = np.isneginf(evidence)
             joint[impossible] = np.exp(self.log_prior) if exponentiate else self.log_prior
 
     def _score(self, blocks: Sequence[Block], finish: Callable, *, keep: bool, dtype: type = np.float64) -> NDArray:
@@ -106,7 +108,7 @@ class Model:
             for start in range(rows.start, rows.stop, step):
                 chunk = slice(start, min(start + step, rows.stop))
                 joint = out[chunk] if scratch is None else scratch[: chunk.stop - start]
-                joint[...] = self.log_prior
+                kernels.fill_rows(joint, self.log_prior)
                 for i, (distribution, block) in enumerate(zip(self.distributions, blocks, strict=True)):
                     absent = distribution.add_log_prob(rows_of(block, chunk), joint)
                     if absent == kernels.INFINITE or (absent and not self.absent_allowed):
@@ -118,23 +120,33 @@ class Model:
         return out
 
 
-def estimate(census: Census, class_prior: Any = "empirical", how: str = "predictive", priors: Any = None) -> Model:
+def estimate(census: Census, class_prior: Any = "empirical", how: Any = "predictive", priors: Any = None) -> Model:
     """Turn counts into a model: this is where priors come in, and it may be done again without the data.
 
     ``priors`` is None (each event model's own), one prior for every block, or a mapping from event names to priors.
+    ``how`` is one estimate for every block, or a mapping from event names to estimates, "predictive" for the rest.
     """
+    for what, given in (("priors", priors), ("estimate", how)):
+        _check_names(what, given, [part.event.name for part in census.plan.parts])
     chosen = [_prior_for(part.event, priors) for part in census.plan.parts]
-    if isinstance(priors, Mapping):
-        for name in priors.keys() - {part.event.name for part in census.plan.parts}:
-            raise unknown("event in priors", name, [part.event.name for part in census.plan.parts])
     distributions = []
     for part, tally, prior in zip(census.plan.parts, census.tallies, chosen, strict=True):
         try:
-            distributions.append(part.event.estimate(tally, prior, how))
+            distributions.append(part.event.estimate(tally, prior, _how_for(part.event, how)))
         except CellError as error:
             label, column = census.labels.values[error.class_code], part.columns[error.feature]
             raise InputError(f"column {column!r}, class {label!r}: {error.why}") from None
     return Model(class_log_prior(census, class_prior, how), tuple(distributions))
+
+
+def _check_names(what: str, given: Any, events: list[str]) -> None:
+    for name in given if isinstance(given, Mapping) else ():
+        if name not in events:
+            raise unknown(f"event in {what}", name, dict.fromkeys(events))
+
+
+def _how_for(event: EventModel, how: Any) -> str:
+    return how.get(event.name, "predictive") if isinstance(how, Mapping) else how
 
 
 def _prior_for(event: EventModel, priors: Any) -> Prior | None:
@@ -143,7 +155,7 @@ def _prior_for(event: EventModel, priors: Any) -> Prior | None:
     return None if priors is None else prior_of(priors)
 
 
-def class_log_prior(census: Census, class_prior: Any, how: str) -> Floats:
+def class_log_prior(census: Census, class_prior: Any, how: Any) -> Floats:
     """log p(class): ``"empirical"``, ``"uniform"``, a prior on the shares, or the shares themselves."""
     k = len(census.labels)
     if isinstance(class_prior, str) and class_prior == "uniform":
@@ -151,7 +163,7 @@ def class_log_prior(census: Census, class_prior: Any, how: str) -> Floats:
     if isinstance(class_prior, str) and class_prior == "empirical":
         return _shares(census, None, "mle")
     if isinstance(class_prior, str | Prior):
-        return _shares(census, prior_of(class_prior), how)
+        return _shares(census, prior_of(class_prior), how if isinstance(how, str) else "mean")
     with np.errstate(divide="ignore"):
         return np.log(_given(class_prior, census.labels))
 

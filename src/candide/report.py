@@ -151,9 +151,9 @@ def show_rows(table: Any, as_json: bool) -> None:
 
 def show_demo(run: Any) -> None:
     """The demo's story, from table to verdict."""
-    census = run.model.census_
+    census = run.learned.fitted.census
     story = (
-        f"{run.n_train:,} plants were drawn from a made-up garden, one value in twenty lost, and counted once.\n"
+        f"{census.n_rows:,} plants were drawn from a made-up garden, one value in twenty lost, and counted once.\n"
         f"The model was then asked about {run.scores.n:,.0f} plants it had not seen."
     )
     say(

@@ -140,6 +140,7 @@ def predict(
     """Score a source in a stream: into a file (the number of rows comes back), or into an Arrow table."""
     census = fitted.census
     with Source.open(data, reading) as source, watch(source, "scoring"):
+        keep = list(source.columns) if list(keep) == ["all"] else keep
         schema, batches = scoring.scored(source, census.plan, census.labels, fitted.model, keep)
         if out is None:
             return pa.Table.from_batches(batches, schema)

@@ -95,7 +95,7 @@ def test_infinite_values_and_negative_counts_name_the_column():
 
 @pytest.mark.parametrize("weights", [[1.0, -1.0, 1.0, 1.0], [1.0, None, 1.0, 1.0]])
 def test_bad_weights(weights):
-    with pytest.raises(CandideError, match="a weight is (missing|-1); weights must be numbers >= 0"):
+    with pytest.raises(CandideError, match=r"a weight is (missing|-1); weights must be numbers >= 0"):
         learn({"x": [1.0, 2.0, 4.0, 3.0], "w": weights, "y": ["a", "b", "a", "b"]}, "y", weight="w")
 
 
@@ -138,7 +138,7 @@ def test_unknown_event_prior_and_column():
         learn(data, "y", drop=["z"])
     with pytest.raises(CandideError, match="cannot read rows from int"):
         learn(3, "y")
-    with pytest.raises(CandideError, match="the query: .*nosuch"):
+    with pytest.raises(CandideError, match=r"the query: .*nosuch"):
         learn("SELECT * FROM nosuch", "y")
 
 
@@ -157,5 +157,5 @@ def test_a_failed_write_leaves_nothing_under_the_name(tmp_path):
 
 def test_labels_the_model_does_not_know(tmp_path):
     fitted = learn(csv(tmp_path, GOOD), "y").fitted
-    with pytest.raises(CandideError, match="no row of .* has a label the model knows"):
+    with pytest.raises(CandideError, match=r"no row of .* has a label the model knows"):
         evaluate(fitted, {"age": [1.0], "job": ["cook"], "y": ["z"]})

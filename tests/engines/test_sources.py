@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -126,7 +127,7 @@ def test_every_door_gives_the_same_census(door, rows, expected, tmp_path):
 
 def test_standard_input(rows, expected, monkeypatch, tmp_path):
     text = write_csv(rows, tmp_path / "in.csv")
-    stdin = io.TextIOWrapper(io.BytesIO(open(text, "rb").read()))
+    stdin = io.TextIOWrapper(io.BytesIO(Path(text).read_bytes()))
     monkeypatch.setattr("sys.stdin", stdin)
     assert_same_census(learn("-", "label").fitted.census, expected)
 

@@ -115,6 +115,9 @@ def test_columns_of_two_frames_side_by_side_are_not_taken_for_one():
     a, b = np.arange(6.0).reshape(3, 2), np.arange(10.0, 16.0).reshape(3, 2)
     table = Table.of({"x": a[:, 0], "y": b[:, 1], "z": a[:, 1]})
     np.testing.assert_array_equal(table.numbers(("x", "y", "z")), np.column_stack([a[:, 0], b[:, 1], a[:, 1]]))
+    block = Table.of({"x": a[:, 0], "y": b[:, 0]}).numbers(("x", "y"))
+    assert not np.shares_memory(block, a)  # a view would not keep the other's memory alive
+    np.testing.assert_array_equal(block, np.column_stack([a[:, 0], b[:, 0]]))
     table = Table.of({"x": a[:, 0], "y": a[:, 0], "z": a[:, 0]})
     np.testing.assert_array_equal(table.numbers(("x", "y", "z")), np.column_stack([a[:, 0]] * 3))
 

@@ -49,23 +49,17 @@ class TermWeights(Distribution):
         return self.weights.shape[0]
 
     @cached_property
-    def _parted(self) -> StruckOut:
-        return StruckOut.of(self.weights)
+    def _by_word(self) -> Floats:
+        return kernels.padded(self.weights)
 
     @cached_property
-    def _contiguous(self) -> Floats:
-        return np.ascontiguousarray(self.weights, np.float64)
+    def _by_class(self) -> Floats:
+        return np.asfortranarray(self.weights, np.float64)
 
     def add_log_prob(self, block: Block, out: Floats) -> int:
         if isinstance(block, Csr):
-            return kernels.add_linear_csr(*block[:3], self._contiguous, out)
-        x, n_absent = absent_as_zero(block)
-        if n_absent == kernels.INFINITE:
-            return n_absent
-        out += x @ self._parted.finite
-        if self._parted.any:
-            out[(x != 0).astype(np.float64) @ self._parted.struck > 0.5] = -np.inf
-        return n_absent
+            return kernels.add_linear_csr(*block[:3], self._by_word, out)
+        return kernels.add_linear(block, self._by_class, out)
 
     def _terms(self, x: NDArray) -> Floats:
         x = absent_as_zero(x)[0][:, None, :]

@@ -36,8 +36,8 @@ class LevelTable(Distribution):
     def _arrays(self) -> tuple[Codes, Floats, Floats]:
         return (
             np.ascontiguousarray(self.offsets, np.intp),
-            np.ascontiguousarray(self.table, np.float64),
-            np.ascontiguousarray(self.unseen, np.float64),
+            kernels.padded(self.table),
+            kernels.padded(self.unseen),
         )
 
     def add_log_prob(self, block: Block, out: Floats) -> int:
@@ -94,7 +94,7 @@ class Switch(Distribution):
         """What a row of nothing but no scores, what each yes changes, and both for the count of impossible values."""
         no, yes = StruckOut.of(self.log_no.T), StruckOut.of(self.log_yes.T)
         struck = no.struck.sum(axis=0) if no.any or yes.any else None
-        return no.finite.sum(axis=0), yes.finite - no.finite, struck, yes.struck - no.struck
+        return no.finite.sum(axis=0), kernels.padded(yes.finite - no.finite), struck, yes.struck - no.struck
 
     def add_log_prob(self, block: Block, out: Floats) -> int:
         if not isinstance(block, Csr):

@@ -211,7 +211,7 @@ class Source:
         return f"read_csv({literal(_pattern(self.path or '', 'csv'))}, {', '.join(options)})"
 
     def _recover_delimiter(self) -> None:
-        """One column named like several is a CSV whose lines disagree: read it by its header, so that the error says where."""
+        """One column named like several: the lines of the CSV disagree. By its header the error says where."""
         names = [row[0] for row in self.con.sql(f"DESCRIBE {VIEW}").fetchall()]
         if self.reading.delimiter is None and len(names) == 1:
             found = max(",;\t|", key=names[0].count)

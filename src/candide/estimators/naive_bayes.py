@@ -1,5 +1,8 @@
 """NaiveBayes: a table of mixed columns, each with its own event model, in one classifier."""
 
+import os
+import warnings
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -13,9 +16,11 @@ from candide.engines import arrays
 from candide.errors import InputError
 from candide.estimators.base import GenerativeClassifier
 from candide.estimators.validation import checked_classes, checked_labels, checked_weights
+from candide.fitted import Fitted, Settings
 from candide.labels import Labels
-from candide.model import Model, estimate
+from candide.model import Model
 from candide.plan import Plan, make_plan
+from candide.schema import inspect
 from candide.table import Table
 from candide.tally import Block
 
@@ -29,7 +34,7 @@ class NaiveBayes(GenerativeClassifier):
         What each column is given the class. Columns not named are inferred: numbers are Gaussian, text,
         booleans and 0/1 columns are categories, sparse columns are counts.
     class_prior : "empirical", "uniform", a prior, shares in class order, or a mapping from class to share
-    estimate : "predictive", "mean", "map" or "mle"
+    estimate : "predictive", "mean", "map" or "mle", or a mapping from event names to these
         How a tally becomes a distribution; "predictive" averages over all parameters, so a class seen
         only a few times is modest about what it knows.
     priors : a prior, or a mapping from event names to priors; None for each event model's own
@@ -51,7 +56,7 @@ class NaiveBayes(GenerativeClassifier):
     """
 
     def __init__(
-        self, events: Any = "auto", class_prior: Any = "empirical", estimate: str = "predictive", priors: Any = None
+        self, events: Any = "auto", class_prior: Any = "empirical", estimate: Any = "predictive", priors: Any = None
     ):
         self.events = events
         self.class_prior = class_prior
@@ -62,32 +67,34 @@ class NaiveBayes(GenerativeClassifier):
         """Count the rows of ``X`` under their labels, forgetting what was counted before."""
         table, y, weight = self._checked(X, y, sample_weight)
         labels = checked_classes(Labels.of(y))
-        plan = make_plan(table, self.events).grown(table)
-        return self._keep(X, arrays.count(table, y, weight, plan=plan, labels=labels), reset=True)
+        plan = self._plan(table).grown(table)
+        return self._keep(X, table, arrays.count(table, y, weight, plan=plan, labels=labels), reset=True)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Count more rows. New classes and new levels may come at any time; ``classes`` may announce them."""
         table, y, weight = self._checked(X, y, sample_weight)
-        first = not hasattr(self, "census_")
-        plan = make_plan(table, self.events) if first else self._same_columns(X, table)
+        first = not hasattr(self, "fitted_")
+        plan = self._plan(table) if first else self._same_columns(X, table)
         labels = Labels.of(y)
         if classes is not None:
             labels = labels.union(Labels.of(np.asarray(classes)))[0]
         census = arrays.count(table, y, weight, plan=plan.grown(table), labels=labels)
-        return self._keep(X, census if first else self.census_ + census, reset=first)
+        return self._keep(X, table, census if first else self.census_ + census, reset=first)
 
-    def with_prior(self, priors: Any = None, *, class_prior: Any = None, estimate: str | None = None) -> Self:
-        """The same counts under other priors: a new classifier, with no second look at the data."""
+    @property
+    def census_(self) -> Census:
+        """What was counted: labels, class weights and one tally a block of columns."""
         check_is_fitted(self)
-        other = clone(self)
+        return self.fitted_.census
+
+    def with_prior(self, priors: Any = None, *, class_prior: Any = None, estimate: Any = None) -> Self:
+        """The same counts under other priors: a new classifier, with no second look at the data."""
         changes = {"priors": priors, "class_prior": class_prior, "estimate": estimate}
-        other.set_params(**{name: value for name, value in changes.items() if value is not None})
+        other = clone(self).set_params(**{name: value for name, value in changes.items() if value is not None})
         return other._copy_fit(self, self.census_)
 
     def __add__(self, other: "NaiveBayes") -> Self:
         """The classifier of the rows of both; labels and levels are united."""
-        check_is_fitted(self)
-        check_is_fitted(other)
         return clone(self)._copy_fit(self, self.census_ + other.census_)
 
     def __radd__(self, other: Any) -> Self:
@@ -97,16 +104,13 @@ class NaiveBayes(GenerativeClassifier):
 
     def __sub__(self, part: "NaiveBayes") -> Self:
         """The classifier without the rows of ``part``, which must have been counted in it."""
-        check_is_fitted(self)
-        check_is_fitted(part)
         return clone(self)._copy_fit(self, self.census_ - part.census_)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, NDArray]:
         """Rows and labels drawn from the model: an array where it was fitted on one, else a mapping of columns."""
-        check_is_fitted(self)
+        plan, columns = self.census_.plan, {}
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
         blocks, y = self._estimated().sample(n_samples, rng)
-        plan, columns = self.census_.plan, {}
         for part, block in zip(plan.parts, blocks, strict=True):
             for j, name in enumerate(part.columns):
                 columns[name] = part.levels[j].array[block[:, j]] if part.has_levels else block[:, j]
@@ -114,54 +118,88 @@ class NaiveBayes(GenerativeClassifier):
             return np.column_stack([columns[name] for name in plan.columns]), self.classes_[y]
         return {name: columns[name] for name in plan.columns}, self.classes_[y]
 
+    def predict_table(
+        self, source: Any, out: str | os.PathLike | None = None, *, keep: Sequence[str] = (), **reading: Any
+    ) -> Any:
+        """Score any source in a stream: into a file (the number of rows comes back), or into an Arrow table.
+
+        The columns are those of ``keep``, then ``prediction``, ``p_<class>`` for every class, and ``log_density``.
+        """
+        from candide.tables import Reading, predict  # here and below: arrays need no database
+
+        check_is_fitted(self)
+        return predict(self.fitted_, source, out=out, keep=keep, reading=Reading(**reading))
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Keep the model in a file; ``candide.load`` reads it."""
+        from candide import store
+
+        check_is_fitted(self)
+        store.save(self.fitted_, path)
+
+    @classmethod
+    def of(cls, fitted: Fitted) -> Self:
+        """The classifier of counts made elsewhere: by ``candide.fit``, or read from a file."""
+        plan, settings = fitted.census.plan, fitted.settings
+        events = {name: part.event for part in plan.parts for name in part.columns}
+        self = cls(events, settings.class_prior, settings.estimate, settings.priors)
+        self.fitted_, self.classes_, self.n_features_in_ = fitted, fitted.census.labels.array, len(plan.columns)
+        if all(isinstance(name, str) for name in plan.columns):
+            self.feature_names_in_ = np.array(plan.columns, dtype=object)
+        return self
+
+    def _plan(self, table: Table) -> Plan:
+        columns = inspect(table)
+        plan = make_plan(table, self.events, columns)
+        for column in columns:
+            if column.name not in plan.columns:
+                left_out = f"column {column.name!r} is left out: {column.why}; name its event to use it"
+                warnings.warn(left_out, stacklevel=3)
+        return plan
+
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, NDArray, NDArray | None]:
         table = Table.of(X)
         if table.n_rows == 0:
             raise InputError("Found array with 0 sample(s); X has no rows")
         if not table.names:
-            raise InputError(
-                f"Found array with 0 feature(s) (shape=({table.n_rows}, 0)) while a minimum of 1 is required."
-            )
+            shape = f"(shape=({table.n_rows}, 0))"
+            raise InputError(f"Found array with 0 feature(s) {shape} while a minimum of 1 is required.")
         return table, checked_labels(y, table.n_rows), checked_weights(sample_weight, table.n_rows)
 
-    def _keep(self, X: Any, census: Census, *, reset: bool) -> Self:
-        model = (
-            self._estimate(census) if reset else None
-        )  # before anything is changed, so that an error changes nothing
+    def _fitted(self, census: Census) -> Fitted:
+        return Fitted(census, Settings(self.class_prior, self.estimate, self.priors))
+
+    def _keep(self, X: Any, table: Table, census: Census, *, reset: bool) -> Self:
+        fitted = self._fitted(census)
         if reset:
+            fitted.model  # noqa: B018  estimated before anything is changed, so that an error changes nothing
             _check_feature_names(self, X, reset=True)
-            self.n_features_in_ = len(census.plan.columns)
-        self.census_, self._model = census, model
-        self.classes_ = census.labels.array
+            self.n_features_in_ = len(table.names)
+        self.fitted_, self.classes_ = fitted, census.labels.array
         return self
 
-    def _copy_fit(self, fitted: "NaiveBayes", census: Census) -> Self:
-        self._model = self._estimate(census)
-        self.census_, self.classes_, self.n_features_in_ = census, census.labels.array, fitted.n_features_in_
-        if hasattr(fitted, "feature_names_in_"):
-            self.feature_names_in_ = fitted.feature_names_in_
+    def _copy_fit(self, other: "NaiveBayes", census: Census) -> Self:
+        fitted = self._fitted(census)
+        fitted.model  # noqa: B018  an estimate that cannot be had is an error now
+        self.fitted_, self.classes_, self.n_features_in_ = fitted, census.labels.array, other.n_features_in_
+        if hasattr(other, "feature_names_in_"):
+            self.feature_names_in_: NDArray = other.feature_names_in_
         return self
-
-    def _estimate(self, census: Census) -> Model:
-        return estimate(census, self.class_prior, self.estimate, self.priors)
 
     def _estimated(self) -> Model:
-        if self._model is None:
-            self._model = self._estimate(self.census_)
-        return self._model
+        return self.fitted_.model
 
     def _same_columns(self, X: Any, table: Table) -> Plan:
         plan = self.census_.plan
-        if table.names != plan.columns:
-            missing = [name for name in plan.columns if name not in table.names]
-            if all(isinstance(name, int) for name in table.names + plan.columns):
+        if all(isinstance(name, int) for name in table.names + plan.columns):
+            if len(table.names) != self.n_features_in_:
                 raise InputError(
                     f"X has {len(table.names)} features, but {type(self).__name__} is expecting "
-                    f"{len(plan.columns)} features as input"
+                    f"{self.n_features_in_} features as input"
                 )
-            if missing:
-                _check_feature_names(self, X, reset=False)
-                raise InputError(f"column {missing[0]!r} is missing; the model was fitted on {list(plan.columns)}")
+        elif missing := [name for name in plan.columns if name not in table.names]:
+            _check_feature_names(self, X, reset=False)
+            raise InputError(f"column {missing[0]!r} is missing; the model was fitted on {list(plan.columns)}")
         return plan
 
     def _blocks(self, X: Any) -> tuple[list[Block], list[tuple]]:
@@ -176,3 +214,51 @@ class NaiveBayes(GenerativeClassifier):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
+
+
+def fit(
+    source: Any,
+    target: str,
+    *,
+    events: Any = "auto",
+    drop: Sequence[str] = (),
+    weight: str | None = None,
+    class_prior: Any = "empirical",
+    estimate: Any = "predictive",
+    priors: Any = None,
+    **reading: Any,
+) -> NaiveBayes:
+    """Fit a model to any source in one pass: a file, a folder, a query, a data frame, a relation.
+
+    ``drop`` leaves columns out; ``weight`` names a column of row weights; ``reading`` takes ``na``, ``delimiter``,
+    ``header``, ``encoding``, ``table``, ``memory_limit`` and ``threads``. The rest is as in :class:`NaiveBayes`.
+
+    >>> import candide as cd
+    >>> rows = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None], "buys": ["no", "no", "yes", "yes"]}
+    >>> model = cd.fit(rows, target="buys")
+    >>> model.predict_table({"age": [30], "job": ["cook"]}).to_pylist()[0]["prediction"]
+    'no'
+    """
+    from candide.tables import Reading, learn
+
+    settings = Settings(class_prior, estimate, priors)
+    learned = learn(
+        source, target, events=events, drop=drop, weight=weight, settings=settings, reading=Reading(**reading)
+    )
+    for note in learned.notes:
+        warnings.warn(note, stacklevel=2)
+    return NaiveBayes.of(learned.fitted)
+
+
+def load(path: str | os.PathLike) -> NaiveBayes:
+    """Read a model file.
+
+    >>> import os, tempfile, candide as cd
+    >>> path = os.path.join(tempfile.mkdtemp(), "m.candide")
+    >>> cd.NaiveBayes().fit([[1.0], [2.0], [9.0]], ["a", "a", "b"]).save(path)
+    >>> cd.load(path).predict([[8.0]]).tolist()
+    ['b']
+    """
+    from candide import store
+
+    return NaiveBayes.of(store.load(path))

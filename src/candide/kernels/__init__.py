@@ -7,6 +7,9 @@ import importlib
 import os
 from types import ModuleType
 
+import numpy as np
+from numpy.typing import NDArray
+
 from candide.errors import UnknownNameError
 
 _CHOICES = ("auto", "avx2", "baseline", "numpy")
@@ -42,6 +45,21 @@ csr_sums = _chosen.csr_sums
 add_gaussian = _chosen.add_gaussian
 add_student = _chosen.add_student
 add_switch = _chosen.add_switch
+add_linear = _chosen.add_linear
 add_levels = _chosen.add_levels
 add_linear_csr = _chosen.add_linear_csr
 normalise = _chosen.normalise
+fill_rows = _chosen.fill_rows
+first_largest = _chosen.first_largest
+
+
+def padded(table: NDArray) -> NDArray[np.float64]:
+    """A table whose rows fill whole cache lines: zeros behind its columns, which scoring kernels leave out."""
+    n_rows, n_columns = table.shape
+    width = -(-n_columns // 4) * 4
+    width = -(-width // 8) * 8 if width > 4 else width
+    room = np.zeros(n_rows * width + 8)
+    start = -room.ctypes.data % 64 // 8
+    out = room[start : start + n_rows * width].reshape(n_rows, width)
+    out[:, :n_columns] = table
+    return out

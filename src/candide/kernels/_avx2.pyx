@@ -1,7 +1,10 @@
 """The compiled kernels for processors with AVX2 and FMA; `_numpy` is their readable twin."""
 
+include "_lanes.pxi"
 include "_tables.pxi"
 include "_counting.pxi"
+include "_rows.pxi"
+include "_student.pxi"
+include "_levels.pxi"
 include "_sparse.pxi"
-include "_scoring.pxi"
 include "_normalising.pxi"

@@ -315,7 +315,8 @@ cdef int _range(const Code[:, :] codes, int64_t[::1] low, int64_t[::1] high) exc
 def level_counts(codes, y, w, Py_ssize_t n_classes, offsets):
     """Weight of each level per class, ragged: feature j owns columns ``offsets[j]:offsets[j+1]``."""
     cdef CodeTable table = CodeTable(codes, offsets)
-    cdef Py_ssize_t a = 0, n, i, j, c, p
+    cdef Py_ssize_t a = 0, n, i, j, c
+    cdef int64_t level
     cdef Members members = Members(y, w, table.n_rows, n_classes, table.n_tile)
     counts = np.zeros((n_classes, table.n_levels))
     cdef double[:, ::1] count = counts
@@ -328,10 +329,10 @@ def level_counts(codes, y, w, Py_ssize_t n_classes, offsets):
             for i in range(n):
                 c, weight = members.label[i], members.weight[i]
                 for j in range(table.n_features):
-                    p = table.place[i, j]
-                    if p >= 0:
-                        count[c, p] += weight
-                    elif p == UNSEEN:
+                    level = table.code[table.row + i, j]
+                    if <uint64_t>level < <uint64_t>table.sizes[j]:
+                        count[c, table.offsets[j] + level] += weight
+                    elif level >= 0:
                         with gil:
                             raise IndexError("a level code lies outside its feature's levels")
             a += n

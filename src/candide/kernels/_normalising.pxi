@@ -117,3 +117,31 @@ cdef int _subtract(double[:, :] z, Py_ssize_t a, Py_ssize_t b, double[::1] log_p
             for c in range(z.shape[1]):
                 z[r, c] -= log_p[r]
     return 0
+
+
+def fill_rows(out, row):
+    """out[r] = row for every r: what scores start from."""
+    cdef double[:, :] z = out
+    cdef const double[:] value = row
+    cdef Py_ssize_t r, c, k = z.shape[1]
+    _require(value.shape[0] == k, "out and the row differ in length")
+    with nogil:
+        for r in range(z.shape[0]):
+            for c in range(k):
+                z[r, c] = value[c]
+
+
+def first_largest(joint, otherwise, out):
+    """out[r] = the first class with the largest joint[r]; ``otherwise`` where every class is impossible."""
+    cdef const double[:, :] z = joint
+    cdef Py_ssize_t[:] code = out
+    cdef Py_ssize_t r, c, best, k = z.shape[1], fallback = otherwise
+    cdef double top
+    _require(code.shape[0] == z.shape[0], "out and the rows differ in length")
+    with nogil:
+        for r in range(z.shape[0]):
+            best, top = fallback, -INFINITY
+            for c in range(k):
+                if z[r, c] > top:
+                    best, top = c, z[r, c]
+            code[r] = best

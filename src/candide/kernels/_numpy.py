@@ -154,6 +154,16 @@ def add_switch(X: NDArray, threshold: float, low: Floats, high: Floats, out: Flo
     return _add_terms(X, lambda x, c: np.where(x > threshold, high[c], low[c]), out)
 
 
+def add_linear(X: NDArray, weights: Floats, out: Floats) -> int:
+    """out[r, c] += sum over j of x * weights[j, c], where 0 * -inf = 0; nothing where x is absent."""
+
+    def term(x, c):
+        with np.errstate(invalid="ignore"):
+            return np.where(x == 0, 0.0, x * weights[:, c])
+
+    return _add_terms(X, term, out)
+
+
 def _add_terms(X: NDArray, term, out: Floats) -> int:
     n_absent = 0
     for rows in _chunks(len(X)):
@@ -170,8 +180,9 @@ def _add_terms(X: NDArray, term, out: Floats) -> int:
 def add_levels(codes: NDArray, offsets: Codes, table: Floats, unseen: Floats, out: Floats) -> int:
     """out[r, c] += table[offsets[j] + code, c] over features j; ``unseen[j, c]`` for a code past the levels.
 
-    ``table`` is (levels, classes), ``unseen`` (features, classes).
+    ``table`` is (levels, classes), ``unseen`` (features, classes); columns past the classes of ``out`` are padding.
     """
+    table, unseen = table[:, : out.shape[1]], unseen[:, : out.shape[1]]
     for j in range(codes.shape[1]):
         code = codes[:, j]
         lut = np.vstack([table[offsets[j] : offsets[j + 1]], unseen[j : j + 1], np.zeros((1, out.shape[1]))])
@@ -181,7 +192,10 @@ def add_levels(codes: NDArray, offsets: Codes, table: Floats, unseen: Floats, ou
 
 
 def add_linear_csr(data, indices, indptr, weights: Floats, out: Floats, threshold: float = np.nan) -> int:
-    """out[r, c] += sum over stored j of x * weights[j, c]; with a threshold, of (x > threshold) * weights."""
+    """out[r, c] += sum over stored j of x * weights[j, c]; with a threshold, of (x > threshold) * weights.
+
+    Columns of the weights past the classes of ``out`` are padding.
+    """
     stored = slice(indptr[0], indptr[-1])
     value, column = data[stored].astype(np.float64), indices[stored].astype(np.intp)
     if len(column) and (column.min() < 0 or column.max() >= len(weights)):
@@ -211,3 +225,15 @@ def normalise(joint: Floats, exponentiate: bool) -> Floats:
     if exponentiate:
         np.exp(joint, out=joint)
     return evidence
+
+
+def fill_rows(out: Floats, row: Floats) -> None:
+    """out[r] = row for every r: what scores start from."""
+    out[...] = row
+
+
+def first_largest(joint: Floats, otherwise: int, out: Codes) -> None:
+    """out[r] = the first class with the largest joint[r]; ``otherwise`` where every class is impossible."""
+    possible = joint > -np.inf
+    out[...] = np.where(possible, joint, -np.inf).argmax(axis=1)
+    out[~possible.any(axis=1)] = otherwise

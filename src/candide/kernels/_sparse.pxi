@@ -2,19 +2,9 @@
 
 from libc.float cimport DBL_MAX
 
-cdef extern from *:
-    """
-    #if defined(__GNUC__) || defined(__clang__)
-    #define candide_prefetch(p) __builtin_prefetch(p)
-    #else
-    #define candide_prefetch(p) ((void)(p))
-    #endif
-    """
-    void candide_prefetch(const void *p) noexcept nogil
-
 cdef enum:
     RUN = 128  # stored values that are looked up together: their sums are short, so rounding stays small
-    WIDTH = 32  # classes that are summed together
+    WIDE = 6  # lanes of classes that are summed together
 
 ctypedef fused Value:
     double
@@ -148,13 +138,16 @@ cdef int _row_order(Members members, Py_ssize_t n_features, Py_ssize_t n_stored,
 
 
 def add_linear_csr(data, indices, indptr, weights, out, double threshold=NAN):
-    """out[r, c] += sum over stored j of x * weights[j, c]; with a threshold, of (x > threshold) * weights."""
+    """out[r, c] += sum over stored j of x * weights[j, c]; with a threshold, of (x > threshold) * weights.
+
+    Columns of the weights past the classes of ``out`` are padding.
+    """
     data, indices, indptr = _csr(data, indices, indptr)
-    cdef const double[:, ::1] table = np.ascontiguousarray(weights, np.float64)
+    cdef const double[:, ::1] table = _padded(weights)
     cdef double[:, :] score = out
     cdef int kind = _kind(data)
     _require(len(indptr) - 1 == score.shape[0], "out and the rows differ in length")
-    _require(table.shape[1] == score.shape[1], "out and the weights differ in classes")
+    _require(np.shape(weights)[1] >= score.shape[1], "out and the weights differ in classes")
     if kind == F8:
         return _add_linear[double](data, indices, indptr, table, threshold, score)
     if kind == F4:
@@ -177,7 +170,7 @@ cdef _add_linear_of(
     const Value[:] data, const Index[:] indices, const int64_t[:] indptr, const double[:, ::1] table,
     double threshold, double[:, :] out,
 ):
-    cdef Py_ssize_t r, p, j, c, m, stop, first = 0, last = 0, d = table.shape[0], k = table.shape[1]
+    cdef Py_ssize_t r, p, j, c, m, stop, first = 0, last = 0, d = table.shape[0], k = out.shape[1]
     cdef Py_ssize_t n_stored = min(data.shape[0], indices.shape[0]), run = max(16, min(RUN, 2560 // max(1, k)))
     cdef Py_ssize_t column[RUN]
     cdef double value[RUN]
@@ -203,37 +196,53 @@ cdef _add_linear_of(
                         while c < k:
                             candide_prefetch(&table[j, c])
                             c += 8
-                c = 0
-                while c < k:
-                    _add_run(column, value, m, table, r, c, out)
-                    c += WIDTH
+                _add_run(column, value, m, table, r, out)
                 first = stop
     return 0 if finite else -1
 
 
 cdef int _add_run(
-    const Py_ssize_t *column, const double *value, Py_ssize_t m, const double[:, ::1] table,
-    Py_ssize_t r, Py_ssize_t first, double[:, :] out,
+    const Py_ssize_t *column, const double *value, Py_ssize_t m, const double[:, ::1] table, Py_ssize_t r,
+    double[:, :] out,
 ) except -1 nogil:
-    """out[r, c] += sum of value[i] * table[column[i], c], for at most WIDTH classes from the first."""
-    cdef double total[WIDTH]
-    cdef Py_ssize_t i = 0, c, j0, j1, j2, j3, k = min(table.shape[1] - first, WIDTH)
-    cdef double v0, v1, v2, v3
-    for c in range(k):
-        total[c] = 0.0
-    while i + 4 <= m:
-        j0, j1, j2, j3 = column[i], column[i + 1], column[i + 2], column[i + 3]
-        v0, v1, v2, v3 = value[i], value[i + 1], value[i + 2], value[i + 3]
-        for c in range(k):
-            total[c] += (v0 * table[j0, first + c] + v1 * table[j1, first + c]) + (
-                v2 * table[j2, first + c] + v3 * table[j3, first + c]
-            )
-        i += 4
-    while i < m:
-        j0, v0 = column[i], value[i]
-        for c in range(k):
-            total[c] += v0 * table[j0, first + c]
-        i += 1
-    for c in range(k):
-        out[r, first + c] += total[c]
+    """out[r, c] += sum of value[i] * table[column[i], c]."""
+    cdef Py_ssize_t c = 0, blocks
+    while c < out.shape[1]:
+        blocks = (out.shape[1] - c + LANES - 1) // LANES
+        if blocks >= WIDE:
+            _add_lanes(column, value, m, table, r, c, WIDE, out)
+        elif blocks == 5:
+            _add_lanes(column, value, m, table, r, c, 5, out)
+        elif blocks == 4:
+            _add_lanes(column, value, m, table, r, c, 4, out)
+        elif blocks == 3:
+            _add_lanes(column, value, m, table, r, c, 3, out)
+        elif blocks == 2:
+            _add_lanes(column, value, m, table, r, c, 2, out)
+        else:
+            _add_lanes(column, value, m, table, r, c, 1, out)
+        c += WIDE * LANES
+    return 0
+
+
+cdef inline int _add_lanes(
+    const Py_ssize_t *column, const double *value, Py_ssize_t m, const double[:, ::1] table, Py_ssize_t r,
+    Py_ssize_t first, const Py_ssize_t blocks, double[:, :] out,
+) except -1 nogil:
+    """Classes from the first, in ``blocks`` of lanes: a literal at every call, so that the sums live in registers."""
+    cdef Lanes total[WIDE]
+    cdef Lanes v
+    cdef double score[WIDE * LANES]
+    cdef const double *row
+    cdef Py_ssize_t i, q
+    for q in range(blocks):
+        total[q] = _all(0.0)
+    for i in range(m):
+        row, v = &table[column[i], first], _all(value[i])
+        for q in range(blocks):
+            total[q] += v * _load(row + q * LANES)
+    for q in range(blocks):
+        _store(&score[q * LANES], total[q])
+    for q in range(min(out.shape[1] - first, blocks * LANES)):
+        out[r, first + q] += score[q]
     return 0

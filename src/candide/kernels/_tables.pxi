@@ -1,5 +1,5 @@
-# What the loops read: dense blocks of any number type as float64 tiles, level codes as places in a flat
-# table, class codes and weights. Whatever could point outside an array is checked here, as it is read.
+# What the loops read: dense blocks of any number type as float64 tiles, level codes of any
+# integer type, class codes and weights. Whatever could point outside an array is checked here, as it is read.
 
 import numpy as np
 
@@ -35,8 +35,6 @@ cdef enum:
     U4
     U2
     U1
-    ABSENT = -1  # places of codes that are no place in the table
-    UNSEEN = -2
 
 cdef dict _KINDS = {
     np.dtype(name).str: kind
@@ -160,31 +158,24 @@ cdef class Table:
         return 0
 
 
-cdef inline Py_ssize_t _place(Code code, Py_ssize_t start, Py_ssize_t size) noexcept nogil:
-    cdef int64_t level
-    if Code is uint64_t:
-        level = <int64_t>min(code, <uint64_t>INT64_MAX)
-    else:
-        level = code
-    return ABSENT if level < 0 else (start + level if level < size else UNSEEN)
-
-
-cdef Py_ssize_t _places(
-    const Code[:, :] codes, Py_ssize_t a, Py_ssize_t n, const Py_ssize_t[::1] offsets,
-    const Py_ssize_t[::1] sizes, Py_ssize_t[:, ::1] to,
-) except -1 nogil:
-    """Places of n rows from row a; how many of them are absent."""
-    cdef Py_ssize_t i, j, p, d = codes.shape[1], n_absent = 0
+cdef int _widen(const Code[:, :] codes, Py_ssize_t a, Py_ssize_t n, int64_t[:, ::1] to) except -1 nogil:
+    """to[:n] = codes[a : a+n]; what is beyond int64 is beyond every level."""
+    cdef Py_ssize_t i, j
     for i in range(n):
-        for j in range(d):
-            p = _place(codes[a + i, j], offsets[j], sizes[j])
-            to[i, j] = p
-            n_absent += p == ABSENT
-    return n_absent
+        for j in range(codes.shape[1]):
+            if Code is uint64_t:
+                to[i, j] = <int64_t>min(codes[a + i, j], <uint64_t>INT64_MAX)
+            else:
+                to[i, j] = codes[a + i, j]
+    return 0
 
 
 cdef class CodeTable:
-    """Level codes of any integer type, handed out as places in a flat table of levels."""
+    """Level codes of any integer type, handed out a run of rows at a time: ``code[row + i, j]``.
+
+    A code is a level if it lies in [0, sizes[j]), which then stands at offsets[j] + code of a flat table. It is
+    absent if it is negative. int64 in C order is read where it lies; anything else is copied.
+    """
 
     cdef const int64_t[:, :] i8
     cdef const int32_t[:, :] i4
@@ -195,14 +186,30 @@ cdef class CodeTable:
     cdef const uint16_t[:, :] u2
     cdef const uint8_t[:, :] u1
     cdef int kind
+    cdef bint in_place
     cdef const Py_ssize_t[::1] offsets, sizes
-    cdef Py_ssize_t[:, ::1] place
-    cdef Py_ssize_t n_rows, n_features, n_levels, n_tile
+    cdef int64_t[:, ::1] scratch
+    cdef const int64_t[:, ::1] code
+    cdef Py_ssize_t n_rows, n_features, n_levels, n_tile, row
 
     def __cinit__(self, codes, offsets):
         codes = _integers(codes)
         self.n_rows, self.n_features = codes.shape
         self.kind = _kind(codes)
+        self.n_tile = max(1, min(64, self.n_rows, 16384 // max(1, self.n_features)))
+        self.in_place = self.kind == I8 and codes.flags.c_contiguous
+        if self.in_place:
+            self.code = codes
+        else:
+            self.scratch = np.empty((self.n_tile, self.n_features), np.int64)
+            self.code = self.scratch
+            self._see(codes)
+        # A copy of its own: the offsets that were checked are the offsets that are used.
+        offsets = np.array(offsets, dtype=np.intp)
+        self.offsets, self.sizes = offsets, np.diff(offsets)
+        self.n_levels = _levels(self.offsets, self.n_features)
+
+    cdef int _see(self, codes) except -1:
         if self.kind == I8:
             self.i8 = codes
         elif self.kind == I4:
@@ -219,30 +226,29 @@ cdef class CodeTable:
             self.u2 = codes
         else:
             self.u1 = codes
-        # A copy of its own: the offsets that were checked are the offsets that are used.
-        offsets = np.array(offsets, dtype=np.intp)
-        self.offsets, self.sizes = offsets, np.diff(offsets)
-        self.n_levels = _levels(self.offsets, self.n_features)
-        self.n_tile = max(1, min(64, self.n_rows, 16384 // max(1, self.n_features)))
-        self.place = np.empty((self.n_tile, self.n_features), np.intp)
+        return 0
 
-    cdef Py_ssize_t load(self, Py_ssize_t a, Py_ssize_t n) except -1 nogil:
-        """Let ``place`` show rows a : a+n; say how many values are absent."""
-        if self.kind == I8:
-            return _places(self.i8, a, n, self.offsets, self.sizes, self.place)
-        if self.kind == I4:
-            return _places(self.i4, a, n, self.offsets, self.sizes, self.place)
-        if self.kind == I2:
-            return _places(self.i2, a, n, self.offsets, self.sizes, self.place)
-        if self.kind == I1:
-            return _places(self.i1, a, n, self.offsets, self.sizes, self.place)
-        if self.kind == U8:
-            return _places(self.u8, a, n, self.offsets, self.sizes, self.place)
-        if self.kind == U4:
-            return _places(self.u4, a, n, self.offsets, self.sizes, self.place)
-        if self.kind == U2:
-            return _places(self.u2, a, n, self.offsets, self.sizes, self.place)
-        return _places(self.u1, a, n, self.offsets, self.sizes, self.place)
+    cdef int load(self, Py_ssize_t a, Py_ssize_t n) except -1 nogil:
+        """Let ``code`` show rows a : a+n."""
+        if self.in_place:
+            self.row = a
+        elif self.kind == I8:
+            _widen(self.i8, a, n, self.scratch)
+        elif self.kind == I4:
+            _widen(self.i4, a, n, self.scratch)
+        elif self.kind == I2:
+            _widen(self.i2, a, n, self.scratch)
+        elif self.kind == I1:
+            _widen(self.i1, a, n, self.scratch)
+        elif self.kind == U8:
+            _widen(self.u8, a, n, self.scratch)
+        elif self.kind == U4:
+            _widen(self.u4, a, n, self.scratch)
+        elif self.kind == U2:
+            _widen(self.u2, a, n, self.scratch)
+        else:
+            _widen(self.u1, a, n, self.scratch)
+        return 0
 
 
 cdef _integers(codes):

@@ -1,0 +1,208 @@
+"""NaiveBayes on arrays and frames: mixed columns, priors, algebra, sampling, and clear errors."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from scipy.stats import norm, poisson
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+import candide as cd
+from candide.errors import CandideError, MergeError, NotWithinError
+from candide.events import Categorical, Exponential, Gaussian, Poisson
+from candide.priors import Dirichlet, Jeffreys
+
+
+def mixed(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n)
+    frame = pd.DataFrame(
+        {
+            "height": rng.normal(170 + 5 * y, 6.0),
+            "visits": rng.poisson(1 + 2 * y),
+            "colour": np.array(["red", "green", "blue"])[np.where(rng.random(n) < 0.5, y, rng.integers(0, 3, n))],
+            "wait": rng.exponential(1 + y),
+        }
+    )
+    frame.loc[rng.random(n) < 0.1, "height"] = np.nan
+    return frame, np.array(["a", "b", "c"])[y]
+
+
+EVENTS = {"visits": Poisson(), "wait": "exponential"}
+
+
+def test_the_joint_score_is_the_sum_of_its_columns():
+    """By hand from maximum likelihood: Gaussian + Poisson + frequency, with a missing value left out."""
+    X = {"h": [1.0, 2.0, 4.0, 5.0], "n": [1, 2, 5, 4], "c": ["u", "u", "v", "u"]}
+    model = cd.NaiveBayes(events={"n": "poisson"}, estimate="mle").fit(X, [0, 0, 1, 1])
+    joint = model.predict_joint_log_proba({"h": [3.0, None], "n": [3, 3], "c": ["u", "u"]})
+    by_hand = [
+        np.log(0.5) + norm.logpdf(3, 1.5, 0.5) + poisson.logpmf(3, 1.5) + np.log(1.0),
+        np.log(0.5) + norm.logpdf(3, 4.5, 0.5) + poisson.logpmf(3, 4.5) + np.log(0.5),
+    ]
+    np.testing.assert_allclose(joint[0], by_hand, rtol=1e-12)
+    np.testing.assert_allclose(joint[1], by_hand - norm.logpdf(3, [1.5, 4.5], 0.5), rtol=1e-12)
+
+
+def test_log_density_is_the_log_sum_of_the_joint():
+    X, y = mixed()
+    model = cd.NaiveBayes(EVENTS).fit(X, y)
+    np.testing.assert_allclose(
+        model.log_density(X), np.logaddexp.reduce(model.predict_joint_log_proba(X), axis=1), rtol=1e-12
+    )
+    strange = X.iloc[:1].assign(height=400.0, wait=90.0)
+    assert model.log_density(strange)[0] < model.log_density(X).min()
+
+
+def test_sampling_and_fitting_again_recovers_the_model():
+    X, y = mixed(3000)
+    model = cd.NaiveBayes(EVENTS).fit(X, y)
+    drawn, labels = model.sample(60_000, random_state=1)
+    again = cd.NaiveBayes(EVENTS).fit(drawn, labels)
+    np.testing.assert_allclose(again.census_.class_weight / 60_000, model.census_.class_weight / 3000, atol=0.02)
+    np.testing.assert_allclose(again.predict_proba(X), model.predict_proba(X), atol=0.1)
+    same, _ = model.sample(5, random_state=3), model.sample(5, random_state=3)
+    assert same[1].tolist() == model.sample(5, random_state=3)[1].tolist()
+
+
+def test_with_prior_equals_fitting_under_that_prior():
+    X, y = mixed()
+    model = cd.NaiveBayes(EVENTS).fit(X, y)
+    changes = {"class_prior": "uniform", "estimate": "mean"}
+    again = cd.NaiveBayes(EVENTS, **changes).fit(X, y)
+    np.testing.assert_allclose(model.with_prior(**changes).predict_proba(X), again.predict_proba(X), rtol=1e-12)
+    jeffreys = model.with_prior({"categorical": Jeffreys()}, estimate="mean")
+    direct = cd.NaiveBayes({**EVENTS, "colour": Categorical(prior=Dirichlet(0.5))}, estimate="mean").fit(X, y)
+    np.testing.assert_allclose(jeffreys.predict_proba(X), direct.predict_proba(X), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("prior", "shares"),
+    [
+        ("uniform", [1 / 3] * 3),
+        ([0.2, 0.3, 0.5], [0.2, 0.3, 0.5]),
+        ({"c": 0.5, "a": 0.2, "b": 0.3}, [0.2, 0.3, 0.5]),
+        ("empirical", [4 / 7, 2 / 7, 1 / 7]),
+        (Dirichlet(2.0), [6 / 13, 4 / 13, 3 / 13]),
+    ],
+)
+def test_class_priors(prior, shares):
+    model = cd.NaiveBayes(class_prior=prior, estimate="mean").fit(np.arange(7.0)[:, None], list("aaaabbc"))
+    np.testing.assert_allclose(np.exp(model._estimated().log_prior), shares)
+    np.testing.assert_allclose(model.predict_proba([[np.nan]])[0], shares)
+
+
+def test_models_add_and_subtract():
+    X, y = mixed(400)
+    parts = [cd.NaiveBayes(EVENTS).partial_fit(X[i::4], y[i::4]) for i in range(4)]
+    whole = cd.NaiveBayes(EVENTS).fit(X, y)
+    np.testing.assert_allclose(sum(parts).predict_proba(X), whole.predict_proba(X), rtol=1e-9)
+    np.testing.assert_allclose((sum(parts) - parts[3]).predict_proba(X), sum(parts[:3]).predict_proba(X), rtol=1e-9)
+    with pytest.raises(NotWithinError):
+        parts[0] - whole
+    with pytest.raises(MergeError, match=r"gaussian|Gaussian"):
+        whole + cd.NaiveBayes({**EVENTS, "height": Exponential()}).fit(X, y)
+    with pytest.raises(MergeError, match=r"different columns.*wait"):
+        whole + cd.NaiveBayes({"visits": "poisson"}).fit(X.drop(columns="wait"), y)
+
+
+def test_new_classes_and_levels_in_partial_fit():
+    model = cd.NaiveBayes().partial_fit({"c": ["u"]}, ["b"])
+    assert model.predict({"c": ["u"]}).tolist() == ["b"]
+    model.partial_fit({"c": ["v", "v"]}, ["a", "a"])
+    assert model.classes_.tolist() == ["a", "b"]
+    assert model.predict({"c": ["u", "v"]}).tolist() == ["b", "a"]
+
+
+def test_scikit_learns_tools():
+    X, y = mixed(200)
+    assert cross_val_score(cd.NaiveBayes(EVENTS), X, y, cv=4).mean() > 0.5
+    search = GridSearchCV(
+        cd.NaiveBayes(EVENTS), {"estimate": ["map", "predictive"], "class_prior": ["uniform", "empirical"]}, cv=3
+    )
+    assert set(search.fit(X, y).best_params_) == {"estimate", "class_prior"}
+    model = cd.NaiveBayes(EVENTS).fit(X, y)
+    assert clone(model).get_params() == model.get_params()
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(X), model.predict_proba(X))
+
+
+def test_a_sparse_matrix_is_counts():
+    X = sp.random_array((50, 30), density=0.2, rng=np.random.default_rng(0)) * 10
+    y = np.arange(50) % 3
+    for events in ("auto", "bernoulli", "poisson", "complement"):
+        a = cd.NaiveBayes(events, estimate="mean").fit(sp.csr_array(X), y)
+        b = cd.NaiveBayes("multinomial" if events == "auto" else events, estimate="mean").fit(X.toarray(), y)
+        np.testing.assert_allclose(a.predict_proba(sp.csc_array(X)), b.predict_proba(X.toarray()), rtol=1e-9)
+
+
+def test_columns_may_come_in_another_order_and_more_may_come():
+    X, y = mixed()
+    model = cd.NaiveBayes(EVENTS).fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba(X[X.columns[::-1]].assign(more=1)), model.predict_proba(X))
+
+
+def test_an_identifier_is_left_out_with_a_word():
+    X, y = mixed()
+    with pytest.warns(UserWarning, match="column 'key' is left out: whole numbers that step by one"):
+        model = cd.NaiveBayes(EVENTS).fit(X.assign(key=np.arange(len(X))), y)
+    assert "key" not in model.census_.plan.columns
+    np.testing.assert_array_equal(model.predict_proba(X), cd.NaiveBayes(EVENTS).fit(X, y).predict_proba(X))
+
+
+BAD = {
+    "infinite": (lambda X, y: (X.assign(height=np.inf), y), r"column 'height': infinity.*row 0"),
+    "text for a number": (lambda X, y: (X.assign(wait="soon"), y), r"column 'wait': 'soon' \(row 0\) is not a number"),
+    "negative count": (lambda X, y: (X.assign(visits=-1), y), r"column 'visits'.*-1"),
+    "wrong length": (lambda X, y: (X, y[:-1]), "300 rows in X, 299 labels in y"),
+    "no rows": (lambda X, y: (X[:0], y[:0]), "no rows"),
+    "one class": (lambda X, y: (X, ["a"] * len(y)), "one class only, 'a'"),
+    "missing label": (lambda X, y: (X, [None, *y[1:]]), "1 labels are missing, the first at row 0"),
+    "3-D": (lambda X, y: (np.zeros((3, 2, 2)), y[:3]), "3-D array"),
+    "unknown type": (lambda X, y: (3, y), "cannot read rows from int"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_named_and_changes_nothing(case):
+    X, y = mixed()
+    model = cd.NaiveBayes(EVENTS).fit(X, y)
+    before = model.predict_proba(X)
+    bad, message = BAD[case]
+    verbs = [model.fit] if case == "one class" else [model.fit, model.partial_fit]
+    for verb in verbs:
+        with pytest.raises(CandideError, match=message) as caught:
+            verb(*bad(X, y))
+        assert isinstance(caught.value, ValueError)
+        np.testing.assert_array_equal(model.predict_proba(X), before)
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"), [(-1.0, "-1 at row 0"), (np.nan, "nan at row 0"), (np.inf, "inf at row 0")]
+)
+def test_bad_weights(weight, message):
+    X, y = mixed()
+    with pytest.raises(CandideError, match=f"sample_weight: {message}"):
+        cd.NaiveBayes(EVENTS).fit(X, y, sample_weight=[weight] + [1.0] * (len(y) - 1))
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"events": "gausian"}, "unknown event 'gausian'; did you mean 'gaussian'"),
+        ({"events": {"hight": "gaussian"}}, "unknown column in events 'hight'; did you mean 'height'"),
+        ({"estimate": "meen"}, "unknown estimate 'meen'; did you mean 'mean'"),
+        ({"class_prior": "unform"}, "unknown prior 'unform'; did you mean 'uniform'"),
+        ({"class_prior": [0.5, 0.5]}, "2 shares for 3 classes"),
+        ({"class_prior": [0.5, 0.5, 0.5]}, "sum to 1"),
+        ({"priors": {"poison": "gamma"}}, "unknown event in priors 'poison'; did you mean 'poisson'"),
+        ({"priors": {"categorical": "gamma"}}, "takes the priors Dirichlet, Jeffreys, Uniform"),
+        ({"events": Gaussian()}, "column 'colour': 'blue'|column 'colour': 'red'|column 'colour': 'green'"),
+    ],
+)
+def test_bad_settings(params, message):
+    X, y = mixed()
+    with pytest.raises(CandideError, match=message):
+        cd.NaiveBayes(**({"events": EVENTS} | params)).fit(X, y)
