@@ -5,7 +5,7 @@ import importlib
 
 from benchmarks import results
 
-SUBJECTS = ("arrays",)
+SUBJECTS = ("arrays", "tables", "scale")
 
 
 def main() -> None:

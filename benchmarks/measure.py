@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -35,6 +36,27 @@ def read_once(*arrays: np.ndarray) -> Callable[[], object]:
             threads.over_rows(lambda rows, a=a: np.bitwise_or.reduce(a[rows]), len(a), cost=1)
 
     return work
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a child process took: wall seconds from start to end, peak memory, and the seconds it said itself."""
+
+    seconds: float
+    megabytes: float
+    said: float
+
+
+def child(code: str, timeout: float = 900) -> Done:
+    """Run code in a new process; a line ``seconds N`` of its output is what it measured itself."""
+    ending = "\nimport resource as r; print('peak', r.getrusage(r.RUSAGE_SELF).ru_maxrss / 1024)"
+    start = time.perf_counter()
+    out = subprocess.run(
+        [sys.executable, "-c", code + ending], capture_output=True, text=True, check=True, timeout=timeout
+    )
+    took = time.perf_counter() - start
+    said = dict(line.split() for line in out.stdout.splitlines() if line.startswith(("seconds ", "peak ")))
+    return Done(took, float(said["peak"]), float(said.get("seconds", "nan")))
 
 
 def peak_megabytes(code: str) -> float:

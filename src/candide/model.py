@@ -54,26 +54,25 @@ class Model:
 
     def posterior(self, blocks: Sequence[Block]) -> Floats:
         """p(class | x), (row, class). A row impossible under every class is left with the class prior."""
-        return self._score(blocks, lambda joint, out: self._normalise(joint, True), keep=True)
+        prior = np.exp(self.log_prior)
+        return self._score(blocks, lambda joint, out: kernels.posterior(joint, prior), keep=True)
 
     def log_posterior(self, blocks: Sequence[Block]) -> Floats:
         """log p(class | x), (row, class)."""
-        return self._score(blocks, lambda joint, out: self._normalise(joint, False), keep=True)
+        return self._score(blocks, lambda joint, out: self._normalise(joint), keep=True)
 
     def log_density(self, blocks: Sequence[Block]) -> Floats:
         """log p(x), (row,): how well the model as a whole expects each row."""
 
         def finish(joint: Floats, out: Floats) -> None:
-            out[:] = kernels.normalise(joint, False)
+            out[:] = kernels.normalise(joint)
 
         return self._score(blocks, finish, keep=False)
 
     def scored(self, blocks: Sequence[Block]) -> tuple[Floats, Floats]:
         """log p(class | x), (row, class), and log p(x), (row,), of the same rows."""
         joint = self.joint_log_likelihood(blocks)
-        evidence = kernels.normalise(joint, False)
-        joint[np.isneginf(evidence)] = self.log_prior
-        return joint, evidence
+        return joint, self._normalise(joint)
 
     def classify(self, blocks: Sequence[Block]) -> Codes:
         """The most probable class of each row; the first of several equals."""
@@ -91,11 +90,12 @@ class Model:
         y = rng.choice(self.n_classes, size=n_rows, p=prior / prior.sum())
         return [d.sample(y, rng) for d in self.distributions], y
 
-    def _normalise(self, joint: Floats, exponentiate: bool) -> None:
-        evidence = kernels.normalise(joint, exponentiate)
+    def _normalise(self, joint: Floats) -> Floats:
+        """log p(class | x) in place, and log p(x)."""
+        evidence = kernels.normalise(joint)
         if len(evidence) and evidence.min() == -np.inf:
-            impossible = np.isneginf(evidence)
-            joint[impossible] = np.exp(self.log_prior) if exponentiate else self.log_prior
+            joint[np.isneginf(evidence)] = self.log_prior
+        return evidence
 
     def _score(self, blocks: Sequence[Block], finish: Callable, *, keep: bool, dtype: type = np.float64) -> NDArray:
         """Score rows chunk by chunk and ``finish`` each chunk; ``keep`` the joint array or only what finish writes."""

@@ -101,7 +101,9 @@ def _look_arrow(name: Name, values: Any) -> Column:
     if pa.types.is_temporal(kind):
         return Column(name, "date")
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return _look_text(name, values.to_pylist())
+        present = values.drop_null()
+        few = len(present.unique()) <= len(present) / 2  # most columns are decided here, without a look at the text
+        return Column(name, "category") if few else _look_text(name, present.to_pylist())
     if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         return _nested(name)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):

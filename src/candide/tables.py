@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from candide.census import Census
@@ -204,14 +205,14 @@ def _prepare(source: Source, target: str, events: Any, drop: Sequence[str], weig
     if head.num_rows == 0:
         raise InputError(f"{source.name} has no rows")
     asked = {n: event_of(e) for n, e in events.items()} if isinstance(events, Mapping) else {}
-    if source.is_csv:
+    if source.csv:
         head = _typed(source, head, target, [n for n, event in asked.items() if Part(event, (n,)).has_levels])
-    notes = describe_target(target, head.column(head.column_names.index(target)))
-    left = [n for n in head.column_names if n not in {target, weight, *drop}]
-    columns = [look(n, head.column(head.column_names.index(n))) for n in left]
+    values = dict(zip(head.column_names, head.columns, strict=True))
+    notes = describe_target(target, values[target])
+    columns = [look(n, column) for n, column in values.items() if n not in {target, weight, *drop}]
     notes += [f"column {c.name!r} is left out: {c.why}" for c in columns if c.event is None and c.name not in asked]
     plan = plan_of(columns, events)
-    spelled = [str(n) for part in plan.parts if part.has_levels for n in part.columns] if source.is_csv else []
+    spelled = [str(n) for part in plan.parts if part.has_levels for n in part.columns] if source.csv else []
     return _Prepared(plan, list(columns), *_hints(plan, head, weight), spelled, notes)
 
 
@@ -222,7 +223,7 @@ def _typed(source: Source, head: pa.Table, target: str, categories: Sequence[str
         for i, name in enumerate(head.column_names)
     }
     source.typed(types)
-    return source.arrow(f"SELECT * FROM source LIMIT {LOOK}")
+    return source.read_as(head, types)
 
 
 def _hints(plan: Plan, head: pa.Table, weight: str | None) -> tuple[list[str], dict[str, float]]:
@@ -260,17 +261,17 @@ def _count(
 
 def _count_batches(source: Source, target: str, plan: Plan, weight: str | None, folds: int, seed: int) -> list[Census]:
     """What SQL cannot say, a user's own event model, is counted from Arrow batches by the array engine."""
-    query = duckdb.rows_query(target, plan, weight, folds, seed)
+    query = duckdb.rows_query(duckdb.Rows(source, target, weight, folds, seed), plan)
     censuses: list[Census | None] = [None] * max(1, folds)
     for batch in source.batches(query, scoring.BATCH):
-        rows = pa.table(batch)
+        rows = pa.table([*batch.columns], names=["candide y", "candide fold", *batch.schema.names[2:]])
         for fold in range(max(1, folds)):
-            mine = rows.filter(pa.compute.equal(rows["candide_fold"], fold)) if folds else rows
-            mine = mine.filter(pa.compute.is_valid(mine["candide_label"]))
+            mine = rows.filter(pc.equal(rows["candide fold"], fold)) if folds else rows
+            mine = mine.filter(pc.is_valid(mine["candide y"]))
             if mine.num_rows:
-                table = Table.of(mine.select([str(n) for n in plan.columns]))
-                w = mine["candide_weight"].to_numpy() if weight else None
-                census = arrays.count(table, mine["candide_label"], w, plan=plan.grown(table))
+                table = Table.of(mine.select(list(range(3 if weight else 2, mine.num_columns))))
+                w = mine.column(2).to_numpy() if weight else None
+                census = arrays.count(table, mine["candide y"], w, plan=plan.grown(table))
                 before = censuses[fold]
                 censuses[fold] = census if before is None else before + census
     found = [c for c in censuses if c is not None]
@@ -290,7 +291,7 @@ def _score_folds(
 ) -> list[Scores]:
     plan, labels, folds = whole.plan, whole.labels, len(models)
     scores: list[Scores | None] = [None] * folds
-    query = duckdb.score_query(source, plan, target, weight, folds, seed)
+    query = duckdb.score_query(duckdb.Rows(source, target, weight, folds, seed), plan)
     for batch in source.batches(query, scoring.BATCH):
         fold = batch.column("candide_fold").to_numpy()
         for f in np.unique(fold):

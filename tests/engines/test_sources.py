@@ -17,7 +17,8 @@ import pytest
 
 from candide.engines.sources import Reading
 from candide.estimators import NaiveBayes
-from candide.tables import learn
+from candide.events import EventModel
+from candide.tables import cross_validate, learn
 
 N = 500
 
@@ -183,6 +184,32 @@ def test_moments_are_accurate_far_from_zero():
             mine = y == c
             expected = np.cov(x[mine] - 1e9, aweights=w[mine] if weight else None, ddof=0)
             np.testing.assert_allclose(variance[c, 0], expected, rtol=1e-6)
+
+
+class Halved(EventModel):
+    """An event model SQL knows nothing of: half the value is exponential."""
+
+    name, kind = "halved", "sums"
+
+    def transform(self, x):
+        return x / 2
+
+    def parameters(self, tally, prior, how):
+        return {"rate": tally.n / tally.total}
+
+    def log_density(self, x, rate):
+        return np.log(rate / 2) - rate * x / 2
+
+
+@pytest.mark.parametrize("folds", [0, 3])
+def test_an_own_event_model_is_counted_from_batches(rows, folds):
+    data = rows.append_column("wait", pa.array(1.0 + np.arange(N) % 7))
+    events = {"wait": Halved()}
+    frame = data.to_pandas()
+    census = NaiveBayes(events=events).fit(frame.drop(columns="label"), frame["label"]).census_
+    if folds:
+        assert cross_validate(data, "label", events=events, folds=folds).total.n == N
+    assert_same_census(learn(data, "label", events=events).fitted.census, census)
 
 
 def test_dates_are_days(tmp_path):

@@ -23,32 +23,39 @@ _LOGS = {"log": exp.Ln}
 
 @dataclass(frozen=True)
 class Column:
-    """A column as SQL sees it: its name, its type, the weight column, and a value near its middle."""
+    """A column as SQL sees it: its name in the source and its type, and what it is called once it has been read.
+
+    ``read`` is projected once, in a subquery; every aggregate then works on the plain name ``alias``.
+    """
 
     name: str
     type: str
-    weight: str | None = None
-    near: float = 0.0
+    alias: str = ""
+    is_level: bool = False
+    weight: str | None = None  # the alias of the weight
+    near: float = 0.0  # a value near the middle, for weighted sums
 
     @property
-    def raw(self) -> exp.Expression:
-        return exp.column(self.name, quoted=True)
+    def x(self) -> exp.Expression:
+        return exp.column(self.alias)
 
     @property
-    def number(self) -> exp.Expression:
-        """The value as a double: NaN is missing, a date is days since 1970."""
-        kind = self.type.upper()
+    def read(self) -> exp.Expression:
+        """The value as the model wants it: a level, or a double (NaN is missing, a date is days since 1970)."""
+        raw, kind = exp.column(self.name, quoted=True), self.type.upper()
         if kind in ("DOUBLE", "FLOAT", "REAL"):
-            nan = exp.Anonymous(this="isnan", expressions=[self.raw])
-            return exp.Case(ifs=[exp.If(this=exp.Not(this=nan), true=_double(self.raw))])
+            nan = exp.Anonymous(this="isnan", expressions=[raw])
+            return exp.Case(ifs=[exp.If(this=exp.Not(this=nan), true=_double(raw.copy()))])
+        if self.is_level:
+            plain = kind in ("VARCHAR", "BOOLEAN") or "INT" in kind
+            return raw if plain else exp.cast(raw, "DOUBLE" if kind.startswith("DECIMAL") else "TEXT")
         if kind == "DATE" or kind.startswith("TIMESTAMP"):
-            return exp.Div(
-                this=exp.Anonymous(this="epoch", expressions=[self.raw]), expression=exp.Literal.number("86400.0")
-            )
-        return _double(self.raw)
+            seconds = exp.Anonymous(this="epoch", expressions=[raw])
+            return exp.Div(this=seconds, expression=exp.Literal.number("86400.0"))
+        return _double(raw)
 
 
-def _double(value: exp.Expression) -> exp.Expression:
+def _double(value: exp.Expression) -> Any:
     return exp.cast(value, "DOUBLE")
 
 
@@ -60,19 +67,15 @@ def _total(value: exp.Expression, column: Column) -> exp.Expression:
     """The (weighted) sum of a value, with compensated summation."""
     if column.weight is None:
         return _call("fsum", value)
-    return _call(
-        "fsum", exp.Mul(this=_double(exp.column(column.weight, quoted=True)), expression=exp.Paren(this=value))
-    )
+    return _call("fsum", exp.Mul(this=exp.column(column.weight), expression=exp.Paren(this=value)))
 
 
-def weight_present(value: exp.Expression, column: Column) -> exp.Expression:
+def _weight_present(value: exp.Expression, column: Column) -> exp.Expression:
     """The weight of the rows where a value is present."""
     if column.weight is None:
         return exp.Count(this=value)
     present = exp.Not(this=exp.Is(this=value, expression=exp.Null()))
-    return exp.Filter(
-        this=_call("fsum", _double(exp.column(column.weight, quoted=True))), expression=exp.Where(this=present)
-    )
+    return exp.Filter(this=_call("fsum", exp.column(column.weight)), expression=exp.Where(this=present))
 
 
 class OfMoments:
@@ -81,12 +84,12 @@ class OfMoments:
     @staticmethod
     def ask(column: Column, spec: Spec) -> list[exp.Expression]:
         x = _transformed(column, spec)
-        low = [exp.Min(this=column.number)] if spec.transform else []
+        low = [exp.Min(this=column.x)] if spec.transform else []
         if column.weight is None:
             return [exp.Count(this=x), _call("favg", x), exp.VariancePop(this=x), *low]
         gap = exp.Paren(this=exp.Sub(this=x, expression=exp.Literal.number(repr(column.near))))
         return [
-            weight_present(x, column),
+            _weight_present(x, column),
             _total(gap, column),
             _total(exp.Mul(this=gap, expression=gap.copy()), column),
             *low,
@@ -114,10 +117,10 @@ class OfSums:
     @staticmethod
     def ask(column: Column, spec: Spec) -> list[exp.Expression]:
         x = _transformed(column, spec)
-        asked = [weight_present(x, column), _total(x, column), exp.Min(this=column.number)]
+        asked = [_weight_present(x, column), _total(x, column), exp.Min(this=column.x)]
         if spec.log_factorial:
             whole = exp.Greatest(
-                this=column.number, expressions=[exp.Literal.number("0")]
+                this=column.x, expressions=[exp.Literal.number("0")]
             )  # a negative value is an error later
             asked.append(_total(_call("lgamma", exp.Add(this=whole, expression=exp.Literal.number("1"))), column))
         return asked
@@ -141,12 +144,12 @@ class OfThreshold:
         above = exp.Case(
             ifs=[
                 exp.If(
-                    this=exp.GT(this=column.number, expression=exp.Literal.number(repr(spec.threshold))),
+                    this=exp.GT(this=column.x, expression=exp.Literal.number(repr(spec.threshold))),
                     true=exp.Literal.number("1"),
                 )
             ]
         )
-        return [weight_present(column.number, column), weight_present(above, column)]
+        return [_weight_present(column.x, column), _weight_present(above, column)]
 
     @staticmethod
     def build(part: Part, columns: Sequence[Column], cells: Sequence[Rows]) -> Levels:
@@ -159,7 +162,7 @@ class OfLevels:
 
     @staticmethod
     def ask(column: Column, spec: Spec) -> list[exp.Expression]:
-        return [_call("histogram", level(column))]
+        return [_call("histogram", column.x)]
 
     @staticmethod
     def found(rows: Rows) -> Labels:
@@ -187,25 +190,11 @@ def asker(part: Part) -> Any:
     return {"moments": OfMoments, "sums": OfSums}[part.spec.kind]
 
 
-def level(column: Column) -> exp.Expression:
-    """A value as a level: text, whole numbers and booleans as they are; NaN is missing."""
-    kind = column.type.upper()
-    if kind in ("DOUBLE", "FLOAT", "REAL"):
-        return column.number
-    if kind.startswith("DECIMAL"):
-        return _double(column.raw)
-    if kind in ("VARCHAR", "BOOLEAN") or "INT" in kind:
-        return column.raw
-    return exp.cast(column.raw, "TEXT")
-
-
 def _transformed(column: Column, spec: Spec) -> exp.Expression:
     if spec.transform is None:
-        return column.number
-    positive = exp.GT(
-        this=column.number, expression=exp.Literal.number("0")
-    )  # ln of less is an error found in the minimum
-    return exp.Case(ifs=[exp.If(this=positive, true=_LOGS[str(spec.transform)](this=column.number))])
+        return column.x
+    positive = exp.GT(this=column.x, expression=exp.Literal.number("0"))  # ln of less is an error found in the minimum
+    return exp.Case(ifs=[exp.If(this=positive, true=_LOGS[str(spec.transform)](this=column.x))])
 
 
 def _check_low(part: Part, column: Column, rows: Rows, at: int) -> None:

@@ -14,14 +14,14 @@ with very many levels, and weighted levels, take a second query of their own.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sqlglot import exp
 
 from candide.census import Census
-from candide.engines.aggregates import Column, OfLevels, asker, level
+from candide.engines.aggregates import Column, OfLevels, asker
 from candide.engines.looks import read_levels
 from candide.engines.scoring import query
 from candide.engines.sources import VIEW, Source
@@ -33,6 +33,31 @@ from candide.tally.base import Floats
 
 MANY_LEVELS = 1000  # a histogram of more levels than this is slower than a query of its own
 _SETS = 40  # grouping sets in one query
+_WIDE = 400  # columns in one query, where columns can be read apart: planning costs more than linearly
+
+Keys = dict[tuple[Any, int], int]  # (label, fold) -> position of its group
+Cells = dict[str | None, list[list[Any]]]  # column -> its cells, one list a group; None -> rows and weight
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows to count: label, weight and fold of each, whatever is read of their columns."""
+
+    source: Source
+    target: str
+    weight: str | None = None
+    folds: int = 0
+    seed: int = 0
+
+    def project(self, columns: Sequence[Column]) -> exp.Select:
+        """Label ``y``, ``fold``, weight ``w``, and the columns as the model wants them, by their aliases."""
+        fold = fold_of(self.folds, self.seed) if self.folds else exp.Literal.number("0")
+        chosen = [exp.alias_(exp.column(self.target, quoted=True), "y"), exp.alias_(fold, "fold")]
+        if self.weight is not None:
+            chosen.append(exp.alias_(exp.cast(exp.column(self.weight, quoted=True), "DOUBLE"), "w"))
+        chosen += [exp.alias_(column.read, column.alias, copy=False) for column in columns]
+        rows = numbered() if self.folds else exp.to_table(VIEW)
+        return exp.Select(expressions=chosen).from_(rows, copy=False)  # the builder would copy thousands of columns
 
 
 def count(
@@ -52,117 +77,80 @@ def count(
     ``many`` names the columns with very many levels, ``spelled`` those whose levels come as text whatever they are;
     ``near`` gives a value near the middle of weighted columns.
     """
-    columns = {
-        str(name): Column(str(name), source.columns[str(name)], weight, float((near or {}).get(str(name), 0.0)))
-        for part in plan.parts
-        for name in part.columns
-    }
-    apart = [str(n) for part in plan.parts if part.has_levels for n in part.columns if weight is not None or n in many]
-    keys, cells = _grouped(source, target, plan, columns, set(apart), weight, folds, seed)
+    rows = Rows(source, target, weight, folds, seed)
+    columns = {c.name: c for c in _columns(source, plan, weight, near or {})}
+    apart = [n for n, c in columns.items() if c.is_level and (weight is not None or n in many)]
+    together = [(part, columns[str(n)]) for part in plan.parts for n in part.columns if str(n) not in apart]
+    step = max(1, len(together)) if source.csv else _WIDE  # the lines of a CSV are read whole, and once
+    keys, cells = _grouped(rows, together[:step])
+    for start in range(step, len(together), step):
+        _, more = _grouped(rows, together[start : start + step], keys)
+        cells |= {name: column for name, column in more.items() if name is not None}
+    cells |= {name: [[{}] for _ in keys] for name in apart}
     for start in range(0, len(apart), _SETS):
-        _levels_apart(
-            source, target, [columns[n] for n in apart[start : start + _SETS]], keys, cells, weight, folds, seed
-        )
+        _levels_apart(rows, [columns[n] for n in apart[start : start + _SETS]], keys, cells)
     for name in spelled:
         meant = read_levels(list({key for row in cells[name] for key in (row[0] or ())}))
         cells[name] = [[{meant[key]: n for key, n in (row[0] or {}).items()}] for row in cells[name]]
     return _censuses(plan, columns, keys, cells, max(1, folds))
 
 
-Keys = dict[tuple[Any, int], int]  # (label, fold) -> position of its group
-Cells = dict[str | None, list[list[Any]]]  # column -> its cells, one list a group; None -> rows and weight
+def _columns(source: Source, plan: Plan, weight: str | None, near: Mapping[str, float]) -> list[Column]:
+    places = [(part, str(name)) for part in plan.parts for name in part.columns]
+    alias = None if weight is None else "w"
+    return [
+        Column(name, source.columns[name], f"f{i}", part.has_levels, alias, float(near.get(name, 0.0)))
+        for i, (part, name) in enumerate(places)
+    ]
 
 
-def _grouped(
-    source: Source,
-    target: str,
-    plan: Plan,
-    columns: Mapping[str, Column],
-    apart: set[str],
-    weight: str | None,
-    folds: int,
-    seed: int,
-) -> tuple[Keys, Cells]:
-    asked: list[tuple[str | None, list[exp.Expression]]] = [(None, _totals(weight))]
-    for part in plan.parts:
-        ask = asker(part).ask
-        asked += [(str(n), ask(columns[str(n)], part.spec)) for n in part.columns if str(n) not in apart]
-    query = _select(target, source, folds, seed, [e for _, many in asked for e in many])
-    rows = [row for row in source.rows(query) if not is_absent(row[0])]
-    if not rows:
-        raise InputError(f"column {target!r}: no row of {source.name} has a label")
-    keys = {(row[0], int(row[1])): g for g, row in enumerate(rows)}
+def _grouped(rows: Rows, asked: Sequence[tuple[Part, Column]], order: Keys | None = None) -> tuple[Keys, Cells]:
+    """The cells of some columns, a row a group; in the order of the groups where it is known."""
+    wanted: list[tuple[str | None, list[Any]]] = [(None, _totals(rows.weight))]
+    wanted += [(column.name, asker(part).ask(column, part.spec)) for part, column in asked]
+    select = exp.Select(expressions=[exp.column("y"), exp.column("fold"), *(e for _, many in wanted for e in many)])
+    inner = rows.project([column for _, column in asked]).subquery("t", copy=False)
+    select = select.from_(inner, copy=False).group_by("1", "2", copy=False)
+    found = [row for row in rows.source.rows(select.sql("duckdb", copy=False)) if not is_absent(row[0])]
+    if not found:
+        raise InputError(f"column {rows.target!r}: no row of {rows.source.name} has a label")
+    if order is not None:
+        found.sort(key=lambda row: order[row[0], int(row[1])])
     cells: Cells = {}
     at = 2
-    for name, many in asked:
-        cells[name] = [list(row[at : at + len(many)]) for row in rows]
+    for name, many in wanted:
+        cells[name] = [list(row[at : at + len(many)]) for row in found]
         at += len(many)
-    cells |= {name: [[{}] for _ in rows] for name in apart}
-    return keys, cells
+    return {(row[0], int(row[1])): g for g, row in enumerate(found)}, cells
 
 
 def _totals(weight: str | None) -> list[exp.Expression]:
     rows = exp.Count(this=exp.Star())
     if weight is None:
         return [rows, rows.copy()]
-    w = exp.cast(exp.column(weight, quoted=True), "DOUBLE")
-    return [
-        rows,
-        exp.Anonymous(this="fsum", expressions=[w]),
-        exp.Min(this=w),
-        exp.Sub(this=exp.Count(this=exp.Star()), expression=exp.Count(this=w)),
-    ]
+    w = exp.column("w")
+    missing = exp.Sub(this=rows.copy(), expression=exp.Count(this=w))
+    return [rows, exp.Anonymous(this="fsum", expressions=[w.copy()]), exp.Min(this=w.copy()), missing]
 
 
-def _levels_apart(
-    source: Source,
-    target: str,
-    columns: Sequence[Column],
-    keys: Keys,
-    cells: Cells,
-    weight: str | None,
-    folds: int,
-    seed: int,
-) -> None:
+def _levels_apart(rows: Rows, columns: Sequence[Column], keys: Keys, cells: Cells) -> None:
     """Count levels with one grouping set a column: the way that bears a million levels, and weights."""
-    sets = [
-        exp.Tuple(expressions=[exp.column("y"), exp.column("fold"), exp.column(f"c{j}")]) for j in range(len(columns))
-    ]
-    which = exp.Anonymous(this="grouping_id", expressions=[exp.column(f"c{j}") for j in range(len(columns))])
-    total: exp.Expression = (
-        exp.Count(this=exp.Star()) if weight is None else exp.Anonymous(this="fsum", expressions=[exp.column("w")])
+    names = [column.alias for column in columns]
+    sets = [exp.Tuple(expressions=[exp.column("y"), exp.column("fold"), exp.column(name)]) for name in names]
+    which = exp.Anonymous(this="grouping_id", expressions=[exp.column(name) for name in names])
+    total = (
+        exp.Count(this=exp.Star()) if rows.weight is None else exp.Anonymous(this="fsum", expressions=[exp.column("w")])
     )
-    inner = exp.select(*_keys(target, folds, seed), *(exp.alias_(level(c), f"c{j}") for j, c in enumerate(columns)))
-    if weight is not None:
-        inner = inner.select(exp.alias_(exp.cast(exp.column(weight, quoted=True), "DOUBLE"), "w"))
-    inner = inner.from_(_from(folds))
-    query = exp.select(
-        "y", "fold", exp.alias_(which, "which"), exp.alias_(total, "total"), *(f"c{j}" for j in range(len(columns)))
-    )
-    query = query.from_(inner.subquery("t"))
-    query.set("group", exp.Group(grouping_sets=[exp.GroupingSets(expressions=sets)]))
+    select = exp.select("y", "fold", exp.alias_(which, "which"), exp.alias_(total, "total"), *names)
+    select = select.from_(rows.project(columns).subquery("t"))
+    select.set("group", exp.Group(grouping_sets=[exp.GroupingSets(expressions=sets)]))
     bit = {(1 << len(columns)) - 1 - (1 << (len(columns) - 1 - j)): j for j in range(len(columns))}
-    for batch in source.batches(query.sql("duckdb"), 100_000):
+    for batch in rows.source.batches(select.sql("duckdb"), 100_000):
         got = [column.to_pylist() for column in batch.columns]
-        for i, (label, fold, mask, weight_of) in enumerate(zip(*got[:4], strict=True)):
-            j = bit[mask]
-            value = got[4 + j][i]
+        for i, (label, fold, mask, weight) in enumerate(zip(*got[:4], strict=True)):
+            value = got[4 + bit[mask]][i]
             if not is_absent(label) and not is_absent(value):
-                cells[columns[j].name][keys[label, int(fold)]][0][value] = weight_of
-
-
-def _select(target: str, source: Source, folds: int, seed: int, asked: list[exp.Expression]) -> str:
-    query = exp.select(*_keys(target, folds, seed), *asked).from_(_from(folds)).group_by("1", "2")
-    return query.sql("duckdb")
-
-
-def _keys(target: str, folds: int, seed: int) -> list[Any]:
-    fold = fold_of(folds, seed) if folds else exp.Literal.number("0")
-    return [exp.alias_(exp.column(target, quoted=True), "y"), exp.alias_(fold, "fold")]
-
-
-def _from(folds: int) -> exp.Expression:
-    return numbered() if folds else exp.to_table(VIEW)
+                cells[columns[bit[mask]].name][keys[label, int(fold)]][0][value] = weight
 
 
 def numbered() -> exp.Expression:
@@ -236,18 +224,14 @@ def _check_weights(totals: list[list[Any]]) -> None:
             raise InputError(f"a weight is {what}; weights must be numbers >= 0")
 
 
-def rows_query(target: str, plan: Plan, weight: str | None, folds: int, seed: int) -> str:
+def rows_query(rows: Rows, plan: Plan) -> str:
     """Select the plan's columns as they are, with label, weight and fold, for counting outside SQL."""
-    label, fold = _keys(target, folds, seed)
     chosen = [exp.column(str(name), quoted=True) for name in plan.columns]
-    more: list[Any] = [exp.alias_(label.this, "candide_label"), exp.alias_(fold.this, "candide_fold")]
-    if weight is not None:
-        more.append(exp.alias_(exp.cast(exp.column(weight, quoted=True), "DOUBLE"), "candide_weight"))
-    return exp.select(*chosen, *more).from_(_from(folds)).sql("duckdb")
+    return rows.project([]).select(*chosen).sql("duckdb")
 
 
-def score_query(source: Source, plan: Plan, target: str, weight: str | None, folds: int, seed: int) -> str:
+def score_query(rows: Rows, plan: Plan) -> str:
     """Select what scoring wants, with the fold of each row."""
-    keep = [target, *([weight] if weight else [])]
-    extra: list[Any] = [exp.alias_(fold_of(folds, seed), "candide_fold")]
-    return query(source, plan, keep=keep, extra=extra, base=numbered())
+    keep = [rows.target, *([rows.weight] if rows.weight else [])]
+    extra: list[Any] = [exp.alias_(fold_of(rows.folds, rows.seed), "candide_fold")]
+    return query(rows.source, plan, keep=keep, extra=extra, base=numbered())

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from candide.engines.aggregates import Column, level
+from candide.engines.aggregates import Column
 from candide.engines.arrays import not_finite
 from candide.engines.sources import VIEW, Source
 from candide.errors import InputError, unknown
@@ -60,7 +60,7 @@ def query(
     """Select the plan's columns as the model wants them (``f0``, ``f1``, ...), those to keep (``k0``, ...), more."""
     wanted = [exp.alias_(_value(source, part, j), f"f{i}") for i, (part, j) in enumerate(_columns(plan))]
     kept = [exp.alias_(exp.column(name, quoted=True), f"k{i}") for i, name in enumerate(keep)]
-    return exp.select(*wanted, *kept, *extra).from_(base).sql("duckdb")
+    return exp.Select(expressions=[*wanted, *kept, *extra]).from_(base, copy=False).sql("duckdb", copy=False)
 
 
 def posterior(plan: Plan, model: Model, batch: pa.RecordBatch) -> tuple[NDArray, NDArray]:
@@ -81,22 +81,20 @@ def _value(source: Source, part: Part, j: int) -> exp.Expression:
     kind = source.columns.get(name)
     if kind is None:
         return exp.cast(exp.Null(), "TEXT" if part.has_levels else "DOUBLE")
-    column = Column(name, kind)
-    if not part.has_levels:
-        return column.number
-    return _level_as(column, part.levels[j])
+    column = Column(name, kind, is_level=part.has_levels)
+    return _level_as(column, part.levels[j]) if part.has_levels else column.read
 
 
 def _level_as(column: Column, levels: Labels) -> exp.Expression:
     """A level in the type of the levels that were counted: text that spells a number is that number."""
-    text = column.type.upper() == "VARCHAR"
+    text, raw = column.type.upper() == "VARCHAR", exp.column(column.name, quoted=True)
     if text and levels.values and all(isinstance(v, bool) for v in levels.values):
-        return exp.TryCast(this=column.raw, to=exp.DataType.build("BOOLEAN"))
+        return exp.TryCast(this=raw, to=exp.DataType.build("BOOLEAN"))
     if text and levels.values and not any(isinstance(v, str) for v in levels.values):
-        return exp.TryCast(this=column.raw, to=exp.DataType.build("DOUBLE"))
+        return exp.TryCast(this=raw, to=exp.DataType.build("DOUBLE"))
     if not text and levels.values and all(isinstance(v, str) for v in levels.values):
-        return exp.cast(column.raw, "TEXT")
-    return level(column)
+        return exp.cast(raw, "TEXT")
+    return column.read
 
 
 def _blocks(plan: Plan, batch: pa.RecordBatch) -> list[Block]:

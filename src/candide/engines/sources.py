@@ -9,7 +9,6 @@ standard input, a DuckDB file, an SQL query, a data frame, an Arrow table, a Duc
 ({'age': 'BIGINT', 'job': 'VARCHAR'}, [(2,)])
 """
 
-import csv
 import os
 import re
 import shutil
@@ -23,6 +22,7 @@ from typing import Any, Self
 import duckdb
 
 from candide.engines.complaints import explained
+from candide.engines.csvs import CsvForm, CsvHints, form_of
 from candide.engines.sqltext import identifier, literal
 from candide.errors import InputError, InputTypeError
 
@@ -68,9 +68,7 @@ class Source:
     name: str  # what to call it in messages
     con: Any
     reading: Reading
-    is_csv: bool = False  # every column comes as text until `typed` says better
-    path: str | None = None
-    fields: list[str] | None = None  # the names of a CSV whose form could not be found out
+    csv: CsvForm | None = None  # of a CSV every column comes as text until `typed` says better
     relation: Any = None  # a DuckDB relation answers on its own connection
     keep: list[Any] = field(default_factory=list)  # what must live, or be removed, with the source
     columns: dict[str, str] = field(default_factory=dict)  # name -> SQL type
@@ -132,22 +130,32 @@ class Source:
         with explained(self.name):
             return self._query(sql).to_arrow_table()
 
+    def read_as(self, head: Any, types: Mapping[str, str]) -> Any:
+        """Columns of text, read with SQL types; what does not fit is missing."""
+        self.con.register("head", head)
+        reads = ", ".join(
+            f"TRY_CAST({identifier(name)} AS {kind}) AS {identifier(name)}" for name, kind in types.items()
+        )
+        return self.con.sql(f"SELECT {reads} FROM head").to_arrow_table()
+
     def progress(self) -> float:
         """How far the running query is, from 0 to 1; negative where that is not known."""
         return max(-1.0, self.con.query_progress() / 100) if self.relation is None else -1.0
 
     def typed(self, types: Mapping[str, str]) -> None:
         """Read the columns of a CSV with these SQL types."""
-        if self.is_csv:
+        if self.csv is not None:
             with explained(self.name):
-                self._create_view(self._read_csv(types))
+                self._create_view(self.csv.reader(types))
             self.columns |= types
 
     def _query(self, sql: str) -> Any:
         return self.con.sql(sql) if self.relation is None else self.relation.query(VIEW, sql)
 
     def _describe(self) -> None:
-        if self.relation is not None:
+        if self.csv is not None:
+            self.columns = dict.fromkeys(self.csv.names, "VARCHAR")
+        elif self.relation is not None:
             self.columns = dict(zip(self.relation.columns, map(str, self.relation.types), strict=True))
         else:
             self.columns = {row[0]: row[1] for row in self.rows(f"DESCRIBE {VIEW}")}
@@ -178,9 +186,9 @@ class Source:
             if kind == "csv":
                 if not _bytes_in(path):
                     raise InputError(f"{self.name} is empty")
-                self.is_csv, self.path = True, path
-                self._create_view(self._read_csv({}))
-                self._recover_delimiter()
+                hints = CsvHints(self.reading.delimiter, self.reading.header, self.reading.na, self.reading.encoding)
+                self.csv = form_of(self.con, _pattern(path, "csv"), hints)
+                self._create_view(self.csv.reader({}))
             elif kind == "parquet":
                 self._create_view(f"read_parquet({literal(_pattern(path, 'parquet'))}, union_by_name = true)")
             elif kind == "json":
@@ -189,36 +197,6 @@ class Source:
                 self._attach_database(path)
             else:
                 self._attach_frame(_arrow_dataset(path))
-
-    def _read_csv(self, types: Mapping[str, str]) -> str:
-        reading, options = self.reading, ["union_by_name = true"] if self.fields is None else []
-        if self.fields:
-            pairs = ", ".join(f"{literal(name)}: {literal(types.get(name, 'VARCHAR'))}" for name in self.fields)
-            options += [f"columns = {{{pairs}}}", "auto_detect = false", "quote = '\"'", "escape = '\"'"]
-        elif types:
-            pairs = ", ".join(f"{literal(name)}: {literal(kind)}" for name, kind in types.items())
-            options.append(f"types = {{{pairs}}}")
-        else:
-            options.append("all_varchar = true")
-        if reading.delimiter is not None:
-            options.append(f"delim = {literal(reading.delimiter)}")
-        if reading.header is not None:
-            options.append(f"header = {str(reading.header).lower()}")
-        if reading.na:
-            options.append(f"nullstr = [{', '.join(literal(text) for text in ('', *reading.na))}]")
-        if reading.encoding is not None:
-            options.append(f"encoding = {literal(reading.encoding)}")
-        return f"read_csv({literal(_pattern(self.path or '', 'csv'))}, {', '.join(options)})"
-
-    def _recover_delimiter(self) -> None:
-        """One column named like several: the lines of the CSV disagree. By its header the error says where."""
-        names = [row[0] for row in self.con.sql(f"DESCRIBE {VIEW}").fetchall()]
-        if self.reading.delimiter is None and len(names) == 1:
-            found = max(",;\t|", key=names[0].count)
-            if found in names[0]:
-                self.reading = replace(self.reading, delimiter=found, header=True)
-                self.fields = next(csv.reader([names[0]], delimiter=found))
-                self._create_view(self._read_csv({}))
 
     def _attach_database(self, path: str) -> None:
         if not os.path.exists(path):

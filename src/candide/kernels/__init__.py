@@ -49,6 +49,7 @@ add_linear = _chosen.add_linear
 add_levels = _chosen.add_levels
 add_linear_csr = _chosen.add_linear_csr
 normalise = _chosen.normalise
+posterior = _chosen.posterior
 fill_rows = _chosen.fill_rows
 first_largest = _chosen.first_largest
 

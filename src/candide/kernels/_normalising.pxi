@@ -6,15 +6,14 @@ cdef enum:
     LOT = 1024  # exponentials taken together, so that they vectorise for any number of classes
 
 
-cdef inline double _exp(double x) noexcept nogil:
-    """exp(x) for -708 <= x <= 0, within 2 ulp: 2**n exp(r), |r| <= log(2) / 2, and Taylor's series to r**13."""
+cdef inline void _exp(const double *x, double *y) noexcept nogil:
+    """y = exp(x) of some lanes, -708 <= x <= 0, within 2 ulp: 2**n exp(r), |r| <= log(2) / 2, Taylor to r**13."""
     # Adding 1.5 * 2**52 rounds to an integer, which then stands in the low bits.
-    cdef double shifted = x * 1.4426950408889634 + 6755399441055744.0
-    cdef double n = shifted - 6755399441055744.0
-    cdef double r = (x - n * 0.693147180369123816490) - n * 1.90821492927058770002e-10  # Cody and Waite (1980)
-    cdef int64_t bits
-    cdef double p = 1.6059043836821613e-10, scale
-    p = p * r + 2.08767569878681e-09
+    cdef Lanes shifted = _load(x) * 1.4426950408889634 + 6755399441055744.0
+    cdef Lanes n = shifted - 6755399441055744.0
+    cdef Lanes r = (_load(x) - n * 0.693147180369123816490) - n * 1.90821492927058770002e-10  # Cody and Waite (1980)
+    cdef Lanes p = r * 1.6059043836821613e-10 + 2.08767569878681e-09
+    cdef Lanes scale = _two_to(shifted)
     p = p * r + 2.505210838544172e-08
     p = p * r + 2.755731922398589e-07
     p = p * r + 2.7557319223985893e-06
@@ -26,96 +25,107 @@ cdef inline double _exp(double x) noexcept nogil:
     p = p * r + 0.16666666666666666
     p = p * r + 0.5
     p = p * r * r + r
-    memcpy(&bits, &shifted, 8)
-    bits = <int64_t>((<uint64_t>bits + 1023) << 52)
-    memcpy(&scale, &bits, 8)
-    return scale + scale * p
+    _store(y, scale + scale * p)
 
 
 cdef int _exp_all(double[::1] x, Py_ssize_t n) except -1 nogil:
     """x = exp(x) for x <= 0, -inf among them."""
-    cdef Py_ssize_t i
-    cdef double y[LOT]
+    cdef Py_ssize_t i = 0, n_small = 0
+    cdef double y[LOT + LANES]
     for i in range(n):
-        y[i] = _exp(x[i] if x[i] > -708.0 else -708.0)
-    for i in range(n):
-        if x[i] > -708.0:
-            x[i] = y[i]
-        else:
-            x[i] = exp(x[i])  # below the normal numbers
+        y[i] = x[i] if x[i] > -708.0 else -708.0
+        n_small += x[i] <= -708.0
+    for i in range(n, n + LANES):
+        y[i] = 0.0  # what fills the last lanes
+    for i in range(0, n, LANES):
+        _exp(&y[i], &y[i])
+    if n_small:
+        for i in range(n):
+            if x[i] <= -708.0:
+                y[i] = exp(x[i]) if x[i] > -746.0 else 0.0  # below the normal numbers
+    memcpy(&x[0], y, n * sizeof(double))
     return 0
 
 
-def normalise(joint, bint exponentiate):
-    """Turn joint log-probabilities into (log-)posteriors in place; return log p(x) of each row.
+def normalise(joint):
+    """Turn joint log-probabilities into log-posteriors in place; return log p(x) of each row.
 
-    A row that is impossible under every class has evidence -inf and keeps -inf everywhere (0 if exponentiated).
+    A row that is impossible under every class has evidence -inf and keeps -inf everywhere.
     """
     cdef double[:, :] z = joint
     evidence = np.empty(z.shape[0])
     cdef double[::1] log_p = evidence
-    cdef Py_ssize_t a = 0, b, n = z.shape[0], k = z.shape[1], rows = max(1, min(n, LOT // max(1, k)))
-    cdef double[::1] share = np.empty(rows * k)
+    cdef Py_ssize_t a = 0, b, r, c, n = z.shape[0], k = z.shape[1], rows = max(1, min(n, LOT // max(1, k)))
+    cdef double[::1] share = np.empty(rows * k), total = np.empty(rows)
     with nogil:
         while a < n:
             b = min(a + rows, n)
-            _shares(z, a, b, share, log_p)
-            if exponentiate:
-                _write_shares(z, a, b, share, log_p)
-            else:
-                _subtract(z, a, b, log_p)
+            _shares(z, a, b, share, log_p[a:b], total)
+            for r in range(a, b):
+                if log_p[r] - log_p[r] == 0:
+                    log_p[r] += log(total[r - a])
+                    for c in range(k):
+                        z[r, c] -= log_p[r]
             a = b
     return evidence
 
 
-cdef int _shares(double[:, :] z, Py_ssize_t a, Py_ssize_t b, double[::1] share, double[::1] log_p) except -1 nogil:
-    """exp(z - largest z of the row), and log p(x)."""
-    cdef Py_ssize_t r, c, k = z.shape[1], first, size = (b - a) * k
-    cdef double top, total
-    for r in range(a, b):
-        top = -INFINITY
+def posterior(joint, otherwise):
+    """Turn joint log-probabilities into posteriors in place; ``otherwise`` where every class is impossible."""
+    cdef double[:, :] z = joint
+    cdef const double[:] fallback = otherwise
+    cdef Py_ssize_t a = 0, b, r, c, n = z.shape[0], k = z.shape[1], rows = max(1, min(n, LOT // max(1, k)))
+    cdef double[::1] share = np.empty(rows * k), top = np.empty(rows), total = np.empty(rows)
+    cdef double scale
+    _require(fallback.shape[0] == k, "the posteriors differ in length")
+    with nogil:
+        while a < n:
+            b = min(a + rows, n)
+            _shares(z, a, b, share, top, total)
+            for r in range(b - a):
+                if top[r] - top[r] == 0:
+                    scale = 1 / total[r]
+                    for c in range(k):
+                        z[a + r, c] = scale * share[r * k + c]
+                else:
+                    for c in range(k):
+                        z[a + r, c] = fallback[c] if top[r] < 0 else exp(z[a + r, c])
+            a = b
+
+
+cdef int _shares(
+    double[:, :] z, Py_ssize_t a, Py_ssize_t b, double[::1] share, double[::1] top, double[::1] total
+) except -1 nogil:
+    # A literal number of classes: the loops over them then vanish.
+    if z.shape[1] == 2:
+        return _shares_of(z, a, b, 2, share, top, total)
+    if z.shape[1] == 3:
+        return _shares_of(z, a, b, 3, share, top, total)
+    return _shares_of(z, a, b, z.shape[1], share, top, total)
+
+
+cdef inline int _shares_of(
+    double[:, :] z, Py_ssize_t a, Py_ssize_t b, const Py_ssize_t k, double[::1] share, double[::1] top, double[::1] total
+) except -1 nogil:
+    """The largest z of rows a:b, exp(z - largest), and the sum of these."""
+    cdef Py_ssize_t r, c, first = 0, size = (b - a) * k
+    cdef double best, whole
+    for r in range(b - a):
+        best = -INFINITY
         for c in range(k):
-            top = top if top > z[r, c] or top != top else z[r, c]
-        log_p[r] = top
+            best = best if best > z[a + r, c] or best != best else z[a + r, c]
+        top[r] = best
         for c in range(k):
             # Where no class is possible, or one is NaN or infinite, there is nothing to share.
-            share[(r - a) * k + c] = z[r, c] - top if top - top == 0 else 0.0
-    first = 0
+            share[r * k + c] = z[a + r, c] - best if best - best == 0 else 0.0
     while first < size:
         _exp_all(share[first:], min(LOT, size - first))
         first += LOT
-    for r in range(a, b):
-        if log_p[r] - log_p[r] == 0:
-            total = 0.0
-            for c in range(k):
-                total += share[(r - a) * k + c]
-            log_p[r] += log(total)
-            total = 1 / total
-            for c in range(k):
-                share[(r - a) * k + c] *= total
-    return 0
-
-
-cdef int _write_shares(
-    double[:, :] z, Py_ssize_t a, Py_ssize_t b, double[::1] share, double[::1] log_p
-) except -1 nogil:
-    cdef Py_ssize_t r, c, k = z.shape[1]
-    for r in range(a, b):
-        if log_p[r] - log_p[r] == 0:
-            for c in range(k):
-                z[r, c] = share[(r - a) * k + c]
-        else:
-            for c in range(k):
-                z[r, c] = exp(z[r, c])
-    return 0
-
-
-cdef int _subtract(double[:, :] z, Py_ssize_t a, Py_ssize_t b, double[::1] log_p) except -1 nogil:
-    cdef Py_ssize_t r, c
-    for r in range(a, b):
-        if log_p[r] - log_p[r] == 0:
-            for c in range(z.shape[1]):
-                z[r, c] -= log_p[r]
+    for r in range(b - a):
+        whole = 0.0
+        for c in range(k):
+            whole += share[r * k + c]
+        total[r] = whole
     return 0
 
 

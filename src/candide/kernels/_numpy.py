@@ -212,19 +212,24 @@ def add_linear_csr(data, indices, indptr, weights: Floats, out: Floats, threshol
     return 0
 
 
-def normalise(joint: Floats, exponentiate: bool) -> Floats:
-    """Turn joint log-probabilities into (log-)posteriors in place; return log p(x) of each row.
+def normalise(joint: Floats) -> Floats:
+    """Turn joint log-probabilities into log-posteriors in place; return log p(x) of each row.
 
-    A row that is impossible under every class has evidence -inf and keeps -inf everywhere (0 if exponentiated).
+    A row that is impossible under every class has evidence -inf and keeps -inf everywhere.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         top = joint.max(axis=1, initial=-np.inf)
         shift = np.where(np.isfinite(top), top, 0.0)
         evidence = shift + np.log(np.exp(joint - shift[:, None]).sum(axis=1))
         joint -= np.where(np.isfinite(evidence), evidence, 0.0)[:, None]
-    if exponentiate:
-        np.exp(joint, out=joint)
     return evidence
+
+
+def posterior(joint: Floats, otherwise: Floats) -> None:
+    """Turn joint log-probabilities into posteriors in place; ``otherwise`` where every class is impossible."""
+    impossible = np.isneginf(normalise(joint))
+    np.exp(joint, out=joint)
+    joint[impossible] = otherwise
 
 
 def fill_rows(out: Floats, row: Floats) -> None:

@@ -19,7 +19,8 @@ ctypedef fused Index:
 
 cdef tuple _csr(data, indices, indptr):
     """The three arrays with types that the loops read; only the rows in sight are ever converted."""
-    data, indices, indptr = np.asarray(data), np.asarray(indices), np.asarray(indptr, np.int64)
+    data, indices = np.ascontiguousarray(data), np.ascontiguousarray(indices)
+    indptr = np.ascontiguousarray(indptr, np.int64)
     _require(data.ndim == 1 and indices.ndim == 1 and indptr.ndim == 1, "the CSR arrays must have one dimension")
     _require(len(indptr) > 0, "indptr is empty")
     if _kind(data) in (F8, F4, I8, I4) and _kind(indices) in (I8, I4):
@@ -31,7 +32,7 @@ cdef tuple _csr(data, indices, indptr):
 
 
 cdef inline int _extent(
-    const int64_t[:] indptr, Py_ssize_t r, Py_ssize_t n_stored, Py_ssize_t *first, Py_ssize_t *last
+    const int64_t[::1] indptr, Py_ssize_t r, Py_ssize_t n_stored, Py_ssize_t *first, Py_ssize_t *last
 ) except -1 nogil:
     first[0], last[0] = indptr[r], indptr[r + 1]
     if first[0] < 0 or first[0] > last[0] or last[0] > n_stored:
@@ -65,7 +66,7 @@ def csr_sums(data, indices, indptr, y, w, Py_ssize_t n_classes, Py_ssize_t n_fea
 
 
 cdef double _csr_sums(
-    const Value[:] data, indices, const int64_t[:] indptr, Members members, double threshold, double[:, ::1] total
+    const Value[::1] data, indices, const int64_t[::1] indptr, Members members, double threshold, double[:, ::1] total
 ) except? -1:
     if _kind(indices) == I4:
         return _csr_sums_of[Value, int32_t](data, indices, indptr, members, threshold, total)
@@ -73,13 +74,13 @@ cdef double _csr_sums(
 
 
 cdef double _csr_sums_of(
-    const Value[:] data, const Index[:] indices, const int64_t[:] indptr, Members members,
+    const Value[::1] data, const Index[::1] indices, const int64_t[::1] indptr, Members members,
     double threshold, double[:, ::1] total,
 ) except? -1:
-    cdef Py_ssize_t i, r, p, j, c, first = 0, last = 0, n = indptr.shape[0] - 1, d = total.shape[1]
+    cdef Py_ssize_t i, r, p, c, first = 0, last = 0, n = indptr.shape[0] - 1, d = total.shape[1]
     cdef Py_ssize_t n_stored = min(data.shape[0], indices.shape[0])
-    cdef double v, w, low = 0.0
-    cdef bint raw = isnan(threshold), finite = True
+    cdef double w, low = 0.0
+    cdef bint raw = isnan(threshold)
     cdef Py_ssize_t[::1] order = np.empty(n, np.intp)
     members.load(0, n)
     _row_order(members, d, indptr[n] - indptr[0], order)
@@ -91,22 +92,71 @@ cdef double _csr_sums_of(
                 _extent(indptr, order[i + 2], n_stored, &first, &last)
                 _foresee(data, indices, first, last)
             _extent(indptr, r, n_stored, &first, &last)
-            for p in range(first, last):
-                j = indices[p]
-                if j < 0 or j >= d:
-                    _no_column()
-                v = <double>data[p]
-                if not low <= v <= DBL_MAX:  # rare: smaller than all before, or not finite
-                    finite &= v - v == 0
-                    low = v if v < low else low
-                if not raw:
-                    v = 1.0 if v > threshold else 0.0
-                total[c, j] += w * v
-    return low if finite else NAN
+            low = _lower(low, _look_over(data, indices, first, last, d))
+            if raw:
+                _scatter(data, indices, first, last, w, True, threshold, &total[c, 0])
+            else:
+                _scatter(data, indices, first, last, w, False, threshold, &total[c, 0])
+    return low
+
+
+cdef inline double _look_over(
+    const Value[::1] data, const Index[::1] indices, Py_ssize_t first, Py_ssize_t last, Py_ssize_t n_features
+) except? -1 nogil:
+    """The smallest of some stored values (at most 0; NaN if one is not finite), once their columns are known to exist.
+
+    Loops of their own, and no branch in them: they vectorise, and the loop that scatters has nothing left to ask.
+    """
+    cdef Py_ssize_t p, outside = 0
+    cdef double v, low = 0.0, probe = 0.0
+    cdef Lanes least = _all(0.0), doubt = _all(0.0), value
+    for p in range(first, last):
+        outside |= indices[p] | (n_features - 1 - indices[p])  # the sign of either says that it lies outside
+    if outside < 0:
+        _no_column()
+    p = first
+    if Value is double:
+        while p + LANES <= last:
+            value = _load(&data[p])
+            least = _least(least, value)
+            doubt += value - value
+            p += LANES
+        probe = _sum(doubt)
+        low = _least_of(least)
+    while p < last:
+        v = <double>data[p]
+        low = v if v < low else low
+        probe += v - v
+        p += 1
+    return low if probe == 0 else NAN
+
+
+cdef inline int _scatter(
+    const Value[::1] data, const Index[::1] indices, Py_ssize_t first, Py_ssize_t last, double w, const bint raw,
+    double threshold, double *total,
+) except -1 nogil:
+    """Add a row to the sums of its class. A column stored twice side by side is added up first: a processor that
+    has seen a sum read right after it was written makes every later one wait.
+    """
+    cdef Py_ssize_t p, j
+    cdef double v, s = 0.0
+    if first == last:
+        return 0
+    j = indices[first]
+    for p in range(first, last):
+        if indices[p] != j:
+            total[j] += w * s
+            j, s = indices[p], 0.0
+        v = <double>data[p]
+        if not raw:
+            v = 1.0 if v > threshold else 0.0
+        s += v
+    total[j] += w * s
+    return 0
 
 
 cdef inline int _foresee(
-    const Value[:] data, const Index[:] indices, Py_ssize_t first, Py_ssize_t last
+    const Value[::1] data, const Index[::1] indices, Py_ssize_t first, Py_ssize_t last
 ) except -1 nogil:
     """Fetch a row that comes soon: the processor cannot guess it where rows are not visited in order."""
     cdef Py_ssize_t p = first
@@ -158,7 +208,7 @@ def add_linear_csr(data, indices, indptr, weights, out, double threshold=NAN):
 
 
 cdef _add_linear(
-    const Value[:] data, indices, const int64_t[:] indptr, const double[:, ::1] table, double threshold,
+    const Value[::1] data, indices, const int64_t[::1] indptr, const double[:, ::1] table, double threshold,
     double[:, :] out,
 ):
     if _kind(indices) == I4:
@@ -167,7 +217,7 @@ cdef _add_linear(
 
 
 cdef _add_linear_of(
-    const Value[:] data, const Index[:] indices, const int64_t[:] indptr, const double[:, ::1] table,
+    const Value[::1] data, const Index[::1] indices, const int64_t[::1] indptr, const double[:, ::1] table,
     double threshold, double[:, :] out,
 ):
     cdef Py_ssize_t r, p, j, c, m, stop, first = 0, last = 0, d = table.shape[0], k = out.shape[1]

@@ -52,19 +52,22 @@ class Sums:
                 n, total, low = kernels.dense_sums(x, y[rows], w, n_classes)
             if spec.nonnegative and low < 0:
                 raise InputError(f"negative value {low:g} in data that are counts or amounts; pass values >= 0")
-            base = _log_factorial(x, y[rows], w, n_classes) if spec.log_factorial else np.zeros_like(total)
+            base = _log_factorial(x, y[rows], w, n_classes) if spec.log_factorial else _nothing(total.shape)
             return cls(n, total, base)
 
         return by_parts(part, block, spec)
 
     @classmethod
     def empty(cls, n_classes: int, spec: Spec) -> Self:
-        zero = np.zeros((n_classes, spec.n_features))
+        zero = _nothing((n_classes, spec.n_features))
         return cls(zero, zero, zero)
 
     def __add__(self, other: Self) -> Self:
         same_shape(self.total, other.total)
-        return type(self)(self.n + other.n, self.total + other.total, self.log_factorial + other.log_factorial)
+        return type(self)(*(_plus(a, b) for a, b in zip(self._state(), other._state(), strict=True)))
+
+    def _state(self) -> tuple[Floats, Floats, Floats]:
+        return self.n, self.total, self.log_factorial
 
     def __sub__(self, part: Self) -> Self:
         """Remove rows counted earlier. A partial inverse: ``part`` must lie within ``self``."""
@@ -92,6 +95,17 @@ class Sums:
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray]) -> Self:
         return cls(**arrays)
+
+
+def _nothing(shape: tuple[int, ...]) -> Floats:
+    """Zeros that take no room."""
+    return np.broadcast_to(np.zeros(()), shape)
+
+
+def _plus(a: Floats, b: Floats) -> Floats:
+    """a + b, where what is one number broadcast along an axis in both stays one number."""
+    some = tuple(slice(1) if i == j == 0 else slice(None) for i, j in zip(a.strides, b.strides, strict=True))
+    return a + b if a[some].shape == a.shape else np.broadcast_to(a[some] + b[some], a.shape)
 
 
 def _log_factorial(x: Block, y: Codes, w: Floats | None, n_classes: int) -> Floats:
