@@ -24,7 +24,8 @@ LAYERS = [
     {"tables"},
     {"estimators", "demo", "doctor"},
     {"report"},
-    {"cli", "__main__"},
+    {"cli"},
+    {"__main__"},
 ]
 HEIGHT = {name: height for height, row in enumerate(LAYERS) for name in row}
 SKLEARN = {"estimators"}

@@ -10,9 +10,8 @@
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -25,17 +24,18 @@ from numpy.typing import NDArray
 
 from candide.census import Census
 from candide.engines import arrays, duckdb, scoring
-from candide.engines.looks import csv_type, describe_target
+from candide.engines.duckdb import Counted
+from candide.engines.preparing import Prepared, prepare
 from candide.engines.sources import Reading, Source
+from candide.engines.writing import write
 from candide.errors import InputError, unknown
 from candide.evaluate import Scores
-from candide.events import event_of
 from candide.fitted import Fitted, Settings
 from candide.labels import Labels
 from candide.model import Model
-from candide.plan import Part, Plan, plan_of
+from candide.plan import Plan
 from candide.progress import Watch, silent
-from candide.schema import LOOK, Column, look
+from candide.schema import Column
 from candide.table import Table
 
 
@@ -61,18 +61,6 @@ class Validation:
         return reduce(add, self.folds)
 
 
-@dataclass(frozen=True)
-class _Prepared:
-    """A source that has been looked at: the plan, and what the engine should know before it counts."""
-
-    plan: Plan
-    columns: list[Column]
-    many: list[str]
-    near: dict[str, float]
-    spelled: list[str]
-    notes: list[str]
-
-
 def learn(
     data: Any,
     target: str,
@@ -86,10 +74,11 @@ def learn(
 ) -> Learned:
     """Fit a model to any source in one pass."""
     with Source.open(data, reading) as source:
-        prepared = _prepare(source, target, events, drop, weight)
+        prepared = prepare(source, target, events, drop, weight)
         with watch(source, "counting"):
-            [census] = _count(source, target, prepared, weight)
-        notes = prepared.notes + _unlabelled(source, target, census.n_rows)
+            counted = _count(source, target, prepared, weight)
+    [census] = counted.censuses
+    notes = prepared.notes + _unlabelled(target, counted)
     fitted = Fitted(_checked(census, target), settings or Settings(), target)
     fitted.model  # noqa: B018  an estimate that cannot be had is an error now, not at the first prediction
     return Learned(fitted, prepared.columns, notes)
@@ -116,16 +105,17 @@ def cross_validate(
         raise InputError(f"folds: {folds}; cross-validation needs at least 2")
     settings = settings or Settings()
     with Source.open(data, reading) as source:
-        prepared = _prepare(source, target, events, drop, weight)
+        prepared = prepare(source, target, events, drop, weight)
         with watch(source, "counting"):
-            parts = _count(source, target, prepared, weight, folds=folds, seed=seed)
+            counted = _count(source, target, prepared, weight, folds=folds, seed=seed)
+        parts = counted.censuses
         whole = _checked(reduce(add, parts), target)
         if whole.n_rows < folds:
             raise InputError(f"{whole.n_rows} rows cannot be divided into {folds} folds")
         models = [Fitted(census, settings).model for census in _others(parts)]
         with watch(source, "scoring"):
             scores = _score_folds(source, target, whole, models, weight, seed)
-        notes = prepared.notes + _unlabelled(source, target, whole.n_rows)
+    notes = prepared.notes + _unlabelled(target, counted)
     return Validation(scores, Learned(Fitted(whole, settings, target), prepared.columns, notes))
 
 
@@ -145,7 +135,7 @@ def predict(
         schema, batches = scoring.scored(source, census.plan, census.labels, fitted.model, keep)
         if out is None:
             return pa.Table.from_batches(batches, schema)
-        return _write(schema, batches, Path(out))
+        return write(schema, batches, Path(out))
 
 
 def evaluate(
@@ -193,81 +183,29 @@ def _label_codes(labels: Labels, column: pa.Array) -> NDArray[np.intp]:
     return labels.encode(column)
 
 
-def _prepare(source: Source, target: str, events: Any, drop: Sequence[str], weight: str | None) -> _Prepared:
-    for what, name in [
-        ("target", target),
-        *(("column to drop", d) for d in drop),
-        *([("weight", weight)] if weight else []),
-    ]:
-        if name not in source.columns:
-            raise unknown(what, name, source.columns)
-    head = source.arrow(f"SELECT * FROM source LIMIT {LOOK}")
-    if head.num_rows == 0:
-        raise InputError(f"{source.name} has no rows")
-    asked = {n: event_of(e) for n, e in events.items()} if isinstance(events, Mapping) else {}
-    if source.csv:
-        head = _typed(source, head, target, [n for n, event in asked.items() if Part(event, (n,)).has_levels])
-    values = dict(zip(head.column_names, head.columns, strict=True))
-    notes = describe_target(target, values[target])
-    columns = [look(n, column) for n, column in values.items() if n not in {target, weight, *drop}]
-    notes += [f"column {c.name!r} is left out: {c.why}" for c in columns if c.event is None and c.name not in asked]
-    plan = plan_of(columns, events)
-    spelled = [str(n) for part in plan.parts if part.has_levels for n in part.columns] if source.csv else []
-    return _Prepared(plan, list(columns), *_hints(plan, head, weight), spelled, notes)
-
-
-def _typed(source: Source, head: pa.Table, target: str, categories: Sequence[str]) -> pa.Table:
-    """Give the columns of a CSV their types, and look again."""
-    types = {
-        name: csv_type(head.column(i), is_label=name == target, is_category=name in categories)
-        for i, name in enumerate(head.column_names)
-    }
-    source.typed(types)
-    return source.read_as(head, types)
-
-
-def _hints(plan: Plan, head: pa.Table, weight: str | None) -> tuple[list[str], dict[str, float]]:
-    """Columns with very many levels, and a value near the middle of each weighted number."""
-    many, near = [], {}
-    table = Table.of(head)
-    for part in plan.parts:
-        for name in part.columns:
-            if part.has_levels:
-                if len(Labels.of(table.column(name))) > duckdb.MANY_LEVELS:
-                    many.append(str(name))
-            elif weight is not None and part.spec.kind == "moments":
-                values = part.spec.transformed(np.asarray(table.numbers((name,)), float))
-                near[str(name)] = float(np.nanmean(values)) if np.isfinite(values).any() else 0.0
-    return many, near
-
-
 def _count(
-    source: Source, target: str, prepared: _Prepared, weight: str | None, folds: int = 0, seed: int = 0
-) -> list[Census]:
+    source: Source, target: str, prepared: Prepared, weight: str | None, folds: int = 0, seed: int = 0
+) -> Counted:
     if any(callable(part.spec.transform) for part in prepared.plan.parts):
         return _count_batches(source, target, prepared.plan, weight, folds, seed)
-    return duckdb.count(
-        source,
-        target,
-        plan=prepared.plan,
-        weight=weight,
-        folds=folds,
-        seed=seed,
-        many=prepared.many,
-        near=prepared.near,
-        spelled=prepared.spelled,
-    )
+    counted = duckdb.count(duckdb.Rows(source, target, weight, folds, seed), prepared)
+    if weight is not None and (nearer := duckdb.nearer(counted, prepared)):
+        counted = duckdb.count(duckdb.Rows(source, target, weight, folds, seed), replace(prepared, near=nearer))
+    return counted
 
 
-def _count_batches(source: Source, target: str, plan: Plan, weight: str | None, folds: int, seed: int) -> list[Census]:
+def _count_batches(source: Source, target: str, plan: Plan, weight: str | None, folds: int, seed: int) -> Counted:
     """What SQL cannot say, a user's own event model, is counted from Arrow batches by the array engine."""
     query = duckdb.rows_query(duckdb.Rows(source, target, weight, folds, seed), plan)
     censuses: list[Census | None] = [None] * max(1, folds)
+    unlabelled = 0
     for batch in source.batches(query, scoring.BATCH):
         rows = pa.table([*batch.columns], names=["candide y", "candide fold", *batch.schema.names[2:]])
         for fold in range(max(1, folds)):
             mine = rows.filter(pc.equal(rows["candide fold"], fold)) if folds else rows
-            mine = mine.filter(pc.is_valid(mine["candide y"]))
+            labelled = mine.filter(pc.is_valid(mine["candide y"]))
+            unlabelled += mine.num_rows - labelled.num_rows
+            mine = labelled
             if mine.num_rows:
                 table = Table.of(mine.select(list(range(3 if weight else 2, mine.num_columns))))
                 w = mine.column(2).to_numpy() if weight else None
@@ -277,7 +215,7 @@ def _count_batches(source: Source, target: str, plan: Plan, weight: str | None, 
     found = [c for c in censuses if c is not None]
     if len(found) < max(1, folds):
         raise InputError(f"column {target!r}: too few rows of {source.name} have a label")
-    return found
+    return Counted(found, unlabelled)
 
 
 def _others(parts: list[Census]) -> Iterator[Census]:
@@ -312,38 +250,7 @@ def _checked(census: Census, target: str) -> Census:
     return census
 
 
-def _unlabelled(source: Source, target: str, counted: int) -> list[str]:
-    del source, target, counted
-    return []
-
-
-@contextmanager
-def _whole_file(path: Path) -> Iterator[Path]:
-    """A temporary name beside the wished one, given up for it at the end, or removed."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        yield temporary
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-_COPY = {
-    ".parquet": "FORMAT parquet",
-    ".pq": "FORMAT parquet",
-    ".csv": "FORMAT csv, HEADER",
-    ".tsv": "FORMAT csv, HEADER, DELIMITER '\t'",
-    ".jsonl": "FORMAT json",
-    ".ndjson": "FORMAT json",
-}
-
-
-def _write(schema: pa.Schema, batches: Iterator[pa.RecordBatch], path: Path) -> int:
-    """Write batches to a file by the ending of its name: whole, or not at all."""
-    from candide.engines.writing import copy
-
-    if path.suffix not in _COPY:
-        raise unknown("ending of the output", path.suffix, _COPY)
-    with _whole_file(path) as temporary:
-        return copy(schema, batches, temporary, _COPY[path.suffix])
+def _unlabelled(target: str, counted: Counted) -> list[str]:
+    if not counted.unlabelled:
+        return []
+    return [f"{counted.unlabelled:,} rows have no value of {target!r} and were left out"]

@@ -186,6 +186,18 @@ def test_moments_are_accurate_far_from_zero():
             np.testing.assert_allclose(variance[c, 0], expected, rtol=1e-6)
 
 
+def test_weighted_moments_are_accurate_where_the_head_misleads():
+    rng = np.random.default_rng(2)
+    y = np.repeat(["near", "it's far"], 25_000)
+    x = np.where(y == "near", 0.0, 1e9) + rng.normal(0, 1, 50_000)
+    w = rng.integers(1, 4, 50_000).astype(float)
+    tally = learn(pa.table({"x": x, "w": w, "y": y}), "y", weight="w").fitted.census.tallies[0]
+    for c, label in enumerate(["it's far", "near"]):
+        mine = y == label
+        centred = x[mine] - (1e9 if c == 0 else 0.0)
+        np.testing.assert_allclose(tally.m2[c, 0] / tally.n[c, 0], np.cov(centred, aweights=w[mine], ddof=0), rtol=1e-6)
+
+
 class Halved(EventModel):
     """An event model SQL knows nothing of: half the value is exponential."""
 

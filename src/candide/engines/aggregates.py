@@ -3,7 +3,7 @@
 Written once as sqlglot expressions, so that a dialect is a word. An aggregate knows tally kinds, never event models.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,11 +33,18 @@ class Column:
     alias: str = ""
     is_level: bool = False
     weight: str | None = None  # the alias of the weight
-    near: float = 0.0  # a value near the middle, for weighted sums
+    near: float | Mapping[Any, float] = 0.0  # a value near the middle, or one for each label, for weighted sums
 
     @property
     def x(self) -> exp.Expression:
         return exp.column(self.alias)
+
+    @property
+    def middle(self) -> exp.Expression:
+        if not isinstance(self.near, Mapping):
+            return exp.Literal.number(repr(self.near))
+        cases = [exp.If(this=exp.convert(label), true=exp.Literal.number(repr(v))) for label, v in self.near.items()]
+        return exp.Case(this=exp.column("y"), ifs=cases, default=exp.Literal.number("0.0"))
 
     @property
     def read(self) -> exp.Expression:
@@ -87,26 +94,23 @@ class OfMoments:
         low = [exp.Min(this=column.x)] if spec.transform else []
         if column.weight is None:
             return [exp.Count(this=x), _call("favg", x), exp.VariancePop(this=x), *low]
-        gap = exp.Paren(this=exp.Sub(this=x, expression=exp.Literal.number(repr(column.near))))
-        return [
-            _weight_present(x, column),
-            _total(gap, column),
-            _total(exp.Mul(this=gap, expression=gap.copy()), column),
-            *low,
-        ]
+        gap = exp.Paren(this=exp.Sub(this=x, expression=column.middle))
+        square = exp.Mul(this=gap, expression=gap.copy())
+        middle = exp.Min(this=column.middle)
+        return [_weight_present(x, column), _total(gap, column), _total(square, column), middle, *low]
 
     @staticmethod
     def build(part: Part, columns: Sequence[Column], cells: Sequence[Rows]) -> Moments:
         n, mean, m2 = (np.zeros((len(cells[0]), len(columns))) for _ in range(3))
         for j, (column, rows) in enumerate(zip(columns, cells, strict=True)):
-            _check_low(part, column, rows, 3)
+            _check_low(part, column, rows, -1)
             first = _numbers(rows, 0), _numbers(rows, 1), _numbers(rows, 2)
             n[:, j] = first[0]
             if column.weight is None:
                 mean[:, j], m2[:, j] = first[1], first[2] * first[0]
             else:
                 gap = np.divide(first[1], first[0], out=np.zeros(len(rows)), where=first[0] > 0)
-                mean[:, j] = np.where(first[0] > 0, column.near + gap, 0.0)
+                mean[:, j] = np.where(first[0] > 0, _numbers(rows, 3) + gap, 0.0)
                 m2[:, j] = np.maximum(first[2] - first[0] * gap * gap, 0.0)
         return Moments(n, mean, m2)
 

@@ -4,17 +4,17 @@ Rows are grouped by class (and fold); every statistic of every column comes back
 with very many levels, and weighted levels, take a second query of their own.
 
 >>> import pyarrow as pa
->>> from candide.plan import Part, Plan
->>> from candide.events import Gaussian, Categorical
->>> plan = Plan(("age", "job"), (Part(Gaussian(), ("age",)), Part(Categorical(), ("job",))))
+>>> from candide.engines.preparing import prepare
 >>> with Source.open(pa.table({"age": [30, 40, 8], "job": ["cook", "smith", None], "y": ["a", "a", "b"]})) as source:
-...     [census] = count(source, "y", plan=plan)
+...     [census] = count(Rows(source, "y"), prepare(source, "y")).censuses
 >>> census.labels.values, census.tallies[0].mean.tolist(), census.plan.parts[1].levels[0].values
 (('a', 'b'), [[35.0], [8.0]], ('cook', 'smith'))
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -23,20 +23,28 @@ from sqlglot import exp
 from candide.census import Census
 from candide.engines.aggregates import Column, OfLevels, asker
 from candide.engines.looks import read_levels
+from candide.engines.preparing import Prepared
 from candide.engines.scoring import query
 from candide.engines.sources import VIEW, Source
 from candide.errors import InputError
 from candide.labels import Labels, is_absent
 from candide.plan import Part, Plan
-from candide.tally import Tally
+from candide.tally import Moments, Tally
 from candide.tally.base import Floats
 
-MANY_LEVELS = 1000  # a histogram of more levels than this is slower than a query of its own
 _SETS = 40  # grouping sets in one query
 _WIDE = 400  # columns in one query, where columns can be read apart: planning costs more than linearly
 
 Keys = dict[tuple[Any, int], int]  # (label, fold) -> position of its group
 Cells = dict[str | None, list[list[Any]]]  # column -> its cells, one list a group; None -> rows and weight
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The censuses of the folds, and how many rows had no label and were passed over."""
+
+    censuses: list[Census]
+    unlabelled: int = 0
 
 
 @dataclass(frozen=True)
@@ -60,58 +68,56 @@ class Rows:
         return exp.Select(expressions=chosen).from_(rows, copy=False)  # the builder would copy thousands of columns
 
 
-def count(
-    source: Source,
-    target: str,
-    *,
-    plan: Plan,
-    weight: str | None = None,
-    folds: int = 0,
-    seed: int = 0,
-    many: Sequence[str] = (),
-    near: Mapping[str, float] | None = None,
-    spelled: Sequence[str] = (),
-) -> list[Census]:
-    """One census a fold (one in all without folds), from one pass over the source.
-
-    ``many`` names the columns with very many levels, ``spelled`` those whose levels come as text whatever they are;
-    ``near`` gives a value near the middle of weighted columns.
-    """
-    rows = Rows(source, target, weight, folds, seed)
-    columns = {c.name: c for c in _columns(source, plan, weight, near or {})}
-    apart = [n for n, c in columns.items() if c.is_level and (weight is not None or n in many)]
+def count(rows: Rows, prepared: Prepared) -> Counted:
+    """One census a fold (one in all without folds), from one pass over the source."""
+    source, plan = rows.source, prepared.plan
+    columns = {c.name: c for c in _columns(source, plan, rows.weight, prepared.near)}
+    apart = [n for n, c in columns.items() if c.is_level and (rows.weight is not None or n in prepared.many)]
     together = [(part, columns[str(n)]) for part in plan.parts for n in part.columns if str(n) not in apart]
     step = max(1, len(together)) if source.csv else _WIDE  # the lines of a CSV are read whole, and once
-    keys, cells = _grouped(rows, together[:step])
+    keys, cells, unlabelled = _grouped(rows, together[:step])
     for start in range(step, len(together), step):
-        _, more = _grouped(rows, together[start : start + step], keys)
+        _, more, _ = _grouped(rows, together[start : start + step], keys)
         cells |= {name: column for name, column in more.items() if name is not None}
     cells |= {name: [[{}] for _ in keys] for name in apart}
     for start in range(0, len(apart), _SETS):
         _levels_apart(rows, [columns[n] for n in apart[start : start + _SETS]], keys, cells)
-    for name in spelled:
+    for name in prepared.spelled:
         meant = read_levels(list({key for row in cells[name] for key in (row[0] or ())}))
         cells[name] = [[{meant[key]: n for key, n in (row[0] or {}).items()}] for row in cells[name]]
-    return _censuses(plan, columns, keys, cells, max(1, folds))
+    return Counted(_censuses(plan, columns, keys, cells, max(1, rows.folds)), unlabelled)
 
 
-def _columns(source: Source, plan: Plan, weight: str | None, near: Mapping[str, float]) -> list[Column]:
+def nearer(counted: Counted, prepared: Prepared) -> dict[str, Any]:
+    """A middle for each label of a weighted column, where the one used lies so far out that digits were lost."""
+    whole = reduce(add, counted.censuses)
+    out: dict[str, Any] = dict(prepared.near)
+    for part, tally in zip(whole.plan.parts, whole.tallies, strict=True):
+        if isinstance(tally, Moments):
+            for j, name in enumerate(part.columns):
+                if ((tally.mean[:, j] - out[str(name)]) ** 2 * tally.n[:, j] > 1e5 * tally.m2[:, j]).any():
+                    out[str(name)] = dict(zip(whole.labels.values, tally.mean[:, j].tolist(), strict=True))
+    return out if out != prepared.near else {}
+
+
+def _columns(source: Source, plan: Plan, weight: str | None, near: Mapping[str, Any]) -> list[Column]:
     places = [(part, str(name)) for part in plan.parts for name in part.columns]
     alias = None if weight is None else "w"
     return [
-        Column(name, source.columns[name], f"f{i}", part.has_levels, alias, float(near.get(name, 0.0)))
+        Column(name, source.columns[name], f"f{i}", part.has_levels, alias, near.get(name, 0.0))
         for i, (part, name) in enumerate(places)
     ]
 
 
-def _grouped(rows: Rows, asked: Sequence[tuple[Part, Column]], order: Keys | None = None) -> tuple[Keys, Cells]:
-    """The cells of some columns, a row a group; in the order of the groups where it is known."""
+def _grouped(rows: Rows, asked: Sequence[tuple[Part, Column]], order: Keys | None = None) -> tuple[Keys, Cells, int]:
+    """The cells of some columns, a row a group (in the order of the groups where it is known); rows without a label."""
     wanted: list[tuple[str | None, list[Any]]] = [(None, _totals(rows.weight))]
     wanted += [(column.name, asker(part).ask(column, part.spec)) for part, column in asked]
     select = exp.Select(expressions=[exp.column("y"), exp.column("fold"), *(e for _, many in wanted for e in many)])
     inner = rows.project([column for _, column in asked]).subquery("t", copy=False)
     select = select.from_(inner, copy=False).group_by("1", "2", copy=False)
-    found = [row for row in rows.source.rows(select.sql("duckdb", copy=False)) if not is_absent(row[0])]
+    groups = rows.source.rows(select.sql("duckdb", copy=False))
+    found = [row for row in groups if not is_absent(row[0])]
     if not found:
         raise InputError(f"column {rows.target!r}: no row of {rows.source.name} has a label")
     if order is not None:
@@ -121,7 +127,8 @@ def _grouped(rows: Rows, asked: Sequence[tuple[Part, Column]], order: Keys | Non
     for name, many in wanted:
         cells[name] = [list(row[at : at + len(many)]) for row in found]
         at += len(many)
-    return {(row[0], int(row[1])): g for g, row in enumerate(found)}, cells
+    unlabelled = sum(row[2] for row in groups) - sum(row[2] for row in found)
+    return {(row[0], int(row[1])): g for g, row in enumerate(found)}, cells, unlabelled
 
 
 def _totals(weight: str | None) -> list[exp.Expression]:

@@ -30,15 +30,17 @@ cdef inline void _exp(const double *x, double *y) noexcept nogil:
 
 cdef int _exp_all(double[::1] x, Py_ssize_t n) except -1 nogil:
     """x = exp(x) for x <= 0, -inf among them."""
-    cdef Py_ssize_t i = 0, n_small = 0
+    cdef Py_ssize_t i, n_small = 0
     cdef double y[LOT + LANES]
     for i in range(n):
         y[i] = x[i] if x[i] > -708.0 else -708.0
         n_small += x[i] <= -708.0
     for i in range(n, n + LANES):
         y[i] = 0.0  # what fills the last lanes
-    for i in range(0, n, LANES):
+    i = 0
+    while i < n:
         _exp(&y[i], &y[i])
+        i += LANES
     if n_small:
         for i in range(n):
             if x[i] <= -708.0:
@@ -52,7 +54,8 @@ def normalise(joint):
 
     A row that is impossible under every class has evidence -inf and keeps -inf everywhere.
     """
-    cdef double[:, :] z = joint
+    work = np.ascontiguousarray(joint)
+    cdef double[:, ::1] z = work
     evidence = np.empty(z.shape[0])
     cdef double[::1] log_p = evidence
     cdef Py_ssize_t a = 0, b, r, c, n = z.shape[0], k = z.shape[1], rows = max(1, min(n, LOT // max(1, k)))
@@ -67,12 +70,15 @@ def normalise(joint):
                     for c in range(k):
                         z[r, c] -= log_p[r]
             a = b
+    if work is not joint:
+        joint[...] = work
     return evidence
 
 
 def posterior(joint, otherwise):
     """Turn joint log-probabilities into posteriors in place; ``otherwise`` where every class is impossible."""
-    cdef double[:, :] z = joint
+    work = np.ascontiguousarray(joint)
+    cdef double[:, ::1] z = work
     cdef const double[:] fallback = otherwise
     cdef Py_ssize_t a = 0, b, r, c, n = z.shape[0], k = z.shape[1], rows = max(1, min(n, LOT // max(1, k)))
     cdef double[::1] share = np.empty(rows * k), top = np.empty(rows), total = np.empty(rows)
@@ -91,10 +97,12 @@ def posterior(joint, otherwise):
                     for c in range(k):
                         z[a + r, c] = fallback[c] if top[r] < 0 else exp(z[a + r, c])
             a = b
+    if work is not joint:
+        joint[...] = work
 
 
 cdef int _shares(
-    double[:, :] z, Py_ssize_t a, Py_ssize_t b, double[::1] share, double[::1] top, double[::1] total
+    double[:, ::1] z, Py_ssize_t a, Py_ssize_t b, double[::1] share, double[::1] top, double[::1] total
 ) except -1 nogil:
     # A literal number of classes: the loops over them then vanish.
     if z.shape[1] == 2:
@@ -105,15 +113,17 @@ cdef int _shares(
 
 
 cdef inline int _shares_of(
-    double[:, :] z, Py_ssize_t a, Py_ssize_t b, const Py_ssize_t k, double[::1] share, double[::1] top, double[::1] total
+    double[:, ::1] z, Py_ssize_t a, Py_ssize_t b, const Py_ssize_t k, double[::1] share, double[::1] top, double[::1] total
 ) except -1 nogil:
     """The largest z of rows a:b, exp(z - largest), and the sum of these."""
-    cdef Py_ssize_t r, c, first = 0, size = (b - a) * k
+    cdef Py_ssize_t r, c, n_nan, first = 0, size = (b - a) * k
     cdef double best, whole
     for r in range(b - a):
-        best = -INFINITY
+        best, n_nan = -INFINITY, 0
         for c in range(k):
-            best = best if best > z[a + r, c] or best != best else z[a + r, c]
+            best = z[a + r, c] if z[a + r, c] > best else best
+            n_nan += z[a + r, c] != z[a + r, c]
+        best = NAN if n_nan else best
         top[r] = best
         for c in range(k):
             # Where no class is possible, or one is NaN or infinite, there is nothing to share.

@@ -94,9 +94,9 @@ cdef double _csr_sums_of(
             _extent(indptr, r, n_stored, &first, &last)
             low = _lower(low, _look_over(data, indices, first, last, d))
             if raw:
-                _scatter(data, indices, first, last, w, True, threshold, &total[c, 0])
+                _scatter(data, indices, first, last, w, True, threshold, total, c)
             else:
-                _scatter(data, indices, first, last, w, False, threshold, &total[c, 0])
+                _scatter(data, indices, first, last, w, False, threshold, total, c)
     return low
 
 
@@ -133,26 +133,26 @@ cdef inline double _look_over(
 
 cdef inline int _scatter(
     const Value[::1] data, const Index[::1] indices, Py_ssize_t first, Py_ssize_t last, double w, const bint raw,
-    double threshold, double *total,
+    double threshold, double[:, ::1] total, Py_ssize_t c,
 ) except -1 nogil:
-    """Add a row to the sums of its class. A column stored twice side by side is added up first: a processor that
-    has seen a sum read right after it was written makes every later one wait.
+    """Add a row to the sums of its class.
+
+    Four places of the row in turn: a sum that is read right after it was written must wait, and rows in which a
+    column is stored twice have the two side by side.
     """
-    cdef Py_ssize_t p, j
-    cdef double v, s = 0.0
-    if first == last:
-        return 0
-    j = indices[first]
-    for p in range(first, last):
-        if indices[p] != j:
-            total[j] += w * s
-            j, s = indices[p], 0.0
-        v = <double>data[p]
-        if not raw:
-            v = 1.0 if v > threshold else 0.0
-        s += v
-    total[j] += w * s
+    cdef Py_ssize_t p, q = (last - first) // 4
+    for p in range(first, first + q):
+        total[c, indices[p]] += w * _amount(<double>data[p], raw, threshold)
+        total[c, indices[p + q]] += w * _amount(<double>data[p + q], raw, threshold)
+        total[c, indices[p + 2 * q]] += w * _amount(<double>data[p + 2 * q], raw, threshold)
+        total[c, indices[p + 3 * q]] += w * _amount(<double>data[p + 3 * q], raw, threshold)
+    for p in range(first + 4 * q, last):
+        total[c, indices[p]] += w * _amount(<double>data[p], raw, threshold)
     return 0
+
+
+cdef inline double _amount(double v, bint raw, double threshold) noexcept nogil:
+    return v if raw else (1.0 if v > threshold else 0.0)
 
 
 cdef inline int _foresee(
@@ -220,39 +220,55 @@ cdef _add_linear_of(
     const Value[::1] data, const Index[::1] indices, const int64_t[::1] indptr, const double[:, ::1] table,
     double threshold, double[:, :] out,
 ):
-    cdef Py_ssize_t r, p, j, c, m, stop, first = 0, last = 0, d = table.shape[0], k = out.shape[1]
+    cdef Py_ssize_t r, p, c, m, stop, first = 0, last = 0, d = table.shape[0], k = out.shape[1]
     cdef Py_ssize_t n_stored = min(data.shape[0], indices.shape[0]), run = max(16, min(RUN, 2560 // max(1, k)))
-    cdef Py_ssize_t column[RUN]
+    cdef Index column[RUN]
     cdef double value[RUN]
-    cdef double v
     cdef bint raw = isnan(threshold), finite = True
     with nogil:
         for r in range(indptr.shape[0] - 1):
             _extent(indptr, r, n_stored, &first, &last)
             while first < last:
-                stop, m = min(first + run, last), 0
+                stop = min(first + run, last)
+                finite &= not isnan(_look_over(data, indices, first, stop, d))
                 for p in range(first, stop):
-                    j = indices[p]
-                    if j < 0 or j >= d:
-                        _no_column()
-                    v = <double>data[p]
-                    finite &= v - v == 0
-                    if not raw:
-                        v = 1.0 if v > threshold else 0.0
-                    if v != 0:  # 0 * -inf = 0: an absent word says nothing
-                        column[m], value[m] = j, v
-                        m += 1
-                        c = 0
-                        while c < k:
-                            candide_prefetch(&table[j, c])
-                            c += 8
+                    c = 0
+                    while c < k:
+                        candide_prefetch(&table[indices[p], c])
+                        c += 8
+                m = stop - first
+                if Value is double:
+                    if raw and _no_zero(&data[first], m):
+                        _add_run(&indices[first], &data[first], m, table, r, out)
+                        first = stop
+                        continue
+                m = _gather(data, indices, first, stop, raw, threshold, column, value)
                 _add_run(column, value, m, table, r, out)
                 first = stop
-    return 0 if finite else -1
+    return 0 if finite else INFINITE
+
+
+cdef inline bint _no_zero(const double *value, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i, zeros = 0
+    for i in range(n):
+        zeros += value[i] == 0
+    return zeros == 0
+
+
+cdef inline Py_ssize_t _gather(
+    const Value[::1] data, const Index[::1] indices, Py_ssize_t first, Py_ssize_t last, bint raw, double threshold,
+    Index *column, double *value,
+) except -1 nogil:
+    """Columns and amounts that are not zero, and how many: 0 * -inf = 0, an absent word says nothing."""
+    cdef Py_ssize_t p, m = 0
+    for p in range(first, last):
+        column[m], value[m] = indices[p], _amount(<double>data[p], raw, threshold)
+        m += value[m] != 0
+    return m
 
 
 cdef int _add_run(
-    const Py_ssize_t *column, const double *value, Py_ssize_t m, const double[:, ::1] table, Py_ssize_t r,
+    const Index *column, const double *value, Py_ssize_t m, const double[:, ::1] table, Py_ssize_t r,
     double[:, :] out,
 ) except -1 nogil:
     """out[r, c] += sum of value[i] * table[column[i], c]."""
@@ -276,7 +292,7 @@ cdef int _add_run(
 
 
 cdef inline int _add_lanes(
-    const Py_ssize_t *column, const double *value, Py_ssize_t m, const double[:, ::1] table, Py_ssize_t r,
+    const Index *column, const double *value, Py_ssize_t m, const double[:, ::1] table, Py_ssize_t r,
     Py_ssize_t first, const Py_ssize_t blocks, double[:, :] out,
 ) except -1 nogil:
     """Classes from the first, in ``blocks`` of lanes: a literal at every call, so that the sums live in registers."""

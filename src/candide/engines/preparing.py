@@ -1,0 +1,83 @@
+"""Preparing: a look at a source's head, and the plan and hints for counting it whole."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from candide.engines.looks import csv_type, describe_target, spelled_numbers
+from candide.engines.sources import Source
+from candide.errors import InputError, unknown
+from candide.events import event_of
+from candide.labels import Labels
+from candide.plan import Part, Plan, plan_of
+from candide.schema import LOOK, Column, look
+from candide.table import Table
+
+MANY_LEVELS = 1000  # a histogram of more levels than this is slower than a query of its own
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A source that has been looked at: the plan, and what the engine should know before it counts."""
+
+    plan: Plan
+    columns: list[Column]
+    many: list[str]
+    near: dict[str, Any]  # a value near the middle of each weighted number
+    spelled: list[str]
+    notes: list[str]
+
+
+def prepare(
+    source: Source, target: str, events: Any = "auto", drop: Sequence[str] = (), weight: str | None = None
+) -> Prepared:
+    """Look at the head of a source: give a CSV its types, and every column its kind and event model."""
+    for what, name in [
+        ("target", target),
+        *(("column to drop", d) for d in drop),
+        *([("weight", weight)] if weight else []),
+    ]:
+        if name not in source.columns:
+            raise unknown(what, name, source.columns)
+    head = source.arrow(f"SELECT * FROM source LIMIT {LOOK}")
+    if head.num_rows == 0:
+        raise InputError(f"{source.name} has no rows")
+    asked = {n: event_of(e) for n, e in events.items()} if isinstance(events, Mapping) else {}
+    if source.csv:
+        head = _typed(source, head, target, [n for n, event in asked.items() if Part(event, (n,)).has_levels])
+    values = dict(zip(head.column_names, head.columns, strict=True))
+    notes = describe_target(target, values[target])
+    columns = [look(n, column) for n, column in values.items() if n not in {target, weight, *drop}]
+    notes += [note for c in columns if c.kind == "category" for note in spelled_numbers(str(c.name), values[c.name])]
+    notes += [f"column {c.name!r} is left out: {c.why}" for c in columns if c.event is None and c.name not in asked]
+    plan = plan_of(columns, events)
+    spelled = [str(n) for part in plan.parts if part.has_levels for n in part.columns] if source.csv else []
+    return Prepared(plan, list(columns), *_hints(plan, head, weight), spelled, notes)
+
+
+def _typed(source: Source, head: pa.Table, target: str, categories: Sequence[str]) -> pa.Table:
+    """Give the columns of a CSV their types, and look again."""
+    types = {
+        name: csv_type(head.column(i), is_label=name == target, is_category=name in categories)
+        for i, name in enumerate(head.column_names)
+    }
+    source.typed(types)
+    return source.read_as(head, types)
+
+
+def _hints(plan: Plan, head: pa.Table, weight: str | None) -> tuple[list[str], dict[str, float]]:
+    """Columns with very many levels, and a value near the middle of each weighted number."""
+    many, near = [], {}
+    table = Table.of(head)
+    for part in plan.parts:
+        for name in part.columns:
+            if part.has_levels:
+                if len(Labels.of(table.column(name))) > MANY_LEVELS:
+                    many.append(str(name))
+            elif weight is not None and part.spec.kind == "moments":
+                values = part.spec.transformed(np.asarray(table.numbers((name,)), float))
+                near[str(name)] = float(np.nanmean(values)) if np.isfinite(values).any() else 0.0
+    return many, near
