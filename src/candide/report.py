@@ -185,7 +185,7 @@ def columns(census: Census, looked: Sequence[Any]) -> Table:
         pooled = tally.pool()
         for j, name in enumerate(part.columns):
             missing = 1 - pooled.n[0, j] / max(census.class_weight.sum(), 1e-300)  # type: ignore[attr-defined]
-            told = f"{strength[name]:.3f}" if name in strength else ""
+            told = f"{round(strength[name], 3) + 0.0:.3f}" if name in strength else ""
             rows.append(
                 (
                     -strength.get(name, 0.0),

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.labels import is_absent, is_arrow
-from candide.table import Name, Table
+from candide.table import Name, Table, arrow_floats
 
 LOOK = 20_480  # rows of the look
 EVENT_OF_KIND = {"number": "gaussian", "date": "gaussian", "category": "categorical", "count": "multinomial"}
@@ -109,10 +109,7 @@ def _look_arrow(name: Name, values: Any) -> Column:
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         if pa.types.is_dictionary(values.type):  # somebody declared these numbers to be categories
             return Column(name, "category")
-        values = values.cast(pa.float64())
-        return _look_numbers(
-            name, values.to_numpy(zero_copy_only=False) if isinstance(values, pa.Array) else values.to_numpy()
-        )
+        return _look_numbers(name, arrow_floats(values))
     return Column(name, "category")
 
 

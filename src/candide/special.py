@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)  # Abramowitz and Stegun 6.1.41
+_FEW = 1000  # values up to which the standard library serves, and scipy need not be imported
 _LARGE = 16.0  # from here on those six terms are exact to rounding
 
 
@@ -62,6 +63,8 @@ def log_rising(a: ArrayLike, x: ArrayLike) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         if large.all():
             out = _rising_large(a, x)
+        elif a.size * x.size <= _FEW and (a > 0).all():
+            out = _rising_small(a, x)
         else:
             out = gammaln(a + x) - gammaln(a)
             if large.any():
@@ -73,6 +76,12 @@ def _rising_large(a: Floats, x: Floats) -> Floats:
     """Stirling's series at both ends, subtracted term by term: the large parts cancel on paper, not in floats."""
     end = a + x
     return (a - 0.5) * np.log1p(x / a) + x * (np.log(end) - 1.0) + _stirling(end) - _stirling(a)
+
+
+def _rising_small(a: Floats, x: Floats) -> Floats:
+    """Sixteen steps up to where Stirling's series is exact."""
+    steps = a[..., None] + np.arange(_LARGE)
+    return _rising_large(a + _LARGE, x) - np.log1p(x[..., None] / steps).sum(axis=-1)
 
 
 def _stirling(a: Floats) -> Floats:

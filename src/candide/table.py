@@ -206,6 +206,25 @@ def _from_arrow(column: Any) -> Any:
     return column if pa.types.is_dictionary(kind) else column.dictionary_encode()  # hashed once, read often
 
 
+def arrow_floats(column: Any) -> NDArray[np.float64]:
+    """An Arrow column of numbers as float64, NaN where null; without pandas, which pyarrow's own way would import."""
+    import pyarrow as pa
+
+    column = column.cast(pa.float64())
+    chunks = [column] if isinstance(column, pa.Array) else column.chunks
+    out = np.empty(len(column))
+    start = 0
+    for chunk in chunks:
+        part = out[start : start + len(chunk)]
+        valid, values = chunk.buffers()
+        part[:] = np.frombuffer(values, np.float64, len(chunk) + chunk.offset)[chunk.offset :]
+        if chunk.null_count:
+            bits = np.unpackbits(np.frombuffer(valid, np.uint8), bitorder="little")
+            part[bits[chunk.offset : chunk.offset + len(chunk)] == 0] = np.nan
+        start += len(chunk)
+    return out
+
+
 def _numbers(column: Any, name: Name) -> NDArray:
     if is_arrow(column):
         column = _times(column) if _is_time(column) else as_column(column.to_pylist())
