@@ -34,7 +34,7 @@ def extensions() -> list[Extension]:
         from Cython.Build import cythonize
     except ImportError:
         return []
-    modules = [extension("_baseline", COMMON)]
+    modules = [extension("_baseline", COMMON), extension("_text", COMMON)]
     if platform.machine().lower() in ("x86_64", "amd64"):
         modules.append(extension("_avx2", COMMON + AVX2))
     directives = {

@@ -5,7 +5,7 @@ import importlib
 
 from benchmarks import results
 
-SUBJECTS = ("arrays", "tables", "scale")
+SUBJECTS = ("arrays", "tables", "scale", "text")
 
 
 def main() -> None:

@@ -14,3 +14,8 @@ def table(name: str) -> str:
     if not path.exists():
         pytest.skip(f"{name} is not at hand; set CANDIDE_DATA to the folder of real data")
     return str(path)
+
+
+def corpus(name: str) -> str:
+    """The path of a real collection of documents: columns text, class, split."""
+    return table(f"../text/{name}.parquet")

@@ -12,6 +12,7 @@ ROOT = Path(candide.__file__).parent
 LAYERS = [
     {"errors"},
     {"labels", "kernels", "special", "progress"},
+    {"text"},
     {"tally", "priors"},
     {"table", "distributions"},
     {"schema", "events"},
@@ -20,7 +21,8 @@ LAYERS = [
     {"model"},
     {"engines"},
     {"fitted"},
-    {"store", "explain", "evaluate"},
+    {"explain"},
+    {"store", "evaluate", "compare"},
     {"tables"},
     {"estimators", "demo", "doctor"},
     {"report"},

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         GaussianNB,
         MultinomialNB,
         NaiveBayes,
+        TextNB,
         fit,
         load,
     )
@@ -35,6 +36,7 @@ _HOME = {
     "GaussianNB": "candide.estimators",
     "MultinomialNB": "candide.estimators",
     "NaiveBayes": "candide.estimators",
+    "TextNB": "candide.estimators",
     "errors": "candide.errors",
     "evaluate": "candide.evaluate",
     "events": "candide.events",
@@ -50,6 +52,7 @@ __all__ = [
     "GaussianNB",
     "MultinomialNB",
     "NaiveBayes",
+    "TextNB",
     "errors",
     "evaluate",
     "events",

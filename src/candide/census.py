@@ -19,12 +19,13 @@ categories still make one whole.
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from candide.errors import InputError, NotWithinError
 from candide.labels import Labels
-from candide.plan import Growth, Plan
+from candide.plan import Growth, Part, Plan
 from candide.tally import Levels, Tally
 from candide.tally.base import Codes, Floats
 
@@ -52,11 +53,17 @@ class Census:
 
     def __sub__(self, part: "Census") -> "Census":
         """Remove rows counted earlier: ``part`` must lie within ``self``. Labels and levels stay known."""
+        for label, w in zip(part.labels.values, part.class_weight, strict=True):
+            if w > 0 and label not in self.labels.values:
+                raise NotWithinError(f"class {label!r} was never counted, so no row of it can be removed")
         mine, theirs = align(self, part)
         if theirs.n_rows > mine.n_rows:
             raise NotWithinError(f"cannot remove {theirs.n_rows} rows from {mine.n_rows}")
-        tallies = tuple(a - b for a, b in zip(mine.tallies, theirs.tallies, strict=True))
-        weight = (mine.classes - theirs.classes).counts[0]
+        tallies = tuple(
+            _minus(a, b, mine.labels, place)
+            for a, b, place in zip(mine.tallies, theirs.tallies, mine.plan.parts, strict=True)
+        )
+        weight = _minus(mine.classes, theirs.classes, mine.labels, None).counts[0]
         return replace(mine, class_weight=weight, tallies=tallies, n_rows=mine.n_rows - theirs.n_rows)
 
     def scale(self, factor: float) -> "Census":
@@ -74,8 +81,38 @@ class Census:
         return Census(plan, labels, weight, tallies, self.n_rows)
 
 
+def _minus(whole: Any, part: Any, labels: Labels, place: Part | None) -> Any:
+    """One tally without another; what does not lie within is named."""
+    try:
+        return whole - part
+    except NotWithinError as error:
+        if error.cell is None:
+            raise
+        c, j = error.cell
+        if place is None:
+            raise NotWithinError(f"class {labels.values[j]!r}: {error.why}") from None
+        level = ""
+        if isinstance(whole, Levels):  # where positions are levels
+            at, j = j, int(np.searchsorted(whole.offsets, j, "right")) - 1
+            level = f", level {place.levels[j].values[at - whole.offsets[j]]!r}" if place.has_levels else ""
+        raise NotWithinError(f"class {labels.values[c]!r}, column {place.columns[j]!r}{level}: {error.why}") from None
+
+
 def align(a: Census, b: Census) -> tuple[Census, Census]:
     """Both censuses on the united labels and levels."""
     labels, a_classes, b_classes = a.labels.union(b.labels)
     plan, a_growth, b_growth = a.plan.union(b.plan)
     return a._moved(plan, labels, a_classes, a_growth), b._moved(plan, labels, b_classes, b_growth)
+
+
+def beside(a: Census, b: Census, plan: Plan) -> Census:
+    """One census of the same rows from two, each of some of the plan's parts."""
+    labels, a_classes, b_classes = a.labels.union(b.labels)
+    same = Growth((), ())
+    a = a._moved(a.plan, labels, a_classes, [same] * len(a.tallies))
+    b = b._moved(b.plan, labels, b_classes, [same] * len(b.tallies))
+    pairs = [*zip(a.plan.parts, a.tallies, strict=True), *zip(b.plan.parts, b.tallies, strict=True)]
+    by_columns = {part.columns: (part, tally) for part, tally in pairs}
+    found = [by_columns[part.columns] for part in plan.parts]
+    parts = tuple(part for part, _ in found)
+    return Census(Plan(plan.columns, parts), labels, a.class_weight, tuple(tally for _, tally in found), a.n_rows)

@@ -10,7 +10,6 @@ True
 """
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 
 class CandideError(Exception):
@@ -42,11 +41,28 @@ class MergeError(InputError):
 
 
 class NotWithinError(InputError):
-    """A subtraction of rows that were never counted."""
+    """A subtraction of rows that were never counted; ``cell`` is the class and position, where one is to blame."""
+
+    def __init__(self, why: str, cell: tuple[int, int] | None = None):
+        super().__init__(why if cell is None else f"{why} (class {cell[0]}, position {cell[1]})")
+        self.why, self.cell = why, cell
+
+    def __reduce__(self) -> tuple[type, tuple[str, tuple[int, int] | None]]:
+        return type(self), (self.why, self.cell)
+
+
+class ModelFileError(InputError):
+    """A file that is not a model, or not a whole one."""
+
+
+class BusyError(CandideError):
+    """A file that another process is writing, and has been for too long."""
 
 
 def unknown(what: str, name: object, known: Iterable[object]) -> UnknownNameError:
     """The error for ``name`` not being one of ``known``, with the nearest name suggested."""
+    from difflib import get_close_matches
+
     names = [str(k) for k in known]
     near = get_close_matches(str(name), names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ";"

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from candide.census import Census
-from candide.errors import InputError
-from candide.fitted import Fitted
+from candide.errors import InputError, unknown
+from candide.fitted import Fitted, Scorer
 from candide.labels import Labels
+from candide.plan import Part
 from candide.table import Name
 
 
@@ -46,26 +47,77 @@ class Given:
     values: np.ndarray  # (rows, classes)
 
 
-def conditionals(fitted: Fitted, most_levels: int = 12) -> Iterator[Given]:
+def conditionals(fitted: Fitted | Scorer, most_levels: int = 12) -> Iterator[Given]:
     """What every column looks like in each class: level probabilities, or means and deviations."""
-    parts = zip(fitted.census.plan.parts, fitted.census.tallies, fitted.model.distributions, strict=True)
-    for part, tally, distribution in parts:
+    shares = np.exp(fitted.model.log_prior)
+    for i, (part, distribution) in enumerate(zip(fitted.plan.parts, fitted.model.distributions, strict=True)):
         params = {name: np.asarray(p) for name, p in distribution.parameters().items()}
         for j, column in enumerate(part.columns):
-            if part.has_levels:
-                yield Given(column, part.event.name, *_levels(part.levels[j], tally, distribution, j, most_levels))
+            if part.has_documents:
+                yield _given_terms(fitted, part, column, most_levels)
+            elif part.has_levels:
+                a, b = distribution.offsets[j : j + 2]  # type: ignore[attr-defined]
+                probability = np.exp(distribution.table[a:b])  # type: ignore[attr-defined]
+                counts = fitted.census.tallies[i].counts if isinstance(fitted, Fitted) else None  # type: ignore[attr-defined]
+                often = probability @ shares if counts is None else counts[:, a:b].sum(axis=0)
+                yield Given(column, part.event.name, *_levels(part.levels[j], probability, often, most_levels))
             else:
                 shown = {n: p for n, p in params.items() if p.shape == (fitted.model.n_classes, len(part.columns))}
                 yield Given(column, part.event.name, list(shown), np.array([p[:, j] for p in shown.values()]))
 
 
-def _levels(levels: Labels, tally: Any, distribution: Any, j: int, most: int) -> tuple[list[str], np.ndarray]:
-    a, b = tally.offsets[j], tally.offsets[j + 1]
-    order = np.argsort(-tally.counts[:, a:b].sum(axis=0), kind="stable")[:most]
-    probability = np.exp(distribution.table[a:b])  # (levels, classes)
+def _given_terms(fitted: Fitted | Scorer, part: Part, column: Name, most: int) -> Given:
+    """The shares in each class of the terms that speak most for each class."""
+    if not isinstance(fitted, Fitted):
+        return Given(column, part.event.name, [], np.empty((0, len(fitted.labels))))
+    each = max(1, most // max(1, len(fitted.labels)))
+    best = {t.term: None for label in fitted.labels.values for t in top_terms(fitted, column, label, each)}
+    at = next(i for i, mine in enumerate(fitted.plan.parts) if column in mine.columns)
+    tally: Any = fitted.census.tallies[at]
+    counts = np.array([tally.table(term)[0] for term in best]).reshape(-1, len(fitted.labels))
+    return Given(column, part.event.name, list(best), counts / np.maximum(tally.length[:, 0], 1e-300))
+
+
+def _levels(levels: Labels, probability: np.ndarray, often: np.ndarray, most: int) -> tuple[list[str], np.ndarray]:
+    """The most frequent levels, and the rest as one."""
+    order = np.argsort(-often, kind="stable")[:most]
     rows = [str(levels.values[i]) for i in order]
     values = probability[order]
-    if b - a > most:
-        rest = np.setdiff1d(np.arange(b - a), order)
+    if len(often) > most:
+        rest = np.setdiff1d(np.arange(len(often)), order)
         rows, values = [*rows, f"{len(rest)} other levels"], np.vstack([values, probability[rest].sum(axis=0)])
     return rows, values
+
+
+@dataclass(frozen=True)
+class TopTerm:
+    """A term that speaks for a class: log-odds against all other classes, and how often it occurs in both."""
+
+    term: str
+    log_odds: float
+    count: float
+    others: float
+
+
+def top_terms(fitted: Fitted, column: Name, label: Any, n: int = 10) -> list[TopTerm]:
+    """The terms of a column of text that speak most for a class; of equals the more frequent, then by name."""
+    place = {name: i for i, part in enumerate(fitted.plan.parts) for name in part.columns if part.has_documents}
+    if column not in place:
+        raise unknown("column of text", column, place)
+    if label not in fitted.labels.values:
+        raise unknown("class", label, fitted.labels.values)
+    event, c = fitted.plan.parts[place[column]].event, fitted.labels.values.index(label)
+    odds, tally = event.log_odds(fitted.census.tallies[place[column]], c)  # type: ignore[attr-defined]
+    mine = tally.class_of_cell == c
+    count = np.bincount(tally.word[mine], tally.total[mine], tally.n_terms)
+    others = tally.pool().total - count
+    names = tally.keys() if event.tokens.bits else tally.words()  # type: ignore[attr-defined]
+    best = np.flatnonzero(odds >= np.sort(odds)[-n:][0]) if 0 < n < len(odds) else np.arange(len(odds))
+    order = sorted(best.tolist(), key=lambda i: (-odds[i], -count[i], names[i]))[: max(n, 0)]
+    shown = [_bucket(names[i]) if isinstance(names[i], bytes) else names[i] for i in order]
+    rows = zip(shown, odds[order].tolist(), count[order].tolist(), others[order].tolist(), strict=True)
+    return [TopTerm(*row) for row in rows]
+
+
+def _bucket(key: bytes) -> str:
+    return f"bucket {int.from_bytes(key[:4], 'little')}"

@@ -1,5 +1,7 @@
 """Fitted: a census with the settings that turn it into a model. What a file keeps, and every face works with.
 
+A :class:`Scorer` is what is left when the counts are taken away: it predicts the same, and nothing else.
+
 >>> from candide.demo import garden
 >>> fitted = Fitted(garden())
 >>> table = Table.of({"height_cm": [21.0], "leaf_mm": [8.0], "flowers": [14], "soil": ["sand"], "scented": ["yes"]})
@@ -7,19 +9,23 @@
 (['thyme'], [[0.0, 0.0, 1.0]])
 >>> fitted.changed(class_prior="uniform").settings.class_prior
 'uniform'
+>>> (fitted + fitted.scale(0.5)).census.class_weight.tolist()
+[150.0, 150.0, 150.0]
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 from numpy.typing import NDArray
 
 from candide.census import Census
-from candide.engines.arrays import not_finite
 from candide.errors import InputError
+from candide.labels import Labels
 from candide.model import Model, UnusableValueError, estimate
-from candide.table import Table
+from candide.plan import Plan
+from candide.table import Name, Table
 
 
 @dataclass(frozen=True)
@@ -31,16 +37,55 @@ class Settings:
     priors: Any = None
 
 
+class Asked:
+    """Whatever can be asked about rows: it has a plan, labels and a model."""
+
+    plan: Plan
+    labels: Labels
+    model: Model
+
+    def classify(self, table: Table) -> NDArray:
+        """The most probable class of each row."""
+        return self.labels.array[self.ask(Model.classify, table)]
+
+    def posterior(self, table: Table) -> NDArray:
+        """p(class | x), (row, class)."""
+        return self.ask(Model.posterior, table)
+
+    def ask(self, verb: Any, table: Table) -> NDArray:
+        """Ask the model about rows; an infinite value is an error that names its column and row."""
+        plan = self.plan
+        for name in plan.columns:
+            if name not in table.names:
+                raise InputError(f"column {name!r} is missing; the model was fitted on {list(plan.columns)}")
+        blocks = plan.blocks(table)
+        try:
+            return verb(self.model, blocks)
+        except UnusableValueError as error:
+            from candide.engines.arrays import not_finite
+
+            raise not_finite(plan.parts[error.block].columns, blocks[error.block]) from None
+
+
 @dataclass(frozen=True, eq=False)
-class Fitted:
-    """Counts, settings, and the name of the column that was learned."""
+class Fitted(Asked):
+    """Counts, settings, the name of the column that was learned, and where the rows came from if that is told."""
 
     census: Census
     settings: Settings = field(default_factory=Settings)
     target: str | None = None
+    provenance: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def plan(self) -> Plan:  # type: ignore[override]
+        return self.census.plan
+
+    @property
+    def labels(self) -> Labels:  # type: ignore[override]
+        return self.census.labels
 
     @cached_property
-    def model(self) -> Model:
+    def model(self) -> Model:  # type: ignore[override]
         """Estimated at first use; a merge makes a new Fitted, so it is never stale."""
         return estimate(self.census, self.settings.class_prior, self.settings.estimate, self.settings.priors)
 
@@ -54,22 +99,32 @@ class Fitted:
     def __sub__(self, part: "Fitted") -> "Fitted":
         return replace(self, census=self.census - part.census)
 
-    def classify(self, table: Table) -> NDArray:
-        """The most probable class of each row."""
-        return self.census.labels.array[self.ask(Model.classify, table)]
+    def scale(self, factor: float) -> "Fitted":
+        """Let every row count ``factor`` times: forgetting."""
+        return replace(self, census=self.census.scale(factor))
 
-    def posterior(self, table: Table) -> NDArray:
-        """p(class | x), (row, class)."""
-        return self.ask(Model.posterior, table)
 
-    def ask(self, verb: Any, table: Table) -> NDArray:
-        """Ask the model about rows; an infinite value is an error that names its column and row."""
-        plan = self.census.plan
-        for name in plan.columns:
-            if name not in table.names:
-                raise InputError(f"column {name!r} is missing; the model was fitted on {list(plan.columns)}")
-        blocks = plan.blocks(table)
-        try:
-            return verb(self.model, blocks)
-        except UnusableValueError as error:
-            raise not_finite(plan.parts[error.block].columns, blocks[error.block]) from None
+@dataclass(frozen=True, eq=False)
+class Scorer(Asked):
+    """The parameters of a fitted model without its counts: it predicts, and cannot be merged or estimated again."""
+
+    plan: Plan
+    labels: Labels
+    model: Model
+    settings: Settings = field(default_factory=Settings)
+    target: str | None = None
+    provenance: Mapping[str, str] = field(default_factory=dict)
+    rows: int | None = None  # how many were counted, and
+    strengths: tuple[tuple[Name, float], ...] | None = None  # how much each column tells: where a file keeps that
+
+    @property
+    def census(self) -> Any:
+        return self._refuse()
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise InputError(
+            "this model keeps no counts: it predicts, but cannot be merged, updated, scaled or estimated again; "
+            "save it with detail='tally' for that"
+        )
+
+    changed = __add__ = __sub__ = scale = _refuse

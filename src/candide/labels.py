@@ -54,7 +54,10 @@ class Labels:
         return _objects(self.values)
 
     def encode(self, column: Any) -> NDArray[np.intp]:
-        """Codes of the values: -1 where absent, ``len(self)`` where not in this set."""
+        """Codes of the values: -1 where absent, ``len(self)`` where not in this set.
+
+        To be read only: where the values are their own codes, the codes are the values.
+        """
         column = as_column(column)
         if is_arrow(column):
             distinct, place = _coded(column)
@@ -84,7 +87,8 @@ class Labels:
         table = np.full(high - low + 2, len(self), np.intp)  # the last entry serves all that lies outside
         table[np.array(list(known)) - low] = list(known.values())
         if low <= column.min() and column.max() <= high:
-            return table[_shifted(column, low)]
+            place = _shifted(column, low)
+            return place if np.array_equal(table[:-1], np.arange(len(table) - 1)) else table[place]
         inside = (column >= low) & (column <= high)
         return table[np.where(inside, _shifted(np.where(inside, column, low), low), high - low + 1)]
 
@@ -169,7 +173,9 @@ def _distinct_floats(column: NDArray) -> list[float]:
 
 
 def _shifted(column: NDArray, low: int) -> NDArray[np.intp]:
-    """column - low, for integers of any width that lie less than ``_NARROW`` above low."""
+    """column - low, for integers of any width that lie less than ``_NARROW`` above low; no copy if that is column."""
+    if low == 0:
+        return column.astype(np.intp, copy=False)
     wide = column if column.dtype.kind == "u" else column.astype(np.int64, copy=False)
     return (wide - low).astype(np.intp, copy=False)
 

@@ -84,7 +84,7 @@ class Model:
 
         return self._score(blocks, finish, keep=False, dtype=np.intp)
 
-    def sample(self, n_rows: int, rng: np.random.Generator) -> tuple[list[NDArray], Codes]:
+    def sample(self, n_rows: int, rng: "np.random.Generator") -> tuple[list[NDArray], Codes]:
         """Tell the generative story ``n_rows`` times: first the class, then each block given the class."""
         prior = np.exp(self.log_prior)
         y = rng.choice(self.n_classes, size=n_rows, p=prior / prior.sum())

@@ -37,6 +37,10 @@ class Part:
         return self.event.kind == "levels" and self.event.spec(1).threshold is None
 
     @property
+    def has_documents(self) -> bool:
+        return self.event.kind == "terms"
+
+    @property
     def spec(self) -> Spec:
         return self.event.spec(len(self.columns), tuple(len(levels) for levels in self.levels))
 
@@ -54,6 +58,8 @@ class Part:
 
     def block(self, table: Table) -> Block:
         """The rows of this part's columns, encoded."""
+        if self.has_documents:
+            return table.documents(self.columns[0])
         if not self.has_levels:
             return table.numbers(self.columns)
         codes = np.empty((table.n_rows, len(self.columns)), np.int32, order="F")
@@ -125,16 +131,16 @@ def plan_of(columns: Sequence[Column], events: Any = "auto") -> Plan:
         asked = {_known(name, names): event_of(event) for name, event in events.items()}
     else:
         asked = dict.fromkeys(names, event_of(events)) if _is_one(events) else {}
-    groups: dict[EventModel, list[Name]] = {}
+    groups: dict[tuple[EventModel, Name | None], list[Name]] = {}
     for column in columns:
         event = asked.get(column.name) or (event_of(column.event) if column.event else None)
-        if event is not None:
-            groups.setdefault(event, []).append(column.name)
+        if event is not None:  # a column of documents is a block of its own
+            groups.setdefault((event, column.name if event.kind == "terms" else None), []).append(column.name)
     used = {name for group in groups.values() for name in group}
     if not used:
         raise InputError(f"none of the columns {names} can be modelled; name an event model for one of them in events")
     return Plan(
-        tuple(n for n in names if n in used), tuple(Part(event, tuple(group)) for event, group in groups.items())
+        tuple(n for n in names if n in used), tuple(Part(event, tuple(group)) for (event, _), group in groups.items())
     )
 
 

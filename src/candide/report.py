@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.panel import Panel
@@ -13,7 +14,7 @@ from rich.table import Table
 from candide import explain
 from candide.census import Census
 from candide.evaluate import Scores, spread
-from candide.fitted import Fitted
+from candide.fitted import Fitted, Scorer
 from candide.labels import Labels
 
 _MEANING = {
@@ -96,33 +97,58 @@ def score_facts(folds: Sequence[Scores], labels: Labels) -> dict[str, Any]:
     return facts | {"classes": list(labels.values), "confusion": total.confusion.tolist()}
 
 
-def show_model(fitted: Fitted, levels: int) -> None:
+def show_model(fitted: Fitted | Scorer, levels: int) -> None:
     """Classes, columns by strength, and every column given the class."""
-    census = fitted.census
+    rows = fitted.rows if isinstance(fitted, Scorer) else fitted.census.n_rows
     parts: list[RenderableType] = [
         _panel(
-            f"{census.n_rows:,} rows counted; predicts {fitted.target!r}; estimate: {fitted.settings.estimate}; "
-            f"class prior: {escape(str(fitted.settings.class_prior))}",
+            f"{'no counts kept' if rows is None else f'{rows:,} rows counted'}; predicts {fitted.target!r}; "
+            f"estimate: {fitted.settings.estimate}; class prior: {escape(str(fitted.settings.class_prior))}",
             "candide show",
         ),
-        classes(census),
-        columns(census, ()),
     ]
+    parts += (
+        _without_counts(fitted) if isinstance(fitted, Scorer) else [classes(fitted.census), columns(fitted.census, ())]
+    )
     shown = list(explain.conditionals(fitted, levels))
-    parts += [_given(given, census.labels) for given in shown[:_MOST]]
+    parts += [_given(given, fitted.labels) for given in shown[:_MOST]]
     if len(shown) > _MOST:
         parts.append(f"[dim]and {len(shown) - _MOST} more columns; --json has them all[/dim]")
     say(*parts)
 
 
-def model_facts(fitted: Fitted, levels: int) -> dict[str, Any]:
-    census = fitted.census
+def _without_counts(fitted: Scorer) -> list[RenderableType]:
+    """What a model without its counts can say of its classes, and of its columns if it was told."""
+    table = _table("Classes", "class", "share")
+    for label, share in list(_model_shares(fitted).items())[:_MOST]:
+        table.add_row(escape(label), f"{share:6.1%}")
+    if fitted.strengths is None:
+        return [table]
+    told = _table("Columns, strongest first", "column", "nats per row")
+    for name, strength in fitted.strengths[:_MOST]:
+        told.add_row(escape(str(name)), f"{strength:.3f}")
+    return [table, told]
+
+
+def _model_shares(fitted: Scorer) -> dict[str, float]:
+    return {str(v): float(p) for v, p in zip(fitted.labels.values, np.exp(fitted.model.log_prior), strict=True)}
+
+
+def model_facts(fitted: Fitted | Scorer, levels: int) -> dict[str, Any]:
+    if isinstance(fitted, Scorer):
+        counted = {"rows": fitted.rows, "classes": _model_shares(fitted), "strengths": dict(fitted.strengths or ())}
+    else:
+        census = fitted.census
+        counted = {
+            "rows": census.n_rows,
+            "classes": _shares(census),
+            "strengths": dict(explain.strengths(census)),
+        }
     return {
-        "rows": census.n_rows,
+        **counted,
         "target": fitted.target,
         "estimate": fitted.settings.estimate,
-        "classes": _shares(census),
-        "strengths": dict(explain.strengths(census)),
+        "provenance": dict(fitted.provenance),
         "columns": [
             {"column": g.column, "event": g.event, "given": dict(zip(g.rows, g.values.tolist(), strict=True))}
             for g in explain.conditionals(fitted, levels)
@@ -163,6 +189,35 @@ def show_demo(run: Any) -> None:
         metrics([run.scores], "On plants it has not seen"),
         confusion(run.scores, census.labels),
     )
+
+
+def show_changes(found: Any) -> None:
+    """What moved between two models, most surprising first."""
+    parts: list[RenderableType] = [_panel(f"{found.rows[0]:,} rows before, {found.rows[1]:,} after", "candide diff")]
+    moves: list[tuple[str, Any, Any]] = [
+        ("Classes", found.classes, lambda m: [str(m.label), _way(m.before, m.after, m.status, ".1%")]),
+        ("Columns", found.columns, lambda m: [f"{m.column}, {m.label}", _ways(m.values)]),
+        ("Levels", found.levels, lambda m: [f"{m.column} = {m.level}, {m.label}", _way(m.before, m.after, m.status)]),
+    ]
+    for title, some, tell in moves:
+        table = _table(f"{title} that moved, most surprising first", title.lower(), "how", "moved", "surprise")
+        for move in some[:_MOST]:
+            table.add_row(*map(escape, tell(move)), f"{move.moved:.3g}", f"{move.surprise:.3g}")
+        parts.append(table if some else f"[dim]{title}: nothing moved[/dim]")
+    say(*parts, "[dim]moved: divergence in nats; surprise: in nats of evidence that it is no accident[/dim]")
+
+
+def change_facts(found: Any) -> dict[str, Any]:
+    facts = {name: [vars(move) for move in getattr(found, name)] for name in ("classes", "columns", "levels")}
+    return {"rows": list(found.rows), **facts}
+
+
+def _way(before: float, after: float, status: str, form: str = ".3g") -> str:
+    return f"{before:{form}} -> {after:{form}}" + (f" ({status})" if status else "")
+
+
+def _ways(values: dict[str, tuple[float, float]]) -> str:
+    return "; ".join(f"{name} {_way(*pair, '')}" for name, pair in values.items())
 
 
 def classes(census: Census) -> Table:
@@ -252,7 +307,7 @@ def _table(title: str, *headings: str) -> Table:
         padding=(0, 2, 0, 0),
     )
     for i, heading in enumerate(headings):
-        number = i > 0 and heading not in ("event model", "seen as", "meaning")
+        number = i > 0 and heading not in ("event model", "seen as", "meaning", "how")
         table.add_column(
             heading,
             justify="right" if number else "left",
@@ -279,6 +334,8 @@ def _seen(part: Any, pooled: Any, j: int) -> str:
     n = max(pooled.n[0, j], 1e-300)
     if part.event.kind == "moments":
         return f"mean {pooled.mean[0, j]:.4g}, sd {(pooled.m2[0, j] / n) ** 0.5:.4g}"
+    if part.event.kind == "terms":
+        return f"{pooled.n_terms:,} terms"
     if part.event.kind == "sums":
         return f"mean {pooled.total[0, j] / n:.4g}"
     return f"{n:,.10g} values"

@@ -10,7 +10,7 @@ count           a sparse matrix                                                 
 identifier      named columns of 20 or more values, all different: text of fewer     left out
                 than four words, or whole numbers that step by one or are named
                 ``id`` or ``..._id``
-text            text of four words or more on average, mostly different              left out
+text            text of four words or more on average, mostly different              text
 nested          lists, structures, bytes                                             left out
 ==============  ===================================================================  ===================
 
@@ -32,7 +32,7 @@ from candide.labels import is_absent, is_arrow
 from candide.table import Name, Table, arrow_floats
 
 LOOK = 20_480  # rows of the look
-EVENT_OF_KIND = {"number": "gaussian", "date": "gaussian", "category": "categorical", "count": "multinomial"}
+EVENT_OF_KIND = {"number": "gaussian", "date": "gaussian", "category": "categorical", "count": "multinomial", "text": "text"}
 _ID_NAME = re.compile(r"(^|.*[_\W])id$", re.IGNORECASE)
 _FEWEST = 20  # values before "all different" means anything
 _WORDS = 4  # words on average before text is prose
@@ -59,7 +59,7 @@ def inspect(table: Table) -> list[Column]:
     if isinstance(table.source, np.ndarray) and table.source.dtype.kind in "fiub":
         maybe = _binary_or_absent(table.source[:LOOK]).all(axis=0)
         return [look(n, table.source[:LOOK, n]) if maybe[n] else Column(n, "number") for n in range(len(maybe))]
-    return [look(name, table.column(name)[:LOOK]) for name in table.names]
+    return [look(name, table.head(name, LOOK)) for name in table.names]
 
 
 def look(name: Name, values: Any) -> Column:
@@ -120,7 +120,7 @@ def _look_text(name: Name, values: list[Any]) -> Column:
         return Column(name, "category")
     words = sum(len(v.split()) for v in present) / len(present)
     if words >= _WORDS:
-        return Column(name, "text", "free text")
+        return Column(name, "text")
     if distinct == len(present):
         return Column(name, "identifier", "every value is different")
     return Column(name, "category")

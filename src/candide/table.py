@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from candide.errors import InputError, InputTypeError
 from candide.labels import as_column, is_absent, is_arrow
 from candide.tally.base import Csr
+from candide.text import Documents
 
 Name = str | int
 
@@ -124,6 +125,19 @@ class Table:
             self._read[name] = _column(self.source[name])
         return self._read[name]
 
+    def head(self, name: Name, n_rows: int) -> Any:
+        """The first values of a column, read apart: documents are long."""
+        if name in self._read or not isinstance(self.source, Mapping):
+            return self.column(name)[:n_rows]
+        return _column(self.source[name][:n_rows])
+
+    def documents(self, name: Name) -> Documents:
+        """One column of documents, where it lies."""
+        if isinstance(self.source, Csr):
+            raise InputTypeError("a sparse matrix cannot hold documents; pass a list, or a data frame")
+        column = self.source[:, self.names.index(name)] if isinstance(self.source, np.ndarray) else self.source[name]
+        return Documents.of(column.to_native() if hasattr(column, "to_native") else column)
+
 
 _DAY = 86_400e6  # microseconds: as a number, a date is days since 1970
 _PASS = "pass an array, a sparse matrix, a data frame or a mapping of columns"
@@ -167,8 +181,8 @@ def _listed(values: Any, name: Name) -> Any:
         raise InputTypeError(
             f"column {name!r} is a single {type(values).__name__}; pass a sequence of values, one a row"
         )
-    if isinstance(values, list | tuple):
-        try:
+    if isinstance(values, list | tuple) and not isinstance(next((v for v in values if v is not None), None), str):
+        try:  # of text numpy would make a copy in which every value is as wide as the longest
             array = np.asarray(values)
         except (ValueError, OverflowError):  # values that are themselves sequences
             return as_column(values)

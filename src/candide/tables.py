@@ -22,15 +22,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from candide.census import Census
+from candide.census import Census, beside
 from candide.engines import arrays, duckdb, scoring
 from candide.engines.duckdb import Counted
 from candide.engines.preparing import Prepared, prepare
+from candide.engines.recoding import prepare_like, recoded
 from candide.engines.sources import Reading, Source
 from candide.engines.writing import write
 from candide.errors import InputError, unknown
 from candide.evaluate import Scores
-from candide.fitted import Fitted, Settings
+from candide.fitted import Fitted, Scorer, Settings
 from candide.labels import Labels
 from candide.model import Model
 from candide.plan import Plan
@@ -84,6 +85,26 @@ def learn(
     return Learned(fitted, prepared.columns, notes)
 
 
+def count_like(
+    fitted: Fitted,
+    data: Any,
+    *,
+    target: str | None = None,
+    weight: str | None = None,
+    reading: Reading | None = None,
+    watch: Watch = silent,
+) -> Census:
+    """Count a source as a model was counted, so that the census can be added to the model's, or taken from it."""
+    known, name = fitted.census, target or fitted.target
+    if name is None:
+        raise InputError("the model does not say which column it learned; name it with --target (target=...)")
+    with Source.open(data, reading) as source:
+        prepared = prepare_like(source, known, name, weight)
+        with watch(source, "counting"):
+            [census] = _count(source, name, prepared, weight).censuses
+    return recoded(census, known.plan, known.labels)
+
+
 def cross_validate(
     data: Any,
     target: str,
@@ -120,7 +141,7 @@ def cross_validate(
 
 
 def predict(
-    fitted: Fitted,
+    fitted: Fitted | Scorer,
     data: Any,
     *,
     out: str | os.PathLike | None = None,
@@ -129,17 +150,16 @@ def predict(
     watch: Watch = silent,
 ) -> pa.Table | int:
     """Score a source in a stream: into a file (the number of rows comes back), or into an Arrow table."""
-    census = fitted.census
     with Source.open(data, reading) as source, watch(source, "scoring"):
         keep = list(source.columns) if list(keep) == ["all"] else keep
-        schema, batches = scoring.scored(source, census.plan, census.labels, fitted.model, keep)
+        schema, batches = scoring.scored(source, fitted.plan, fitted.labels, fitted.model, keep)
         if out is None:
             return pa.Table.from_batches(batches, schema)
         return write(schema, batches, Path(out))
 
 
 def evaluate(
-    fitted: Fitted,
+    fitted: Fitted | Scorer,
     data: Any,
     target: str | None = None,
     *,
@@ -152,11 +172,11 @@ def evaluate(
     with Source.open(data, reading) as source, watch(source, "scoring"):
         if name not in source.columns:
             raise unknown("target", name, source.columns)
-        labels, plan = fitted.census.labels, fitted.census.plan
+        labels, plan = fitted.labels, fitted.plan
         query = scoring.query(source, plan, keep=[name, *([weight] if weight else [])])
         scores = [
             Scores.of(log_posterior[known], codes[known], w if w is None else w[known])
-            for batch in source.batches(query, scoring.BATCH)
+            for batch in source.batches(query, scoring.batch_size(plan))
             for log_posterior, codes, known, w in [_truth(fitted.model, plan, labels, batch, weight)]
             if known.any()
         ]
@@ -188,10 +208,31 @@ def _count(
 ) -> Counted:
     if any(callable(part.spec.transform) for part in prepared.plan.parts):
         return _count_batches(source, target, prepared.plan, weight, folds, seed)
+    if any(part.has_documents for part in prepared.plan.parts):
+        return _count_documents(source, target, prepared, weight, folds, seed)
     counted = duckdb.count(duckdb.Rows(source, target, weight, folds, seed), prepared)
     if weight is not None and (nearer := duckdb.nearer(counted, prepared)):
         counted = duckdb.count(duckdb.Rows(source, target, weight, folds, seed), replace(prepared, near=nearer))
     return counted
+
+
+def _count_documents(
+    source: Source, target: str, prepared: Prepared, weight: str | None, folds: int, seed: int
+) -> Counted:
+    """Documents are counted from Arrow batches, the other columns by a query; the two are one census a fold."""
+    documents, others = (_only(prepared.plan, wanted) for wanted in (True, False))
+    read = _count_batches(source, target, documents, weight, folds, seed)
+    if not others.parts:
+        return read
+    asked = _count(source, target, replace(prepared, plan=others), weight, folds, seed)
+    joined = [beside(a, b, prepared.plan) for a, b in zip(asked.censuses, read.censuses, strict=True)]
+    return Counted(joined, read.unlabelled)
+
+
+def _only(plan: Plan, documents: bool) -> Plan:
+    parts = tuple(part for part in plan.parts if part.has_documents == documents)
+    used = {name for part in parts for name in part.columns}
+    return Plan(tuple(name for name in plan.columns if name in used), parts)
 
 
 def _count_batches(source: Source, target: str, plan: Plan, weight: str | None, folds: int, seed: int) -> Counted:
@@ -199,7 +240,7 @@ def _count_batches(source: Source, target: str, plan: Plan, weight: str | None, 
     query = duckdb.rows_query(duckdb.Rows(source, target, weight, folds, seed), plan)
     censuses: list[Census | None] = [None] * max(1, folds)
     unlabelled = 0
-    for batch in source.batches(query, scoring.BATCH):
+    for batch in source.batches(query, scoring.batch_size(plan)):
         rows = pa.table([*batch.columns], names=["candide y", "candide fold", *batch.schema.names[2:]])
         for fold in range(max(1, folds)):
             mine = rows.filter(pc.equal(rows["candide fold"], fold)) if folds else rows
@@ -230,7 +271,7 @@ def _score_folds(
     plan, labels, folds = whole.plan, whole.labels, len(models)
     scores: list[Scores | None] = [None] * folds
     query = duckdb.score_query(duckdb.Rows(source, target, weight, folds, seed), plan)
-    for batch in source.batches(query, scoring.BATCH):
+    for batch in source.batches(query, scoring.batch_size(plan)):
         fold = batch.column("candide_fold").to_numpy()
         for f in np.unique(fold):
             mine = batch.filter(pa.array(fold == f))

@@ -93,7 +93,8 @@ def case(request):
 
 
 def test_every_family_is_a_case():
-    assert {case.event.name for case in CASES.values()} == set(EVENTS)
+    documents = {"text"}  # its rows are no numbers: tests/text
+    assert {case.event.name for case in CASES.values()} == set(EVENTS) - documents
 
 
 @pytest.mark.parametrize("how", HOWS[1:])

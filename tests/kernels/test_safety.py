@@ -82,6 +82,12 @@ def test_arrays_that_differ_in_length(compiled):
         lambda: compiled.add_gaussian(X, PARAMETERS, PARAMETERS, PARAMETERS, np.zeros((3, 2))),
         lambda: compiled.add_student(X, PARAMETERS, PARAMETERS, PARAMETERS[:1], PARAMETERS, np.zeros((4, 2))),
         lambda: compiled.add_switch(X, 0.0, PARAMETERS, PARAMETERS, np.zeros((4, 3))),
+        lambda: compiled.add_linear(X, np.ones((2, 2)), np.zeros((4, 2))),
+        lambda: compiled.add_linear(X, np.ones((3, 2)), np.zeros((4, 3))),
+        lambda: compiled.posterior(np.zeros((4, 2)), np.ones(3)),
+        lambda: compiled.fill_rows(np.zeros((4, 2)), np.ones(3)),
+        lambda: compiled.first_largest(np.zeros((4, 2)), 0, np.zeros(3, np.intp)),
+        lambda: compiled.add_levels(CODES, OFFSETS, np.ones((6, 2)), np.ones((3, 9)), np.zeros((4, 2))),
         lambda: compiled.add_levels(CODES, OFFSETS, np.ones((5, 2)), np.ones((3, 2)), np.zeros((4, 2))),
         lambda: compiled.add_levels(CODES, OFFSETS, np.ones((6, 2)), np.ones((2, 2)), np.zeros((4, 2))),
         lambda: compiled.add_levels(CODES, OFFSETS, np.ones((6, 2)), np.ones((3, 2)), np.zeros((3, 2))),
@@ -94,7 +100,9 @@ def test_what_is_written_must_be_writable(compiled):
     out = np.zeros((4, 2))
     out.flags.writeable = False
     with pytest.raises(ValueError, match="read-only"):
-        compiled.normalise(out, True)
+        compiled.normalise(out)
+    with pytest.raises(ValueError, match="read-only"):
+        compiled.posterior(out, np.ones(2))
     with pytest.raises(ValueError, match="read-only"):
         compiled.add_gaussian(X, PARAMETERS, PARAMETERS, PARAMETERS, out)
 
@@ -117,7 +125,9 @@ def test_the_number_of_threads_does_not_matter(compiled, parts, seed):
     def score(rows, out):
         compiled.add_gaussian(x[rows], p, p, p, out[rows])
         compiled.add_levels(codes[rows], offsets, table, np.zeros((5, 3)), out[rows])
-        return compiled.normalise(out[rows], True)
+        evidence = compiled.normalise(out[rows].copy())
+        compiled.posterior(out[rows], np.ones(3))
+        return evidence
 
     whole, split = np.zeros((n, 3)), np.zeros((n, 3))
     evidence = score(slice(0, n), whole)

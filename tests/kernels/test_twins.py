@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from candide import kernels
 from candide.kernels import _numpy as twin
 
 THRESHOLDS = st.sampled_from([np.nan, 0.0, 1.5])
@@ -93,6 +94,8 @@ def test_linear_csr(compiled, data, threshold, impossible):
         values = np.abs(values)
     ours = rng.normal(size=(len(indptr) - 1, weights.shape[1]))
     theirs = ours.copy()
+    if data.draw(st.booleans()):
+        weights = kernels.padded(weights)
     assert compiled.add_linear_csr(values, indices, indptr, weights, ours, threshold) == 0
     assert twin.add_linear_csr(values, indices, indptr, weights, theirs, threshold) == 0
     close(ours, theirs)
@@ -151,6 +154,17 @@ def test_switch(compiled, scored, impossible, threshold):
     same_scores(compiled, "add_switch", x, threshold, low, high, out=out)
 
 
+@given(scored(), st.booleans())
+def test_linear(compiled, scored, impossible):
+    x, rng, out = scored
+    weights = np.asarray(rng.normal(size=(x.shape[1], out.shape[1])), order=rng.choice(["C", "F"]))
+    if impossible:
+        weights[rng.random(weights.shape) < 0.3] = -np.inf
+        x = np.abs(x) * (rng.random(x.shape) < 0.1).astype(x.dtype)
+    largest = np.abs(np.where(np.isfinite(x), x, 0.0)).max(initial=1.0)
+    same_scores(compiled, "add_linear", x, weights, out=out, scale=largest)
+
+
 @given(st.data(), st.booleans())
 def test_levels(compiled, data, impossible):
     codes, offsets = data.draw(nasty.codes())
@@ -161,10 +175,12 @@ def test_levels(compiled, data, impossible):
     table, unseen = rng.normal(size=(offsets[-1], k)), rng.normal(size=(codes.shape[1], k))
     if impossible:
         table[rng.random(table.shape) < 0.3] = -np.inf
+    if data.draw(st.booleans()):
+        table, unseen = kernels.padded(table), kernels.padded(unseen)
     same_scores(compiled, "add_levels", codes, offsets, table, unseen, out=rng.normal(size=(len(codes), k)))
 
 
-@pytest.mark.parametrize("name", ["add_gaussian", "add_switch"])
+@pytest.mark.parametrize("name", ["add_gaussian", "add_switch", "add_linear"])
 @given(scored=scored(), data=st.data())
 def test_an_infinite_value_is_reported(compiled, name, scored, data):
     x, rng, out = scored
@@ -174,24 +190,52 @@ def test_an_infinite_value_is_reported(compiled, name, scored, data):
     r, j = data.draw(st.integers(0, len(x) - 1)), data.draw(st.integers(0, x.shape[1] - 1))
     x[r, j] = data.draw(st.sampled_from([np.inf, -np.inf]))
     mean, inv_sd, log_norm = parameters(rng, x[:0], out.shape[1], data.draw)
-    arguments = (mean, inv_sd, log_norm) if name == "add_gaussian" else (0.0, mean, inv_sd)
-    assert getattr(compiled, name)(x, *arguments, out) == twin.INFINITE
+    arguments = {
+        "add_gaussian": (mean, inv_sd, log_norm),
+        "add_switch": (0.0, mean, inv_sd),
+        "add_linear": (mean.T,),
+    }
+    assert getattr(compiled, name)(x, *arguments[name], out) == twin.INFINITE
 
 
-@given(st.data(), st.booleans())
-def test_normalise(compiled, data, exponentiate):
-    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
-    n, k = data.draw(st.sampled_from([0, 1, 5, 200])), data.draw(st.sampled_from([1, 2, 3, 10, 33]))
-    level, spread = data.draw(st.sampled_from([0.0, -1e4, 800.0])), data.draw(st.sampled_from([0.1, 5.0, 500.0]))
+@st.composite
+def joints(draw):
+    """Joint log-probabilities: some impossible, rows of nothing else, NaN and infinities."""
+    rng = np.random.default_rng(draw(st.integers(0, 99)))
+    n, k = draw(st.sampled_from([0, 1, 5, 200])), draw(st.sampled_from([1, 2, 3, 10, 33]))
+    level, spread = draw(st.sampled_from([0.0, -1e4, 800.0])), draw(st.sampled_from([0.1, 5.0, 500.0]))
     joint = rng.normal(level, spread, (n, k))
     joint[rng.random((n, k)) < 0.3] = -np.inf
     joint[rng.random(n) < 0.2] = -np.inf
-    if data.draw(st.booleans()):
-        joint[rng.random((n, k)) < 0.05] = data.draw(st.sampled_from([np.nan, np.inf]))
-    theirs = joint.copy()
-    ours = joint if data.draw(st.booleans()) else np.asfortranarray(joint)
-    evidence = compiled.normalise(ours, exponentiate)
+    if draw(st.booleans()):
+        joint[rng.random((n, k)) < 0.05] = draw(st.sampled_from([np.nan, np.inf]))
+    return joint if draw(st.booleans()) else np.asfortranarray(joint)
+
+
+@given(joints())
+def test_normalise(compiled, ours):
+    theirs = ours.copy()
+    ours = ours.copy(order="K")
     with np.errstate(over="ignore"):
-        expected = twin.normalise(theirs, exponentiate)
-    close(evidence, expected, rtol=1e-14)
+        close(compiled.normalise(ours), twin.normalise(theirs), rtol=1e-14)
     close(ours, theirs, atol=1e-11)
+
+
+@given(joints())
+def test_posterior(compiled, ours):
+    theirs, otherwise = ours.copy(), np.linspace(0.1, 0.3, ours.shape[1])
+    ours = ours.copy(order="K")
+    with np.errstate(over="ignore"):
+        compiled.posterior(ours, otherwise)
+        twin.posterior(theirs, otherwise)
+    close(ours, theirs, atol=1e-11)
+
+
+@given(joints(), st.booleans())
+def test_first_largest(compiled, joint, tied):
+    if tied:
+        joint = np.round(joint / 500)
+    mine, theirs = np.empty((2, len(joint)), np.intp)
+    compiled.first_largest(joint, 1, mine)
+    twin.first_largest(joint, 1, theirs)
+    np.testing.assert_array_equal(mine, theirs)

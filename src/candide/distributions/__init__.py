@@ -1,11 +1,20 @@
-"""Distributions: fitted parameters. They score rows, explain a score feature by feature, and sample."""
+"""Distributions: fitted parameters. They score rows, explain a score feature by feature, and sample.
+
+Each is imported when it is first asked for.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from candide.distributions.base import Distribution
-from candide.distributions.density import Density
-from candide.distributions.dirichlet_multinomial import DirichletMultinomial
-from candide.distributions.linear import TermWeights
-from candide.distributions.normal import LogScale, Normal, StudentT
-from candide.distributions.tables import LevelTable, Switch
+
+if TYPE_CHECKING:
+    from candide.distributions.density import Density
+    from candide.distributions.dirichlet_multinomial import DirichletMultinomial
+    from candide.distributions.linear import TermWeights
+    from candide.distributions.normal import LogScale, Normal, StudentT
+    from candide.distributions.tables import LevelTable, Switch
+    from candide.distributions.terms import TermBursts, TermScores
 
 __all__ = [
     "Density",
@@ -16,5 +25,25 @@ __all__ = [
     "Normal",
     "StudentT",
     "Switch",
+    "TermBursts",
+    "TermScores",
     "TermWeights",
 ]
+_HOME = {
+    "Density": "density",
+    "DirichletMultinomial": "dirichlet_multinomial",
+    "LevelTable": "tables",
+    "LogScale": "normal",
+    "Normal": "normal",
+    "StudentT": "normal",
+    "Switch": "tables",
+    "TermBursts": "terms",
+    "TermScores": "terms",
+    "TermWeights": "linear",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'candide.distributions' has no attribute {name!r}")
+    return getattr(import_module(f"candide.distributions.{_HOME[name]}"), name)

@@ -33,7 +33,7 @@ class Distribution(ABC):
         """What each feature adds, of a dense block without infinities."""
 
     @abstractmethod
-    def sample(self, y: Codes, rng: np.random.Generator) -> NDArray:
+    def sample(self, y: Codes, rng: "np.random.Generator") -> NDArray:
         """One row (row, feature) for each class code in ``y``."""
 
     @abstractmethod

@@ -26,6 +26,10 @@ class Density(Distribution):
     params: dict[str, Floats]  # (class, feature) each
     draw: Callable[..., NDArray] | None = None  # (rng, **params) -> values of the parameters' shape
 
+    def __post_init__(self) -> None:
+        # One layout for all: the order of a sum, and so its last bit, follows that of the arrays.
+        object.__setattr__(self, "params", {name: np.ascontiguousarray(p) for name, p in self.params.items()})
+
     @property
     def _shape(self) -> tuple[int, ...]:
         return next(iter(self.params.values())).shape
@@ -78,7 +82,7 @@ class Density(Distribution):
         x = x.astype(np.float64, copy=False)  # float32 would carry its rounding through the special functions
         return where_present(x, self._log_density(x[:, None, :], self.params))
 
-    def sample(self, y: Codes, rng: np.random.Generator) -> NDArray:
+    def sample(self, y: Codes, rng: "np.random.Generator") -> NDArray:
         if self.draw is None:
             raise InputError("this event model cannot sample: it has no `draw(rng, **params)`")
         return self.draw(rng, **{name: p[y] for name, p in self.params.items()})

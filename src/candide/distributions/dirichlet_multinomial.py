@@ -42,7 +42,7 @@ class DirichletMultinomial(Distribution):
     @cached_property
     def _steps(self) -> tuple[Floats, ...]:
         """(feature, class) log(alpha + i): what the occurrence after i others adds."""
-        return tuple(np.ascontiguousarray(special.log(self.alpha + i).T) for i in range(_FEW))
+        return tuple(kernels.padded(special.log(self.alpha + i).T) for i in range(_FEW))
 
     def add_log_prob(self, block: Block, out: Floats) -> int:
         n_absent = 0
@@ -82,7 +82,7 @@ class DirichletMultinomial(Distribution):
         norm = special.log_rising(self._total, length)
         return special.log_rising(self.alpha, x[:, None, :]) - norm[:, :, None] * ratio(x, length)[:, None, :]
 
-    def sample(self, y: Codes, rng: np.random.Generator) -> Floats:
+    def sample(self, y: Codes, rng: "np.random.Generator") -> Floats:
         """Word counts of documents of ``length`` words, each with word probabilities of its own."""
         draw = rng.standard_gamma(self.alpha[y])
         return rng.multinomial(self.length, draw / draw.sum(axis=1, keepdims=True)).astype(np.float64)

@@ -65,7 +65,7 @@ class TermWeights(Distribution):
         x = absent_as_zero(x)[0][:, None, :]
         return np.where(x == 0, 0.0, x * self.weights.T)
 
-    def sample(self, y: Codes, rng: np.random.Generator) -> Floats:
+    def sample(self, y: Codes, rng: "np.random.Generator") -> Floats:
         """Word counts of documents of ``length`` words: the model says nothing of lengths."""
         if self.length is None:
             raise InputError("these weights are no probabilities and cannot sample; use the multinomial event model")

@@ -48,7 +48,7 @@ class Normal(_Located):
         z = (x[:, None, :] - mean) * inv_sd
         return where_present(x, log_norm - 0.5 * z * z)
 
-    def sample(self, y: Codes, rng: np.random.Generator) -> Floats:
+    def sample(self, y: Codes, rng: "np.random.Generator") -> Floats:
         return rng.normal(self.mean[y], np.sqrt(self.variance[y]))
 
     def parameters(self) -> dict[str, NDArray]:
@@ -74,7 +74,7 @@ class StudentT(_Located):
         z = (x[:, None, :] - loc) * inv_scale
         return where_present(x, log_norm - 0.5 * (df + 1) * np.log1p(z * z / df))
 
-    def sample(self, y: Codes, rng: np.random.Generator) -> Floats:
+    def sample(self, y: Codes, rng: "np.random.Generator") -> Floats:
         return self.loc[y] + self.scale[y] * rng.standard_t(self.df[y])
 
     def parameters(self) -> dict[str, NDArray]:
@@ -108,7 +108,7 @@ class LogScale(Distribution):
         terms = self.base.terms(logs) - np.nan_to_num(logs)[:, None, :]
         return np.where((x <= 0)[:, None, :], -np.inf, terms)
 
-    def sample(self, y: Codes, rng: np.random.Generator) -> Floats:
+    def sample(self, y: Codes, rng: "np.random.Generator") -> Floats:
         return np.exp(self.base.sample(y, rng))
 
     def parameters(self) -> dict[str, NDArray]:

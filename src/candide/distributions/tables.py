@@ -53,7 +53,7 @@ class LevelTable(Distribution):
         place = starts + np.where(x < 0, sizes + 1, np.minimum(x, sizes))
         return full[place].transpose(0, 2, 1)
 
-    def sample(self, y: Codes, rng: np.random.Generator) -> Codes:
+    def sample(self, y: Codes, rng: "np.random.Generator") -> Codes:
         """Level codes; -1 where a feature has no level at all."""
         out = np.full((len(y), self.n_features), -1, np.intp)
         for j, (start, stop) in enumerate(zip(self.offsets[:-1], self.offsets[1:], strict=True)):
@@ -94,7 +94,8 @@ class Switch(Distribution):
         """What a row of nothing but no scores, what each yes changes, and both for the count of impossible values."""
         no, yes = StruckOut.of(self.log_no.T), StruckOut.of(self.log_yes.T)
         struck = no.struck.sum(axis=0) if no.any or yes.any else None
-        return no.finite.sum(axis=0), kernels.padded(yes.finite - no.finite), struck, yes.struck - no.struck
+        change, struck_change = kernels.padded(yes.finite - no.finite), kernels.padded(yes.struck - no.struck)
+        return no.finite.sum(axis=0), change, struck, struck_change
 
     def add_log_prob(self, block: Block, out: Floats) -> int:
         if not isinstance(block, Csr):
@@ -117,7 +118,7 @@ class Switch(Distribution):
     def _terms(self, x: NDArray) -> Floats:
         return where_present(x, np.where((x > self.threshold)[:, None, :], self.log_yes, self.log_no))
 
-    def sample(self, y: Codes, rng: np.random.Generator) -> Floats:
+    def sample(self, y: Codes, rng: "np.random.Generator") -> Floats:
         """0 and 1, or where the threshold does not part these, numbers that it does part."""
         no, yes = min(0.0, self.threshold), max(1.0, np.nextafter(self.threshold, np.inf))
         return np.where(rng.random((len(y), self.n_features)) < np.exp(self.log_yes)[y], yes, no)

@@ -40,11 +40,13 @@ def tally(part: Part, block: Block, y: Codes, weight: Floats | None, n_classes: 
     try:
         out = KINDS[spec.kind].of(block, y, weight, n_classes=n_classes, spec=spec)
     except InputError as error:
+        if part.has_documents:
+            raise InputError(f"column {part.columns[0]!r}: {error}") from None
         outside = (lambda x: x <= 0) if spec.transform == "log" else (lambda x: x < 0)
         if found := _first(block, outside):
             raise InputError(f"column {part.columns[found[1]]!r} (row {found[0]}): {error}") from None
         raise
-    if not all(np.isfinite(state).all() for state in out.arrays().values()):
+    if not part.has_documents and not all(np.isfinite(state).all() for state in out.arrays().values()):
         raise not_finite(part.columns, block, spec.transformed)
     return out
 

@@ -47,7 +47,7 @@ def prepare(
         raise InputError(f"{source.name} has no rows")
     asked = {n: event_of(e) for n, e in events.items()} if isinstance(events, Mapping) else {}
     if source.csv:
-        head = _typed(source, head, target, [n for n, event in asked.items() if Part(event, (n,)).has_levels])
+        head = _typed(source, head, target, [n for n, event in asked.items() if _is_text(Part(event, (n,)))])
     values = dict(zip(head.column_names, head.columns, strict=True))
     notes = describe_target(target, values[target])
     columns = [look(n, column) for n, column in values.items() if n not in {target, weight, *drop}]
@@ -56,6 +56,10 @@ def prepare(
     plan = plan_of(columns, events)
     spelled = [str(n) for part in plan.parts if part.has_levels for n in part.columns] if source.csv else []
     return Prepared(plan, list(columns), *_hints(plan, head, weight), spelled, notes)
+
+
+def _is_text(part: Part) -> bool:
+    return part.has_levels or part.has_documents
 
 
 def _typed(source: Source, head: pa.Table, target: str, categories: Sequence[str]) -> pa.Table:

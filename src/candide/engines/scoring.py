@@ -20,8 +20,15 @@ from candide.labels import Labels
 from candide.model import Model, UnusableValueError
 from candide.plan import Part, Plan
 from candide.tally import Block
+from candide.text import Documents
 
 BATCH = 1 << 17  # rows in a batch
+_DOCUMENTS = 1 << 14  # and of rows with documents, which are long
+
+
+def batch_size(plan: Plan) -> int:
+    """How many rows of a plan's columns are read at a time."""
+    return _DOCUMENTS if any(part.has_documents for part in plan.parts) else BATCH
 
 
 def scored(
@@ -35,7 +42,7 @@ def scored(
     if len(set(names)) < len(names):
         twice = next(n for n in names if names.count(n) > 1)
         raise InputError(f"the scored table would have two columns {twice!r}; keep other columns, or rename it")
-    reader = source.batches(query(source, plan, keep=keep), BATCH)
+    reader = source.batches(query(source, plan, keep=keep), batch_size(plan))
     kinds = [reader.schema.field(f"k{i}").type for i in range(len(keep))]
     values = pa.array(labels.array.tolist())
     kinds += [values.type, *[pa.float64()] * (len(labels) + 1)]
@@ -80,7 +87,10 @@ def _value(source: Source, part: Part, j: int) -> exp.Expression:
     name = str(part.columns[j])
     kind = source.columns.get(name)
     if kind is None:
-        return exp.cast(exp.Null(), "TEXT" if part.has_levels else "DOUBLE")
+        return exp.cast(exp.Null(), "TEXT" if part.has_levels or part.has_documents else "DOUBLE")
+    if part.has_documents:
+        raw = exp.column(name, quoted=True)
+        return raw if kind.upper() in ("VARCHAR", "BLOB") else exp.cast(raw, "TEXT")
     column = Column(name, kind, is_level=part.has_levels)
     return _level_as(column, part.levels[j]) if part.has_levels else column.read
 
@@ -101,6 +111,10 @@ def _blocks(plan: Plan, batch: pa.RecordBatch) -> list[Block]:
     at, blocks = 0, list[Block]()
     for part in plan.parts:
         width = len(part.columns)
+        if part.has_documents:
+            blocks.append(Documents.of(batch.column(at)))
+            at += width
+            continue
         block: NDArray = np.empty((batch.num_rows, width), np.int32 if part.has_levels else np.float64, order="F")
         for j, column in enumerate(batch.columns[at : at + width]):
             block[:, j] = part.levels[j].encode(column) if part.has_levels else column.to_numpy(zero_copy_only=False)

@@ -2,5 +2,6 @@
 
 from candide.estimators.dropins import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
 from candide.estimators.naive_bayes import NaiveBayes, fit, load
+from candide.estimators.text import TextNB
 
-__all__ = ["BernoulliNB", "CategoricalNB", "ComplementNB", "GaussianNB", "MultinomialNB", "NaiveBayes", "fit", "load"]
+__all__ = ["BernoulliNB", "CategoricalNB", "ComplementNB", "GaussianNB", "MultinomialNB", "NaiveBayes", "TextNB", "fit", "load"]

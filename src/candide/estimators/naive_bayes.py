@@ -2,7 +2,8 @@
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +17,7 @@ from candide.engines import arrays
 from candide.errors import InputError
 from candide.estimators.base import GenerativeClassifier
 from candide.estimators.validation import checked_classes, checked_labels, checked_weights
-from candide.fitted import Fitted, Settings
+from candide.fitted import Fitted, Scorer, Settings
 from candide.labels import Labels
 from candide.model import Model
 from candide.plan import Plan, make_plan
@@ -55,6 +56,8 @@ class NaiveBayes(GenerativeClassifier):
     [2.0, 5.0]
     """
 
+    fitted_: Any  # Fitted, or where a file kept no counts Scorer
+
     def __init__(
         self, events: Any = "auto", class_prior: Any = "empirical", estimate: Any = "predictive", priors: Any = None
     ):
@@ -81,6 +84,14 @@ class NaiveBayes(GenerativeClassifier):
         census = arrays.count(table, y, weight, plan=plan.grown(table), labels=labels)
         return self._keep(X, table, census if first else self.census_ + census, reset=first)
 
+    def unlearn(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Take away rows counted earlier, as if they had never been seen. Classes and levels stay known."""
+        check_is_fitted(self)
+        table, y, weight = self._checked(X, y, sample_weight)
+        plan = self._same_columns(X, table)
+        part = arrays.count(table, y, weight, plan=plan.grown(table), labels=Labels.of(y))
+        return self._keep(X, table, self.census_ - part, reset=False)
+
     @property
     def census_(self) -> Census:
         """What was counted: labels, class weights and one tally a block of columns."""
@@ -106,9 +117,14 @@ class NaiveBayes(GenerativeClassifier):
         """The classifier without the rows of ``part``, which must have been counted in it."""
         return clone(self)._copy_fit(self, self.census_ - part.census_)
 
+    def scale(self, factor: float) -> Self:
+        """The classifier in which every row so far counts ``factor`` times: forgetting, at 0.99 a day, say."""
+        return clone(self)._copy_fit(self, self.census_.scale(factor))
+
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, NDArray]:
         """Rows and labels drawn from the model: an array where it was fitted on one, else a mapping of columns."""
-        plan, columns = self.census_.plan, {}
+        check_is_fitted(self)
+        plan, columns = self.fitted_.plan, {}
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
         blocks, y = self._estimated().sample(n_samples, rng)
         for part, block in zip(plan.parts, blocks, strict=True):
@@ -130,20 +146,27 @@ class NaiveBayes(GenerativeClassifier):
         check_is_fitted(self)
         return predict(self.fitted_, source, out=out, keep=keep, reading=Reading(**reading))
 
-    def save(self, path: str | os.PathLike) -> None:
-        """Keep the model in a file; ``candide.load`` reads it."""
+    def save(
+        self, path: str | os.PathLike, *, detail: str | None = None, provenance: Mapping[str, str] | None = None
+    ) -> None:
+        """Keep the model in a file; ``candide.load`` reads it.
+
+        ``detail`` is "tally" (default: the counts, so that the file can be merged, updated and estimated again),
+        "score" (parameters alone: it predicts) or "explain" (and how much each column tells); ``provenance`` is text
+        by name that is kept with it, such as a date.
+        """
         from candide import store
 
         check_is_fitted(self)
-        store.save(self.fitted_, path)
+        store.save(self.fitted_, path, detail=detail, provenance=provenance)
 
     @classmethod
-    def of(cls, fitted: Fitted) -> Self:
+    def of(cls, fitted: Fitted | Scorer) -> Self:
         """The classifier of counts made elsewhere: by ``candide.fit``, or read from a file."""
-        plan, settings = fitted.census.plan, fitted.settings
+        plan, settings = fitted.plan, fitted.settings
         events = {name: part.event for part in plan.parts for name in part.columns}
         self = cls(events, settings.class_prior, settings.estimate, settings.priors)
-        self.fitted_, self.classes_, self.n_features_in_ = fitted, fitted.census.labels.array, len(plan.columns)
+        self.fitted_, self.classes_, self.n_features_in_ = fitted, fitted.labels.array, len(plan.columns)
         if all(isinstance(name, str) for name in plan.columns):
             self.feature_names_in_ = np.array(plan.columns, dtype=object)
         return self
@@ -166,11 +189,13 @@ class NaiveBayes(GenerativeClassifier):
             raise InputError(f"Found array with 0 feature(s) {shape} while a minimum of 1 is required.")
         return table, checked_labels(y, table.n_rows), checked_weights(sample_weight, table.n_rows)
 
-    def _fitted(self, census: Census) -> Fitted:
-        return Fitted(census, Settings(self.class_prior, self.estimate, self.priors))
+    def _fitted(self, census: Census, before: Fitted | None) -> Fitted:
+        """Counts under the settings of this estimator, with what was told of those before."""
+        settings = Settings(self.class_prior, self.estimate, self.priors)
+        return Fitted(census, settings) if before is None else replace(before, census=census, settings=settings)
 
     def _keep(self, X: Any, table: Table, census: Census, *, reset: bool) -> Self:
-        fitted = self._fitted(census)
+        fitted = self._fitted(census, None if reset else self.fitted_)
         if reset:
             fitted.model  # noqa: B018  estimated before anything is changed, so that an error changes nothing
             _check_feature_names(self, X, reset=True)
@@ -179,7 +204,7 @@ class NaiveBayes(GenerativeClassifier):
         return self
 
     def _copy_fit(self, other: "NaiveBayes", census: Census) -> Self:
-        fitted = self._fitted(census)
+        fitted = self._fitted(census, other.fitted_)
         fitted.model  # noqa: B018  an estimate that cannot be had is an error now
         self.fitted_, self.classes_, self.n_features_in_ = fitted, census.labels.array, other.n_features_in_
         if hasattr(other, "feature_names_in_"):
@@ -190,7 +215,8 @@ class NaiveBayes(GenerativeClassifier):
         return self.fitted_.model
 
     def _same_columns(self, X: Any, table: Table) -> Plan:
-        plan = self.census_.plan
+        check_is_fitted(self)
+        plan = self.fitted_.plan
         if all(isinstance(name, int) for name in table.names + plan.columns):
             if len(table.names) != self.n_features_in_:
                 raise InputError(
@@ -251,7 +277,7 @@ def fit(
 
 
 def load(path: str | os.PathLike) -> NaiveBayes:
-    """Read a model file.
+    """Read a model file: a :class:`TextNB` where that was saved, else a :class:`NaiveBayes`.
 
     >>> import os, tempfile, candide as cd
     >>> path = os.path.join(tempfile.mkdtemp(), "m.candide")
@@ -261,4 +287,9 @@ def load(path: str | os.PathLike) -> NaiveBayes:
     """
     from candide import store
 
-    return NaiveBayes.of(store.load(path))
+    fitted = store.load(path)
+    if fitted.target is None and [(p.event.name, p.columns) for p in fitted.plan.parts] == [("text", ("text",))]:
+        from candide.estimators.text import TextNB  # here, because it is built on this module
+
+        return TextNB.of(fitted)  # type: ignore[arg-type]
+    return NaiveBayes.of(fitted)

@@ -1,32 +1,70 @@
 """Event models: class-conditional families, one file each, with the same sections in the same order.
 
->>> event_of("gaussian"), event_of(Poisson).name
+A family is imported when it is first asked for: a program that loads a model pays for those in the model.
+
+>>> event_of("gaussian"), event_of(EVENTS["poisson"]).name
 (Gaussian(variance='class', fixed=1.0, prior=NormalInverseGamma(mean=None, kappa=0.01, a=1.5, b=None)), 'poisson')
 """
 
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from candide.errors import unknown
 from candide.events.base import HOWS, EventModel
-from candide.events.bernoulli import Bernoulli
-from candide.events.categorical import Categorical
-from candide.events.complement import Complement
-from candide.events.exponential import Exponential
-from candide.events.gaussian import Gaussian
-from candide.events.lognormal import LogNormal
-from candide.events.multinomial import Multinomial
-from candide.events.poisson import Poisson
 
-EVENTS: dict[str, type[EventModel]] = {
-    "bernoulli": Bernoulli,
-    "categorical": Categorical,
-    "complement": Complement,
-    "exponential": Exponential,
-    "gaussian": Gaussian,
-    "lognormal": LogNormal,
-    "multinomial": Multinomial,
-    "poisson": Poisson,
-}
+if TYPE_CHECKING:
+    from candide.events.bernoulli import Bernoulli
+    from candide.events.categorical import Categorical
+    from candide.events.complement import Complement
+    from candide.events.exponential import Exponential
+    from candide.events.gaussian import Gaussian
+    from candide.events.lognormal import LogNormal
+    from candide.events.multinomial import Multinomial
+    from candide.events.poisson import Poisson
+    from candide.events.text import Text
 
-__all__ = ["EVENTS", "HOWS", "EventModel", "event_of", *sorted(e.__name__ for e in EVENTS.values())]
+__all__ = [
+    "EVENTS",
+    "HOWS",
+    "Bernoulli",
+    "Categorical",
+    "Complement",
+    "EventModel",
+    "Exponential",
+    "Gaussian",
+    "LogNormal",
+    "Multinomial",
+    "Poisson",
+    "Text",
+    "event_of",
+]
+_FAMILIES = {name.lower(): name for name in __all__ if name.istitle() or name == "LogNormal"}
+
+
+class _Families(Mapping[str, type[EventModel]]):
+    """The families by name: a closed table."""
+
+    def __getitem__(self, name: str) -> type[EventModel]:
+        return getattr(import_module(f"candide.events.{name}"), _FAMILIES[name])
+
+    def __contains__(self, name: object) -> bool:
+        return name in _FAMILIES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_FAMILIES)
+
+    def __len__(self) -> int:
+        return len(_FAMILIES)
+
+
+EVENTS: Mapping[str, type[EventModel]] = _Families()
+
+
+def __getattr__(name: str) -> Any:
+    if _FAMILIES.get(name.lower()) != name:
+        raise AttributeError(f"module 'candide.events' has no attribute {name!r}")
+    return EVENTS[name.lower()]
 
 
 def event_of(x: EventModel | type[EventModel] | str) -> EventModel:

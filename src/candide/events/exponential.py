@@ -66,7 +66,7 @@ def log_exponential(x: NDArray, rate: Floats) -> NDArray:
     return special.from_zero(x, np.log(rate) - rate * x)
 
 
-def draw_exponential(rng: np.random.Generator, rate: Floats) -> Floats:
+def draw_exponential(rng: "np.random.Generator", rate: Floats) -> Floats:
     return rng.standard_exponential(rate.shape) / rate
 
 
@@ -74,5 +74,5 @@ def log_lomax(x: NDArray, shape: Floats, rate: Floats) -> NDArray:
     return special.from_zero(x, special.log(shape) - np.log(rate) - (shape + 1.0) * np.log1p(x / rate))
 
 
-def draw_lomax(rng: np.random.Generator, shape: Floats, rate: Floats) -> Floats:
+def draw_lomax(rng: "np.random.Generator", shape: Floats, rate: Floats) -> Floats:
     return rate * np.expm1(rng.standard_exponential(shape.shape) / shape)

@@ -67,4 +67,6 @@ def word_alpha(prior: Prior | None, tally: Sums) -> Floats:
 def mean_length(tally: Sums) -> int:
     """Words in a document, averaged over all classes: for sampling, as the model says nothing of lengths."""
     n_rows = tally.n.max(axis=1, initial=0.0).sum()
-    return max(1, round(float(tally.total.sum() / n_rows))) if n_rows > 0 else 1
+    with np.errstate(over="ignore"):
+        mean = float(tally.total.sum() / n_rows) if n_rows > 0 else 1.0
+    return max(1, round(min(mean, 1e9)))  # no document is longer; a weight next to nothing makes it look so

@@ -65,7 +65,7 @@ def log_poisson(x: NDArray, rate: Floats) -> NDArray:
     return special.from_zero(x, special.xlogy(x, rate) - rate - special.gammaln(x + 1.0))
 
 
-def draw_poisson(rng: np.random.Generator, rate: Floats) -> Floats:
+def draw_poisson(rng: "np.random.Generator", rate: Floats) -> Floats:
     return rng.poisson(rate).astype(np.float64)
 
 
@@ -74,5 +74,5 @@ def log_negative_binomial(x: NDArray, shape: Floats, rate: Floats) -> NDArray:
     return special.from_zero(x, special.log_rising(shape, x) - special.gammaln(x + 1.0) + start - x * np.log1p(rate))
 
 
-def draw_negative_binomial(rng: np.random.Generator, shape: Floats, rate: Floats) -> Floats:
+def draw_negative_binomial(rng: "np.random.Generator", shape: Floats, rate: Floats) -> Floats:
     return rng.poisson(rng.standard_gamma(shape) / rate).astype(np.float64)

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from candide.errors import UnknownNameError
 
+_LANES = 4  # doubles that the compiled loops work on together
+_LINE = 8  # doubles of a cache line
 _CHOICES = ("auto", "avx2", "baseline", "numpy")
 
 
@@ -55,12 +57,11 @@ first_largest = _chosen.first_largest
 
 
 def padded(table: NDArray) -> NDArray[np.float64]:
-    """A table whose rows fill whole cache lines: zeros behind its columns, which scoring kernels leave out."""
+    """A table with zeros behind its columns, so that a row is read in whole lanes: scoring kernels leave them out."""
     n_rows, n_columns = table.shape
-    width = -(-n_columns // 4) * 4
-    width = -(-width // 8) * 8 if width > 4 else width
-    room = np.zeros(n_rows * width + 8)
-    start = -room.ctypes.data % 64 // 8
+    width = -(-n_columns // _LANES) * _LANES
+    room = np.zeros(n_rows * width + _LINE)
+    start = -room.ctypes.data % (8 * _LINE) // 8  # lanes that straddle two cache lines cost twice
     out = room[start : start + n_rows * width].reshape(n_rows, width)
     out[:, :n_columns] = table
     return out

@@ -11,8 +11,9 @@ cdef extern from *:
     #define candide_all(s) ((candide_lanes){(s), (s), (s), (s)})
     #define candide_sum(v) (((v)[0] + (v)[1]) + ((v)[2] + (v)[3]))
     #define candide_pick(marks, yes, no) \\
-        ((candide_lanes)(((marks) & (candide_marks)(yes)) | (~(marks) & (candide_marks)(no))))
-    #define candide_where(marks, yes) ((candide_lanes)((marks) & (candide_marks)(yes)))
+        ((candide_lanes)(((candide_marks)(marks) & (candide_marks)(yes)) | \\
+                         (~(candide_marks)(marks) & (candide_marks)(no))))
+    #define candide_where(marks, yes) ((candide_lanes)((candide_marks)(marks) & (candide_marks)(yes)))
     #define candide_smaller(a, b) ((a) < (b) ? (a) : (b))
     #define candide_least_of(v) \\
         candide_smaller(candide_smaller((v)[0], (v)[1]), candide_smaller((v)[2], (v)[3]))

@@ -54,18 +54,24 @@ cdef inline Py_ssize_t _add_levels(
     cdef Lanes total[4]
     cdef double score[4 * LANES]
     cdef const double *term
+    cdef const int64_t *code
+    cdef const Py_ssize_t *sizes
+    cdef const Py_ssize_t *offsets
     cdef Py_ssize_t i, j, q, stop, d = rows.n_features, n_absent = 0, k = min(out.shape[1] - c, blocks * LANES)
     cdef int64_t level
+    if d == 0:
+        return 0
+    sizes, offsets = &rows.sizes[0], &rows.offsets[0]
     for i in range(n):
-        j = 0
+        j, code = 0, &rows.code[rows.row + i, 0]
         while j < d:
             for q in range(blocks):
                 total[q] = _all(0.0)
             stop = min(j + SHORT, d)
             while j < stop:
-                level = rows.code[rows.row + i, j]
-                if <uint64_t>level < <uint64_t>rows.sizes[j]:
-                    term = &seen[rows.offsets[j] + level, c]
+                level = code[j]
+                if <uint64_t>level < <uint64_t>sizes[j]:
+                    term = &seen[offsets[j] + level, c]
                 elif level >= 0:
                     term = &new[j, c]
                 else:

@@ -113,7 +113,8 @@ cdef int _shares(
 
 
 cdef inline int _shares_of(
-    double[:, ::1] z, Py_ssize_t a, Py_ssize_t b, const Py_ssize_t k, double[::1] share, double[::1] top, double[::1] total
+    double[:, ::1] z, Py_ssize_t a, Py_ssize_t b, const Py_ssize_t k, double[::1] share, double[::1] top,
+    double[::1] total,
 ) except -1 nogil:
     """The largest z of rows a:b, exp(z - largest), and the sum of these."""
     cdef Py_ssize_t r, c, n_nan, first = 0, size = (b - a) * k

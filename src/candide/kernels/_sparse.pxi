@@ -88,6 +88,10 @@ cdef double _csr_sums_of(
         for i in range(n):
             r = order[i]
             c, w = members.label[r], members.weight[r]
+            if i + 16 < n:
+                candide_prefetch(&indptr[order[i + 16]])
+                candide_prefetch(&members.label[order[i + 16]])
+                candide_prefetch(&members.weight[order[i + 16]])
             if i + 2 < n:
                 _extent(indptr, order[i + 2], n_stored, &first, &last)
                 _foresee(data, indices, first, last)

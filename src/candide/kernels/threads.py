@@ -8,10 +8,9 @@ The number of threads is ``CANDIDE_THREADS``, else the cores this process may us
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 _WORTH = 400_000  # work (rows x features x classes) below which a second thread costs more than it gives
@@ -27,7 +26,9 @@ def count() -> int:
 
 
 @cache
-def _pool() -> ThreadPoolExecutor:
+def _pool() -> Any:
+    from concurrent.futures import ThreadPoolExecutor  # here, because it costs as much as loading a small model
+
     return ThreadPoolExecutor(max_workers=count(), thread_name_prefix="candide")
 
 

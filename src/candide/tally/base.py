@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from candide.errors import InputError, MergeError, NotWithinError
 from candide.kernels import threads
+from candide.text import Documents, Tokens
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -49,7 +50,7 @@ class Csr(NamedTuple):
         return Csr(self.data, self.indices, self.indptr[part.start : part.stop + 1], self.n_features)
 
 
-Block = NDArray | Csr
+Block = NDArray | Csr | Documents
 
 
 def rows_of(block: Block, part: slice) -> Block:
@@ -59,6 +60,8 @@ def rows_of(block: Block, part: slice) -> Block:
 
 def width(block: Block) -> int:
     """How many values a row of a block has, on average: what its cost grows with."""
+    if isinstance(block, Documents):
+        return max(1, block.width)
     n_rows, n_features = block.shape
     return max(1, len(block.data) // max(1, n_rows)) if isinstance(block, Csr) else n_features
 
@@ -74,6 +77,7 @@ class Spec:
     transform: str | Callable[[NDArray], NDArray] | None = None  # Moments, Sums: what is tallied is transform(x)
     nonnegative: bool = False  # Sums: a value below zero is an error
     log_factorial: bool = False  # Sums: also keep the sum of log x!, the base measure of counts
+    tokens: Tokens | None = None  # Terms: how a document becomes terms
 
     def transformed(self, x: NDArray) -> NDArray:
         """What is tallied: x, or its transform in float64, -inf (which no engine lets pass) where it has no value."""
@@ -147,10 +151,8 @@ def minus(whole: Floats, part: Floats) -> Floats:
     left = difference(whole, part)
     outside = left < -1e-9 * np.maximum(whole, 1.0)
     if outside.any():
-        c, j = np.argwhere(outside)[0]
-        raise NotWithinError(
-            f"more weight is removed than was counted (class {c}, position {j}: {part[c, j]:g} of {whole[c, j]:g})"
-        )
+        c, j = np.argwhere(outside)[0].tolist()
+        raise NotWithinError(f"more is removed than was counted, {part[c, j]:g} of {whole[c, j]:g}", (c, j))
     return np.maximum(left, 0.0)
 
 

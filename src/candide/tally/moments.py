@@ -74,8 +74,8 @@ class Moments:
         # Where every row goes, the two must be the same.
         outside |= (self.n == part.n) & (np.abs(gap) > 1e-6 * np.sqrt(ratio(self.m2, self.n)) + blur)
         if outside.any():
-            c, j = np.argwhere(outside)[0]
-            raise NotWithinError(f"the values removed were never counted (class {c}, position {j})")
+            c, j = np.argwhere(outside)[0].tolist()
+            raise NotWithinError("the values removed were never counted", (c, j))
 
     def scale(self, factor: float) -> Self:
         """Let every row count ``factor`` times: forgetting."""

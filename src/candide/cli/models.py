@@ -1,72 +1,11 @@
-"""The command line: a thin face over the library. Each command reads its options, calls one function, prints."""
+"""Commands that make a model, ask it, and show it."""
 
-import json
-import sys
-from collections.abc import Callable
 from typing import Any
 
 import rich_click as click
 
-from candide import __version__
-from candide.errors import CandideError, InputError
-
-click.rich_click.TEXT_MARKUP = "markdown"
-click.rich_click.MAX_WIDTH = 100
-_AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-
-
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="candide")
-@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
-def cli(debug: bool) -> None:
-    """Naive Bayes and generative classification by counting.
-
-    Start with `candide demo`, or with a table of your own: `candide fit data.csv --target COLUMN`
-    """
-
-
-def _reading_options(command: Callable) -> Callable:
-    """How a source is read; shared by every command that takes DATA."""
-    options = [
-        click.option("--na", multiple=True, metavar="TEXT", help="Text that means a missing value (repeatable)."),
-        click.option("--delimiter", metavar="CHAR", help="What separates the fields of a CSV; found out if not given."),
-        click.option("--header/--no-header", default=None, help="Whether a CSV names its columns in its first line."),
-        click.option("--encoding", metavar="NAME", help="Of a CSV that is not UTF-8, such as latin-1."),
-        click.option("--table", metavar="NAME", help="Which table of a DuckDB file."),
-        click.option("--memory-limit", metavar="SIZE", help="Most memory the reader may use, such as 2GB."),
-        click.option("--threads", type=click.IntRange(1), help="How many threads the reader may use."),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-def _learning_options(command: Callable) -> Callable:
-    """What is learned and how; shared by fit and evaluate."""
-    options = [
-        click.option(
-            "--event", "events", multiple=True, metavar="COL=NAME", help="The event model of a column (repeatable)."
-        ),
-        click.option("--drop", multiple=True, metavar="COL", help="Leave a column out (repeatable)."),
-        click.option("--weight", metavar="COL", help="The column of row weights."),
-        click.option(
-            "--class-prior",
-            default="empirical",
-            show_default=True,
-            type=click.Choice(["empirical", "uniform"]),
-            help="The shares of the classes.",
-        ),
-        click.option(
-            "--estimate",
-            default="predictive",
-            show_default=True,
-            type=click.Choice(["predictive", "mean", "map", "mle"]),
-            help="How counts become probabilities.",
-        ),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+from candide.cli.group import AS_JSON, cli, learning_of, learning_options, print_json, reading_of, reading_options
+from candide.errors import InputError
 
 
 @cli.command()
@@ -80,9 +19,9 @@ def _learning_options(command: Callable) -> Callable:
     help="Where to keep the model (a .candide file).",
 )
 @click.option("--folds", type=click.IntRange(2), help="Cross-validate with this many folds as well.")
-@_learning_options
-@_reading_options
-@_AS_JSON
+@learning_options
+@reading_options
+@AS_JSON
 def fit(data: str, target: str, output: str | None, folds: int | None, as_json: bool, **options: Any) -> None:
     """Fit a model to a table: CSV, Parquet, JSON lines, Arrow, a folder, a DuckDB file, an SQL query, or `-`.
 
@@ -90,14 +29,14 @@ def fit(data: str, target: str, output: str | None, folds: int | None, as_json: 
     """
     from candide import progress, report, store, tables
 
-    learning = _learning(options)
+    learning = learning_of(options)
     with progress.watching(not as_json) as watch:
         validation = tables.cross_validate(data, target, folds=folds, watch=watch, **learning) if folds else None
         learned = validation.learned if validation else tables.learn(data, target, watch=watch, **learning)
     if output:
         store.save(learned.fitted, output)
     if as_json:
-        _print_json(report.fit_facts(learned, validation, output))
+        print_json(report.fit_facts(learned, validation, output))
     else:
         report.show_fit(learned, validation, data, output)
 
@@ -113,8 +52,8 @@ def fit(data: str, target: str, output: str | None, folds: int | None, as_json: 
     help="A .parquet, .csv, .tsv or .jsonl file; else the terminal.",
 )
 @click.option("--keep", multiple=True, metavar="COL", help="Pass an input column through (repeatable; 'all' for all).")
-@_reading_options
-@_AS_JSON
+@reading_options
+@AS_JSON
 def predict(model: str, data: str, output: str | None, keep: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Score a table: the prediction, the probability of each class, and log p(x) of every row.
 
@@ -122,13 +61,13 @@ def predict(model: str, data: str, output: str | None, keep: tuple[str, ...], as
     """
     from candide import progress, report, store, tables
 
-    fitted, reading = store.load(model), _reading(options)
+    fitted, reading = store.load(model), reading_of(options)
     with progress.watching(output is not None and not as_json) as watch:
         result = tables.predict(fitted, data, out=output, keep=keep, reading=reading, watch=watch)
     if output is None:
         report.show_rows(result, as_json)
     elif as_json:
-        _print_json({"rows": result, "output": output})
+        print_json({"rows": result, "output": output})
     else:
         report.say(f"{result:,} rows scored into {output}")
 
@@ -138,9 +77,9 @@ def predict(model: str, data: str, output: str | None, keep: tuple[str, ...], as
 @click.option("--target", "-t", metavar="COL", help="The column to learn; the model's own where a model is given.")
 @click.option("--folds", default=10, show_default=True, type=click.IntRange(2), help="How many folds.")
 @click.option("--seed", default=0, show_default=True, help="Which division into folds.")
-@_learning_options
-@_reading_options
-@_AS_JSON
+@learning_options
+@reading_options
+@AS_JSON
 def evaluate(what: tuple[str, ...], target: str | None, folds: int, seed: int, as_json: bool, **options: Any) -> None:
     """Cross-validate on a table without refitting, or score a model on labelled rows.
 
@@ -152,19 +91,19 @@ def evaluate(what: tuple[str, ...], target: str | None, folds: int, seed: int, a
         raise InputError("pass DATA with --target, or MODEL and DATA")
     if len(what) == 1 and target is None:
         raise InputError("say which column to learn: --target COL")
-    learning = _learning(options)
+    learning = learning_of(options)
     with progress.watching(not as_json) as watch:
         if len(what) == 2:
             fitted = store.load(what[0])
             scores = tables.evaluate(
                 fitted, what[1], target, weight=learning["weight"], reading=learning["reading"], watch=watch
             )
-            folds_scores, labels = [scores], fitted.census.labels
+            folds_scores, labels = [scores], fitted.labels
         else:
             validation = tables.cross_validate(what[0], str(target), folds=folds, seed=seed, watch=watch, **learning)
             folds_scores, labels = validation.folds, validation.learned.fitted.census.labels
     if as_json:
-        _print_json(report.score_facts(folds_scores, labels))
+        print_json(report.score_facts(folds_scores, labels))
     else:
         report.show_scores(folds_scores, labels)
 
@@ -172,7 +111,7 @@ def evaluate(what: tuple[str, ...], target: str | None, folds: int, seed: int, a
 @cli.command()
 @click.argument("model", type=click.Path(dir_okay=False))
 @click.option("--levels", default=12, show_default=True, help="How many levels of a category to show.")
-@_AS_JSON
+@AS_JSON
 def show(model: str, levels: int, as_json: bool) -> None:
     """Show a model: the class prior, and every column given the class.
 
@@ -182,7 +121,7 @@ def show(model: str, levels: int, as_json: bool) -> None:
 
     fitted = store.load(model)
     if as_json:
-        _print_json(report.model_facts(fitted, levels))
+        print_json(report.model_facts(fitted, levels))
     else:
         report.show_model(fitted, levels)
 
@@ -190,7 +129,7 @@ def show(model: str, levels: int, as_json: bool) -> None:
 @cli.command()
 @click.option("--rows", default=20_000, show_default=True, type=click.IntRange(40), help="How many rows to make.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the random numbers.")
-@_AS_JSON
+@AS_JSON
 def demo(rows: int, seed: int, as_json: bool) -> None:
     """Make a mixed table, fit it, evaluate on held-out rows, show the result.
 
@@ -201,13 +140,13 @@ def demo(rows: int, seed: int, as_json: bool) -> None:
 
     result = run(rows, seed)
     if as_json:
-        _print_json({"rows": rows, "trained_on": result.learned.fitted.census.n_rows, **result.scores.metrics()})
+        print_json({"rows": rows, "trained_on": result.learned.fitted.census.n_rows, **result.scores.metrics()})
     else:
         report.show_demo(result)
 
 
 @cli.command()
-@_AS_JSON
+@AS_JSON
 def doctor(as_json: bool) -> None:
     """Say what this installation runs on: kernels, threads, versions.
 
@@ -217,42 +156,6 @@ def doctor(as_json: bool) -> None:
 
     facts = findings()
     if as_json:
-        _print_json(facts)
+        print_json(facts)
     else:
         click.echo("\n".join(f"{name:14} {value}" for name, value in facts.items()))
-
-
-def _learning(options: dict[str, Any]) -> dict[str, Any]:
-    from candide.fitted import Settings
-
-    events = {}
-    for text in options.pop("events"):
-        column, equals, name = text.rpartition("=")
-        if not equals:
-            raise InputError(f"--event {text!r}: pass COL=NAME, such as --event zip=categorical")
-        events[column] = name
-    settings = Settings(class_prior=options.pop("class_prior"), estimate=options.pop("estimate"))
-    known = {"drop": options.pop("drop"), "weight": options.pop("weight")}
-    return {"events": events or "auto", "settings": settings, "reading": _reading(options), **known}
-
-
-def _reading(options: dict[str, Any]) -> Any:
-    from candide.engines.sources import Reading
-
-    return Reading(**options)
-
-
-def _print_json(facts: Any) -> None:
-    click.echo(json.dumps(facts, allow_nan=True, default=str))
-
-
-def main() -> None:
-    """Run; an error is one line: exit status 1 for what Candide says, 2 for wrong usage."""
-    debug = "--debug" in sys.argv
-    try:
-        cli(prog_name="candide")
-    except (CandideError, OSError) as error:
-        if debug:
-            raise
-        print(f"candide: {' '.join(str(error).split())}", file=sys.stderr)
-        sys.exit(1)

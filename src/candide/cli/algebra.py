@@ -1,0 +1,141 @@
+"""Commands that add, take away and compare what models have counted."""
+
+from functools import reduce
+from typing import Any
+
+import rich_click as click
+
+from candide.cli.group import AS_JSON, cli, print_json, reading_of, reading_options
+from candide.errors import InputError, MergeError
+
+_MODEL = click.Path(dir_okay=False)
+_TARGET = click.option("--target", "-t", metavar="COL", help="The column of the labels; the model's own if not given.")
+_WEIGHT = click.option("--weight", metavar="COL", help="The column of row weights.")
+_WAIT = click.option(
+    "--wait",
+    default=30.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait for another process that is changing the model.",
+)
+
+
+@cli.command()
+@click.argument("model", type=_MODEL)
+@click.argument("data")
+@click.option(
+    "--scale",
+    default=1.0,
+    show_default=True,
+    metavar="FACTOR",
+    help="Let what was counted before count so many times: 0.99 forgets a hundredth.",
+)
+@_TARGET
+@_WEIGHT
+@_WAIT
+@reading_options
+@AS_JSON
+def update(model: str, data: str, scale: float, as_json: bool, **options: Any) -> None:
+    """Count more rows into a model. New classes and new levels may come at any time.
+
+    Example: `candide update shop.candide monday.csv`
+    """
+    _change(model, data, lambda fitted, census: fitted.scale(scale).census + census, "counted into", as_json, options)
+
+
+@cli.command()
+@click.argument("model", type=_MODEL)
+@click.argument("data")
+@_TARGET
+@_WEIGHT
+@_WAIT
+@reading_options
+@AS_JSON
+def forget(model: str, data: str, as_json: bool, **options: Any) -> None:
+    """Take rows that were counted earlier out of a model, as if they had never been seen.
+
+    Rows that were never counted are an error, and the model stays as it is.
+
+    Example: `candide forget shop.candide customer_4711.csv`
+    """
+    _change(model, data, lambda fitted, census: fitted.census - census, "taken out of", as_json, options)
+
+
+def _change(model: str, data: str, change: Any, done: str, as_json: bool, options: dict[str, Any]) -> None:
+    """Count first, which may take long, and hold the model only while the counts go in or out."""
+    from dataclasses import replace
+
+    from candide import progress, report, store, tables
+
+    target, weight, wait = (options.pop(name) for name in ("target", "weight", "wait"))
+    with progress.watching(not as_json) as watch:
+        fitted: Any = store.load(model)
+        reading = reading_of(options)
+        census = tables.count_like(fitted, data, target=target, weight=weight, reading=reading, watch=watch)
+    new = store.update(model, lambda fitted: replace(fitted, census=change(fitted, census)), wait=wait)
+    facts = {"model": model, "rows": census.n_rows, "rows_in_model": new.census.n_rows, "classes": _weights(new.census)}
+    if as_json:
+        print_json(facts)
+    else:
+        report.say(f"{census.n_rows:,} rows {done} {model}, which now has {new.census.n_rows:,}")
+
+
+def _weights(census: Any) -> dict[str, float]:
+    weights = zip(census.labels.values, census.class_weight.tolist(), strict=True)
+    return {str(label): weight for label, weight in weights}
+
+
+@cli.command()
+@click.argument("models", nargs=-1, required=True, type=_MODEL, metavar="A B ...")
+@click.option("--output", "-o", required=True, metavar="MODEL", type=_MODEL, help="Where to keep the sum.")
+@click.option(
+    "--detail",
+    default="tally",
+    show_default=True,
+    type=click.Choice(["tally", "explain", "score"]),
+    help="What to keep: the counts, or the parameters alone (with or without how much each column tells).",
+)
+@AS_JSON
+def merge(models: tuple[str, ...], output: str, detail: str, as_json: bool) -> None:
+    """Add models: the sum is the model of all their rows. Classes and levels are united.
+
+    Example: `candide merge north.candide south.candide west.candide -o all.candide`
+    """
+    from candide import report, store
+
+    def plus(whole: Any, path: str) -> Any:
+        try:
+            return whole + store.load(path)
+        except MergeError as error:
+            raise MergeError(f"{models[0]} and {path}: {error}") from None
+
+    whole = reduce(plus, models[1:], store.load(models[0]))
+    store.save(whole, output, detail=detail)
+    facts = {"models": len(models), "rows": whole.census.n_rows, "output": output, "detail": detail}
+    if as_json:
+        print_json(facts)
+    else:
+        report.say(f"{len(models)} models, {whole.census.n_rows:,} rows, added up in {output}")
+
+
+@cli.command()
+@click.argument("before", type=_MODEL)
+@click.argument("after", type=_MODEL)
+@click.option("--most", default=12, show_default=True, type=click.IntRange(1), help="How many moves of each sort.")
+@AS_JSON
+def diff(before: str, after: str, most: int, as_json: bool) -> None:
+    """Say what moved between two models: classes, columns and levels, most surprising first.
+
+    Example: `candide diff may.candide june.candide`
+    """
+    from candide import report, store
+    from candide.compare import compare
+
+    try:
+        found = compare(store.load(before), store.load(after), most)  # type: ignore[arg-type]
+    except InputError as error:
+        raise InputError(f"{before} and {after}: {error}") from None
+    if as_json:
+        print_json(report.change_facts(found))
+    else:
+        report.show_changes(found)

@@ -1,0 +1,92 @@
+"""The group of commands, and the options and habits they share."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import rich_click as click
+
+from candide import __version__
+from candide.errors import InputError
+
+click.rich_click.TEXT_MARKUP = "markdown"
+click.rich_click.MAX_WIDTH = 100
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="candide")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def cli(debug: bool) -> None:
+    """Naive Bayes and generative classification by counting.
+
+    Start with `candide demo`, or with a table of your own: `candide fit data.csv --target COLUMN`
+    """
+
+
+def reading_options(command: Callable) -> Callable:
+    """How a source is read; shared by every command that takes DATA."""
+    options = [
+        click.option("--na", multiple=True, metavar="TEXT", help="Text that means a missing value (repeatable)."),
+        click.option("--delimiter", metavar="CHAR", help="What separates the fields of a CSV; found out if not given."),
+        click.option("--header/--no-header", default=None, help="Whether a CSV names its columns in its first line."),
+        click.option("--encoding", metavar="NAME", help="Of a CSV that is not UTF-8, such as latin-1."),
+        click.option("--table", metavar="NAME", help="Which table of a DuckDB file."),
+        click.option("--memory-limit", metavar="SIZE", help="Most memory the reader may use, such as 2GB."),
+        click.option("--threads", type=click.IntRange(1), help="How many threads the reader may use."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def learning_options(command: Callable) -> Callable:
+    """What is learned and how; shared by fit and evaluate."""
+    options = [
+        click.option(
+            "--event", "events", multiple=True, metavar="COL=NAME", help="The event model of a column (repeatable)."
+        ),
+        click.option("--drop", multiple=True, metavar="COL", help="Leave a column out (repeatable)."),
+        click.option("--weight", metavar="COL", help="The column of row weights."),
+        click.option(
+            "--class-prior",
+            default="empirical",
+            show_default=True,
+            type=click.Choice(["empirical", "uniform"]),
+            help="The shares of the classes.",
+        ),
+        click.option(
+            "--estimate",
+            default="predictive",
+            show_default=True,
+            type=click.Choice(["predictive", "mean", "map", "mle"]),
+            help="How counts become probabilities.",
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def learning_of(options: dict[str, Any]) -> dict[str, Any]:
+    from candide.fitted import Settings
+
+    events = {}
+    for text in options.pop("events"):
+        column, equals, name = text.rpartition("=")
+        if not equals:
+            raise InputError(f"--event {text!r}: pass COL=NAME, such as --event zip=categorical")
+        events[column] = name
+    settings = Settings(class_prior=options.pop("class_prior"), estimate=options.pop("estimate"))
+    known = {"drop": options.pop("drop"), "weight": options.pop("weight")}
+    return {"events": events or "auto", "settings": settings, "reading": reading_of(options), **known}
+
+
+def reading_of(options: dict[str, Any]) -> Any:
+    from candide.engines.sources import Reading
+
+    return Reading(**options)
+
+
+def print_json(facts: Any) -> None:
+    click.echo(json.dumps(facts, allow_nan=True, default=str))

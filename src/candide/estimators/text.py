@@ -1,0 +1,203 @@
+"""TextNB: documents in, classes out."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from candide import explain
+from candide.census import Census
+from candide.errors import InputError
+from candide.estimators.naive_bayes import NaiveBayes
+from candide.estimators.validation import checked_labels, checked_weights
+from candide.events import Text
+from candide.fitted import Fitted, Settings
+from candide.plan import Part, Plan
+from candide.priors import Dirichlet
+from candide.table import Table
+from candide.tally import Block
+from candide.text import Documents
+
+_COLUMN = "text"
+
+
+class TextNB(NaiveBayes):
+    """Naive Bayes of documents: counts their terms class by class, with no document-term matrix.
+
+    Takes a list, an array, a pandas, polars or Arrow column of text (or of UTF-8 bytes); None is a document that says
+    nothing. A document may also be a list of words, or of word numbers. With the settings below left as they are it
+    predicts what scikit-learn's ``CountVectorizer`` and ``MultinomialNB`` predict.
+
+    Parameters
+    ----------
+    model : "multinomial", "bernoulli", "complement" or "polya"
+        Whether each occurrence of a term counts, or its presence and absence, or how little a document resembles the
+        other classes, or repeats less than first occurrences.
+    ngrams : (shortest, longest) run of words, or of characters, that is a term
+    analyzer : "word" or "char"
+    lowercase : whether capitals are small letters
+    stop_words : words left out
+    max_token_length : longer words are left out
+    pattern : an own regular expression for words; slower
+    errors : "strict", "replace" or "ignore": the rule for bytes that are no UTF-8
+    bits : terms are hashed into 2**bits buckets, for constant memory; 0 for an open vocabulary
+    signed : a hashed term is counted with the sign of its hash
+    sublinear : n occurrences in a document count 1 + log n
+    idf : terms of few documents weigh more
+    norm : complement: divide by a class's sum of weights
+    min_count, min_share, max_share : leave out terms by their count or by the share of documents that have them;
+        chosen after the counting, as are ``model``, ``idf``, ``norm`` and ``alpha``
+    alpha : imaginary occurrences of every term in every class
+    class_prior : "auto" (the shares of the documents; none for "complement"), or as in :class:`NaiveBayes`
+    estimate : "mean", "map" or "mle"
+
+    Examples
+    --------
+    >>> import candide as cd
+    >>> model = cd.TextNB().fit(["Free prize, call now", "See you at five", "Free call"], ["spam", "ham", "spam"])
+    >>> model.predict(["a free prize", "see you"]).tolist()
+    ['spam', 'ham']
+    >>> [(t.term, t.count, t.others) for t in model.top_terms("spam", 2)]
+    [('call', 2.0, 0.0), ('free', 2.0, 0.0)]
+    >>> more = cd.TextNB().partial_fit(["you won a prize"], ["spam"])
+    >>> (model + more).census_.class_weight.tolist()
+    [1.0, 3.0]
+    """
+
+    def __init__(
+        self,
+        model: str = "multinomial",
+        *,
+        ngrams: tuple[int, int] = (1, 1),
+        analyzer: str = "word",
+        lowercase: bool = True,
+        stop_words: Any = (),
+        max_token_length: int | None = None,
+        pattern: str | None = None,
+        errors: str = "strict",
+        bits: int = 0,
+        signed: bool = False,
+        sublinear: bool = False,
+        idf: bool = False,
+        norm: bool = False,
+        min_count: float = 0.0,
+        min_share: float = 0.0,
+        max_share: float = 1.0,
+        alpha: float = 1.0,
+        class_prior: Any = "auto",
+        estimate: str = "mean",
+    ):
+        self.model = model
+        self.ngrams = ngrams
+        self.analyzer = analyzer
+        self.lowercase = lowercase
+        self.stop_words = stop_words
+        self.max_token_length = max_token_length
+        self.pattern = pattern
+        self.errors = errors
+        self.bits = bits
+        self.signed = signed
+        self.sublinear = sublinear
+        self.idf = idf
+        self.norm = norm
+        self.min_count = min_count
+        self.min_share = min_share
+        self.max_share = max_share
+        self.alpha = alpha
+        self.class_prior = class_prior
+        self.estimate = estimate
+
+    @property
+    def event_(self) -> Text:
+        """The event model that these settings mean."""
+        settings = {name: value for name, value in self.get_params().items() if name not in _NOT_OF_THE_EVENT}
+        return Text(**settings, prior=Dirichlet(self.alpha))
+
+    def with_prior(self, alpha: Any = None, *, class_prior: Any = None, estimate: Any = None, **settings: Any) -> Self:
+        """The same counts under another prior, or another of the settings that come after the counting."""
+        changes = {"alpha": alpha, "class_prior": class_prior, "estimate": estimate, **settings}
+        other = clone(self).set_params(**{name: value for name, value in changes.items() if value is not None})
+        if other.event_.spec(1) != self.fitted_.plan.parts[0].event.spec(1):
+            changed = sorted(name for name in settings if getattr(self, name) != getattr(other, name))
+            raise InputError(f"{', '.join(changed)}: this changes what is counted; fit again")
+        return other._copy_fit(self, self.census_)
+
+    def top_terms(self, label: Any, n: int = 10) -> list[explain.TopTerm]:
+        """The terms that speak most for a class: by log-odds against all others, with their counts."""
+        check_is_fitted(self)
+        return explain.top_terms(self.fitted_, _COLUMN, label, n)
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, NDArray]:
+        """Documents and labels drawn from the model: words in no order."""
+        columns, y = super().sample(n_samples, random_state)
+        return columns[_COLUMN].tolist(), y
+
+    def _plan(self, table: Table) -> Plan:
+        return Plan((_COLUMN,), (Part(self.event_, (_COLUMN,)),))
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, NDArray, NDArray | None]:
+        table = _table(X)
+        if table.n_rows == 0:
+            raise InputError("Found array with 0 sample(s); there are no documents")
+        return table, checked_labels(y, table.n_rows), checked_weights(sample_weight, table.n_rows)
+
+    def _fitted(self, census: Census, before: Fitted | None) -> Fitted:
+        plan = Plan(census.plan.columns, (Part(self.event_, census.plan.parts[0].columns),))
+        prior = self.class_prior
+        if isinstance(prior, str) and prior == "auto":
+            prior = "uniform" if self.model == "complement" else "empirical"
+        return Fitted(Census(plan, census.labels, census.class_weight, census.tallies, census.n_rows),
+                      Settings(prior, self.estimate))  # fmt: skip
+
+    def _keep(self, X: Any, table: Table, census: Census, *, reset: bool) -> Self:
+        fitted = self._fitted(census, None)
+        if reset:
+            fitted.model  # noqa: B018  estimated before anything is changed, so that an error changes nothing
+            self.n_features_in_ = 1
+        self.fitted_, self.classes_ = fitted, census.labels.array
+        return self
+
+    def _same_columns(self, X: Any, table: Table) -> Plan:
+        check_is_fitted(self)
+        return self.fitted_.plan
+
+    def _blocks(self, X: Any) -> tuple[list[Block], list[tuple]]:
+        return [_table(X).documents(_COLUMN)], [(_COLUMN,)]
+
+    @classmethod
+    def of(cls, fitted: Fitted) -> Self:
+        """The classifier of counts made elsewhere, or read from a file: of one column of text."""
+        parts = fitted.plan.parts
+        if len(parts) != 1 or not isinstance(parts[0].event, Text):
+            raise InputError("TextNB is of one column of text; use NaiveBayes for this model")
+        event, settings = parts[0].event, fitted.settings
+        alpha = event.prior.alpha if isinstance(event.prior, Dirichlet) else 1.0
+        known = {name: getattr(event, name) for name in cls().get_params() if name not in _NOT_OF_THE_EVENT}
+        self = cls(**known, alpha=alpha, class_prior=settings.class_prior, estimate=settings.estimate)
+        self.fitted_, self.classes_, self.n_features_in_ = fitted, fitted.labels.array, 1
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.one_d_array, tags.input_tags.two_d_array = True, False
+        tags.input_tags.sparse, tags.input_tags.string = False, True
+        return tags
+
+
+_NOT_OF_THE_EVENT = ("alpha", "class_prior", "estimate")
+
+
+def _table(X: Any) -> Table:
+    """Documents, or a frame of one column of them, as a table of one column."""
+    if isinstance(X, Mapping) or (hasattr(X, "columns") and hasattr(X, "shape")):
+        frame = Table.of(X)
+        if len(frame.names) != 1:
+            raise InputError(f"TextNB takes one column of documents, got {len(frame.names)}; name it, or use NaiveBayes")
+        X = frame.documents(frame.names[0])
+    if hasattr(X, "tocsr") or (isinstance(X, np.ndarray) and X.dtype.kind in "fiub"):
+        raise InputError("TextNB takes documents (text); for counts of words use MultinomialNB")
+    documents = Documents.of(X)
+    return Table((_COLUMN,), len(documents), {_COLUMN: documents})

@@ -1,0 +1,139 @@
+"""Text: a document is its terms. Multinomial, Bernoulli, complement or Polya, from one tally of terms.
+
+What is chosen here after the counting costs no second pass: the model, the prior, ``idf``, and the pruning of rare or
+common terms. What divides a document into terms, and ``sublinear``, is encoding: a change needs the documents again.
+
+========================  ============================================================================================
+from one pass, exactly    term counts and document counts, so all four models; ``sublinear`` counts; pruning; ``idf``,
+                          as a factor on a term's counts
+approximated              Polya takes every document of a class to have the class's mean length when it estimates how
+                          bursty terms are, and the terms' shares from their document counts (Elkan, 2006)
+not to be had             weights scaled to the same length for every document after ``idf`` (scikit-learn's
+                          ``TfidfTransformer(norm="l2")``), which needs the document counts before the first document
+========================  ============================================================================================
+
+>>> spec = Text().spec(1)
+>>> documents = Documents.of(["free prize", "see you", "free call"])
+>>> tally = Terms.of(documents, np.array([0, 1, 0]), n_classes=2, spec=spec)
+>>> law = Text().estimate(tally)
+>>> np.exp(law.log_prob(Documents.of(["free", "unheard", None]))).round(4).tolist()  # (2 + 1) / (4 + 5), ...
+[[0.3333, 0.1429], [1.0, 1.0], [1.0, 1.0]]
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from candide.distributions import Distribution
+from candide.errors import InputError, unknown
+from candide.events import terms
+from candide.events.base import EventModel, refuse_improper
+from candide.events.categorical import dirichlet_alpha
+from candide.events.conjugate import pseudo_counts
+from candide.priors import Dirichlet, Jeffreys, Prior, Uniform
+from candide.tally import Spec, Terms
+from candide.tally.base import Floats
+from candide.text import Documents, Tokens, tokens_of
+
+__all__ = ["MODELS", "Documents", "Text"]
+MODELS = ("multinomial", "bernoulli", "complement", "polya")
+
+
+@dataclass(frozen=True)
+class Text(EventModel):
+    """The terms of a document, under a Dirichlet prior; a term never met in training says nothing.
+
+    ``model`` is how terms make a document: "multinomial" (each occurrence counts), "bernoulli" (present or absent, and
+    the absent term counts), "complement" (how little it resembles the other classes; no generative model) or "polya"
+    (a repeated term says less than a new one). The predictive is that of one term: the posterior mean.
+    """
+
+    name: ClassVar[str] = "text"
+    kind: ClassVar[str] = "terms"
+    accepts: ClassVar[tuple[type[Prior], ...]] = (Dirichlet, Jeffreys, Uniform)
+
+    model: str = "multinomial"
+    analyzer: str = "word"
+    lowercase: bool = True
+    ngrams: tuple[int, int] = (1, 1)
+    stop_words: tuple[str, ...] = ()
+    max_token_length: int | None = None
+    pattern: str | None = None
+    errors: str = "strict"
+    bits: int = 0
+    signed: bool = False
+    sublinear: bool = False
+    idf: bool = False
+    norm: bool = False  # complement: divide by a class's sum of weights
+    min_count: float = 0.0  # terms that occur less often in all are left out
+    min_share: float = 0.0  # terms in a smaller share of the documents are left out
+    max_share: float = 1.0
+    prior: Prior | str | None = field(default=Dirichlet(1.0))
+
+    def __post_init__(self) -> None:
+        if self.model not in MODELS:
+            raise unknown("model of text", self.model, MODELS)
+        tokens = tokens_of(self)
+        object.__setattr__(self, "ngrams", tokens.ngrams)
+        object.__setattr__(self, "stop_words", tokens.stop_words)
+        for name in ("min_share", "max_share"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise InputError(f"{name}: {getattr(self, name)}; pass a share of the documents, from 0 to 1")
+        if self.signed and (self.idf or self.model in ("bernoulli", "polya") or self.min_share or self.max_share < 1):
+            raise InputError("signed counts do not say how many documents have a term; pass signed=False for this")
+        if self.norm and self.model != "complement":
+            raise InputError("norm is for model='complement'")
+
+    @property
+    def tokens(self) -> Tokens:
+        """How a document becomes terms."""
+        return tokens_of(self)
+
+    def spec(self, n_features: int, sizes: tuple[int, ...] = ()) -> Spec:
+        return Spec(self.kind, n_features, tokens=self.tokens)
+
+    def _estimate(self, tally: Terms, prior: Prior | None, how: str) -> Distribution:
+        counted, alpha = self._counted(tally), self._alpha(prior)
+        extra = float(pseudo_counts(alpha, how))
+        if self.model == "multinomial":
+            return terms.multinomial(counted, extra)
+        if extra <= 0:
+            raise InputError(
+                f"Text(model={self.model!r}) gives a term never met in a class no chance with estimate={how!r} and "
+                f"{prior!r}; use estimate='mean', or a larger alpha"
+            )
+        if self.model == "complement":
+            return terms.complement(counted, extra, self.norm)
+        return terms.bernoulli(counted, extra) if self.model == "bernoulli" else terms.polya(counted, extra)
+
+    def _evidence(self, tally: Terms, prior: Prior | None) -> Floats:
+        """Of the terms of all documents of a class; of the Bernoulli model, of what is present and absent."""
+        alpha = self._alpha(prior)
+        refuse_improper(alpha <= 0, prior)
+        if self.model not in ("multinomial", "bernoulli") or self.signed:
+            return super()._evidence(tally, prior)
+        counted = self._counted(tally)
+        present = self.model == "bernoulli"
+        return (terms.bernoulli_evidence if present else terms.multinomial_evidence)(counted, float(alpha))
+
+    def log_odds(self, tally: Terms, c: int) -> tuple[Floats, Terms]:
+        """(term,) log-odds of each kept term for a class against all others, and the tally of those terms."""
+        counted = self._counted(tally)
+        return terms.log_odds(counted, c, float(self._alpha(self._resolve(None))) or 1e-300), counted.tally
+
+    def _alpha(self, prior: Prior | None) -> Any:
+        alpha = dirichlet_alpha(prior)
+        if alpha.ndim:
+            raise InputError("the vocabulary is open: pass one alpha for all terms in the Dirichlet prior")
+        return alpha
+
+    def _counted(self, tally: Terms) -> terms.Weighed:
+        """The tally as this model weighs it: pruned, without signs, with ``idf``."""
+        if self.signed:
+            tally = terms.without_signs(tally)
+        if self.min_count > 0 or self.min_share > 0 or self.max_share < 1:
+            tally = tally.kept(terms.frequent(tally, self.min_count, self.min_share, self.max_share))
+        return terms.Weighed(tally, self.tokens, terms.inverse_shares(tally) if self.idf else None)
+
+

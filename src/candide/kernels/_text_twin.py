@@ -1,0 +1,173 @@
+"""The text kernels in plain Python: what `_text.pyx` computes, readable, for documents already divided into keys.
+
+A key is a term as UTF-8, or the number of its bucket. Own patterns and documents given as words come this way too.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+PLAIN, BINARY, SUBLINEAR = 0, 1, 2
+Keys = Sequence[bytes]
+
+
+class Words:
+    """A set of keys, fixed once made: the position of a key is where it stands in ``letters``."""
+
+    def __init__(self, letters: NDArray, starts: NDArray):
+        self.letters, self.starts = letters, starts
+        self._place = {key: i for i, key in enumerate(keys_of(letters, starts))}
+
+    def __len__(self) -> int:
+        return len(self._place)
+
+    def positions(self, letters: NDArray, starts: NDArray) -> NDArray[np.int64]:
+        """Where other keys stand in this set; -1 where they do not."""
+        return np.array([self._place.get(key, -1) for key in keys_of(letters, starts)], np.int64)
+
+
+def keys_of(letters: NDArray, starts: NDArray) -> list[bytes]:
+    """The keys that lie one after another."""
+    whole = letters.tobytes()
+    return [whole[a:b] for a, b in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)]
+
+
+def joined(keys: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Keys one after another, and where each starts."""
+    starts = np.zeros(len(keys) + 1, np.int64)
+    np.cumsum([len(key) for key in keys], out=starts[1:])
+    return np.frombuffer(b"".join(keys), np.uint8), starts
+
+
+def unite(letters: NDArray, starts: NDArray, more_letters: NDArray, more_starts: NDArray) -> tuple[NDArray, NDArray]:
+    """Where the keys of a second set go: at their place in the first, or behind it. (places, which are new)"""
+    places = Words(letters, starts).positions(more_letters, more_starts)
+    new = np.flatnonzero(places < 0)
+    places[new] = len(starts) - 1 + np.arange(len(new))
+    return places, new
+
+
+def weight_of(manner: int, times: float) -> float:
+    """What so many occurrences of a term in one document count."""
+    return times if manner == PLAIN else 1.0 if manner == BINARY else 1.0 + math.log(times)
+
+
+def murmur(key: bytes) -> int:
+    """MurmurHash3 of 32 bits (Appleby), seed 0, as a signed number.
+
+    >>> murmur(b"word")
+    -1103607466
+    """
+    full, h = 0xFFFFFFFF, 0
+    padded = key + bytes(-len(key) % 4)
+    for i in range(0, len(padded), 4):
+        k = int.from_bytes(padded[i : i + 4], "little") * 0xCC9E2D51 & full
+        h ^= (k << 15 | k >> 17) * 0x1B873593 & full
+        if i + 4 <= len(key):  # the last, unfilled word is not stirred
+            h = ((h << 13 | h >> 19) & full) * 5 + 0xE6546B64 & full
+    h ^= len(key)
+    h = (h ^ h >> 16) * 0x85EBCA6B & full
+    h = (h ^ h >> 13) * 0xC2B2AE35 & full
+    h ^= h >> 16
+    return h - (1 << 32) if h >> 31 else h
+
+
+def bucket(key: bytes, bits: int) -> tuple[bytes, float]:
+    """The bucket of a term as a key, and the sign of its hash."""
+    h = murmur(key)
+    return (abs(h) & ((1 << bits) - 1)).to_bytes(4, "little"), -1.0 if h < 0 else 1.0
+
+
+class Terms:
+    """Documents are lists of keys here (None: absent); with ``bits`` the keys are hashed first."""
+
+    def __init__(self, *, bits: int, signs: bool):
+        self.bits, self.signs = bits, signs
+
+    def _counted(self, keys: Keys) -> list[tuple[bytes, float, float]]:
+        """(key, occurrences, sign) of the terms of a document."""
+        if not self.bits:
+            return [(key, times, 1.0) for key, times in Counter(keys).items()]
+        found: Counter = Counter()
+        for key in keys:
+            place, sign = bucket(key, self.bits)
+            found[place + bytes([sign < 0]) if self.signs else place, sign] += 1
+        return [(key, times, sign) for (key, sign), times in found.items()]
+
+    def count(
+        self,
+        documents: Sequence[Keys | None],
+        order: NDArray,
+        y: NDArray,
+        weight: NDArray,
+        *,
+        n_classes: int,
+        manner: int,
+        signed: bool,
+    ) -> tuple[NDArray, ...]:
+        """Count the documents in ``order``: the keys, and the cells of each class."""
+        place: dict[bytes, int] = {}
+        cells: list[dict[int, list[float]]] = [{} for _ in range(n_classes)]
+        length = np.zeros(n_classes)
+        for row in order.tolist():
+            keys, w, c = documents[row], float(weight[row]), int(y[row])
+            if keys is None or w == 0.0:
+                continue
+            merged: dict[bytes, list[float]] = {}
+            for key, times, sign in self._counted(keys):  # two terms of one bucket may differ in sign
+                both = merged.setdefault(key, [0.0, 0.0])
+                both[0] += times
+                both[1] += sign * times
+            for key, (times, net) in merged.items():
+                cell = cells[c].setdefault(place.setdefault(key, len(place)), [0.0, 0.0])
+                x = w * weight_of(manner, times)
+                length[c] += x
+                cell[0] += x * net / times if signed else x
+                cell[1] += w
+        indptr = np.concatenate([[0], np.cumsum([len(mine) for mine in cells], dtype=np.int64)])
+        word = np.array([key for mine in cells for key in mine], np.int32)
+        values = np.array([pair for mine in cells for pair in mine.values()], np.float64).reshape(-1, 2)
+        return *joined(list(place)), indptr, word, values[:, 0].copy(), values[:, 1].copy(), length
+
+    def rows(self, words: Any, documents: Sequence[Keys | None]) -> tuple[NDArray, NDArray, NDArray]:
+        """Sparse rows (counts, positions, where rows start) of the known terms of every document."""
+        data, indices, indptr = [], [], np.zeros(len(documents) + 1, np.int64)
+        for row, keys in enumerate(documents):
+            counted = self._counted(keys or ())
+            places = words.positions(*joined([key for key, _, _ in counted]))
+            known: Counter = Counter()
+            for at, (_, times, _) in zip(places.tolist(), counted, strict=True):
+                if at >= 0:
+                    known[at] += times
+            data += known.values()
+            indices += known.keys()
+            indptr[row + 1] = len(data)
+        return np.array(data, np.float64), np.array(indices, np.int32), indptr
+
+    def score(
+        self,
+        words: Any,
+        documents: Sequence[Keys | None],
+        cells: NDArray,
+        column: NDArray,
+        delta: NDArray,
+        unit: NDArray | None,
+        base: NDArray | None,
+        out: NDArray,
+        sums: NDArray,
+        *,
+        manner: int,
+    ) -> None:
+        """Add the weights of the terms of every document to its row of ``out``, and to ``sums`` what is common."""
+        data, indices, indptr = self.rows(words, documents)
+        for row in range(len(documents)):
+            for i in range(indptr[row], indptr[row + 1]):
+                at, x = indices[i], weight_of(manner, data[i])
+                mine = slice(cells[at], cells[at + 1])
+                out[row, column[mine]] += x * delta[mine]
+                sums[row, 0] += x if unit is None else x * unit[at]
+                sums[row, 1] += 0.0 if base is None else x * base[at]

@@ -1,0 +1,127 @@
+"""Files: replaced whole or not at all, and changed by one process at a time.
+
+The lock is an advisory lock of the operating system (``flock``; on Windows ``locking``) on a small file beside the
+model. The system gives it up when its holder ends, however it ends, so no lock is ever stale, and nobody must guess
+from a process number whether its owner still lives.
+
+>>> import tempfile
+>>> path = os.path.join(tempfile.mkdtemp(), "a.txt")
+>>> with locked(path):
+...     write_whole(path, [b"one ", b"piece"])
+>>> open(path).read(), os.listdir(os.path.dirname(path))
+('one piece', ['a.txt'])
+"""
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from candide.errors import BusyError
+
+_PAUSE = 0.005  # seconds between two looks at a lock
+_LEFT = 3600.0  # seconds after which a temporary file is one that a killed process left
+
+
+def write_whole(path: str | os.PathLike, pieces: Iterable[Any]) -> None:
+    """Replace a file: a temporary file in the same folder, to the disk, renamed, and the folder to the disk.
+
+    Its mode is kept, and a link still points to it: what is replaced is the file, not the link.
+    """
+    target = os.path.realpath(path)
+    temporary = _beside(target, f"{os.getpid()}.{time.monotonic_ns():x}.tmp")
+    handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), 0o666)
+    try:
+        with open(handle, "wb", buffering=0) as out:
+            with suppress(FileNotFoundError):
+                os.chmod(temporary, os.stat(target).st_mode & 0o7777)
+            for piece in pieces:
+                _write(out, memoryview(piece))
+            os.fsync(out.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+    _sync_folder(os.path.dirname(target))
+
+
+def _write(out: Any, piece: memoryview) -> None:
+    while len(piece):
+        piece = piece[out.write(piece) :]
+
+
+def _sync_folder(folder: str) -> None:
+    """Only then does the new name outlast a power cut; where folders cannot be opened, the system sees to it."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _beside(path: str, ending: str) -> str:
+    folder, name = os.path.split(path)
+    return os.path.join(folder, f".{name}.{ending}")
+
+
+@contextmanager
+def locked(path: str | os.PathLike, wait: float = 30.0) -> Iterator[None]:
+    """Hold the lock of a file; a BusyError after ``wait`` seconds in vain."""
+    target = os.path.realpath(path)
+    name = _beside(target, "lock")
+    handle = _acquired(name, os.fspath(path), wait)
+    try:
+        _sweep(target)
+        yield
+    finally:
+        with suppress(OSError):  # while it is held: who waits for it looks whether the name is still its own
+            os.unlink(name)
+        os.close(handle)
+
+
+def _acquired(name: str, path: str, wait: float) -> int:
+    end = time.monotonic() + wait
+    while True:
+        handle = os.open(name, os.O_CREAT | os.O_RDWR, 0o666)
+        if _take(handle):
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(handle), os.stat(name)):
+                    return handle
+            os.close(handle)  # the holder before has removed this file; there is, or will be, another
+            continue
+        os.close(handle)
+        if time.monotonic() >= end:
+            raise BusyError(f"{path} is being changed by another process; waited {wait:g} s; try again")
+        time.sleep(_PAUSE)
+
+
+def _take(handle: int) -> bool:
+    try:
+        import fcntl
+    except ImportError:
+        import msvcrt
+
+        try:
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        except OSError:
+            return False
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _sweep(target: str) -> None:
+    """Remove temporary files that killed processes left long ago."""
+    folder, name = os.path.split(target)
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith(f".{name}.") and entry.name.endswith(".tmp"):
+                with suppress(OSError):
+                    if time.time() - entry.stat().st_mtime > _LEFT:
+                        os.unlink(entry.path)

@@ -1,0 +1,136 @@
+"""Texts: all names, labels and levels of a file in one buffer of UTF-8, with the end and the type of each.
+
+Each is followed by a newline, so that a buffer in which none holds one can be split at once.
+
+Two hundred thousand words as JSON would take longer to read than all their counts.
+
+>>> pool = Pool()
+>>> pool.add(("café", "tea")), pool.add((1, 2.5, True))
+(2, 3)
+>>> readings = Reader(pool.arrays())
+>>> readings.take(2), readings.take(3)
+(('café', 'tea'), (1, 2.5, True))
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide.errors import InputError, ModelFileError
+
+_KINDS: tuple[type, ...] = (str, int, float, bool)  # by the number that stands for each in a file
+_NEWLINE = 10
+_LOT = 1 << 16  # values read at a time
+_LONGEST_NUMBER = 4300  # digits: what Python reads at all
+
+
+class Pool:
+    """Collects values in the order in which they will be read."""
+
+    def __init__(self) -> None:
+        self._size = 0
+        self._data: list[bytes] = []
+        self._ends: list[NDArray] = []
+        self._kinds: list[NDArray] = []
+
+    def add(self, values: Sequence[Any]) -> int:
+        """Add values; how many."""
+        try:
+            texts, kinds = values, np.zeros(len(values), np.uint8)
+            lines = "\n".join(texts)
+        except TypeError:
+            kinds = np.array([_kind(value) for value in values], np.uint8)
+            texts = [value if kind == 0 else repr(value) for value, kind in zip(values, kinds, strict=True)]
+            lines = "\n".join(texts)
+        if len(values):
+            data = f"{lines}\n".encode("utf-8", "surrogatepass")
+            ends = np.flatnonzero(np.frombuffer(data, np.uint8) == _NEWLINE)
+            if len(ends) != len(values):  # some value has a newline of its own
+                lengths = [len(text.encode("utf-8", "surrogatepass")) + 1 for text in texts]
+                ends = np.cumsum(lengths) - 1
+            self._data.append(data)
+            self._ends.append(ends + self._size)
+            self._kinds.append(kinds)
+            self._size += len(data)
+        return len(values)
+
+    def arrays(self) -> dict[str, NDArray]:
+        return {
+            "text": np.frombuffer(b"".join(self._data), np.uint8),
+            "text.ends": np.concatenate([np.empty(0, np.int64), *self._ends]),
+            "text.kinds": np.concatenate([np.empty(0, np.uint8), *self._kinds]),
+        }
+
+
+def _kind(value: Any) -> int:
+    if type(value) not in _KINDS or value != value:
+        raise InputError(f"{value!r} is a {type(value).__name__}; a model file keeps text, numbers and booleans only")
+    return _KINDS.index(type(value))
+
+
+class Reader:
+    """Reads values back, in order."""
+
+    def __init__(self, arrays: dict[str, NDArray]) -> None:
+        try:
+            self._bytes, self._ends, self._kinds = (arrays[n] for n in ("text", "text.ends", "text.kinds"))
+        except KeyError:
+            raise ModelFileError("the names and labels are missing") from None
+        ends, size = self._ends, len(self._bytes)
+        shapes = self._bytes.ndim == ends.ndim == self._kinds.ndim == 1 and len(ends) == len(self._kinds)
+        types = (self._bytes.dtype, ends.dtype, self._kinds.dtype) == (np.uint8, np.int64, np.uint8)
+        if not shapes or not types or len(ends) == 0 or ends[-1] != size - 1:
+            raise ModelFileError("the names and labels do not fill their buffer")
+        if ends[0] < 0 or (ends[1:] <= ends[:-1]).any() or (self._bytes[ends] != _NEWLINE).any():
+            raise ModelFileError("the names and labels lie in no order")
+        if self._kinds.max() >= len(_KINDS):
+            raise ModelFileError("a name or label is of no known type")
+        self._at = 0
+
+    def take(self, n: int) -> tuple[Any, ...]:
+        """The next ``n`` values."""
+        if n > len(self._ends) - self._at:
+            raise ModelFileError("there are fewer names and labels than the header says")
+        out: list[Any] = []
+        for start in range(self._at, self._at + n, _LOT):
+            out += self._lot(start, min(start + _LOT, self._at + n))
+        self._at += n
+        return tuple(out)
+
+    def finish(self) -> None:
+        if self._at != len(self._ends):
+            raise ModelFileError("there are more names and labels than the header says")
+
+    def _lot(self, start: int, stop: int) -> Iterable[Any]:
+        first = int(self._ends[start - 1]) + 1 if start else 0
+        data = self._bytes[first : self._ends[stop - 1]]
+        try:
+            text = data.tobytes().decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError:
+            raise ModelFileError("a name or label is not UTF-8") from None
+        texts = text.split("\n")
+        if len(texts) != stop - start:  # some value has a newline of its own
+            ends = self._ends[start:stop] - first
+            if len(text) < len(data):  # from places among bytes to places among characters
+                ends = np.concatenate([[0], np.cumsum((data & 0xC0) != 0x80)])[ends]
+            texts = [text[a + 1 : b] for a, b in pairwise([-1, *ends.tolist()])]
+        kinds = self._kinds[start:stop]
+        return map(_value, texts, kinds.tolist()) if kinds.any() else texts
+
+
+def _value(text: str, kind: int) -> Any:
+    if kind == 0:
+        return text
+    if kind == 3 and text in ("True", "False"):
+        return text == "True"
+    if kind < 3 and len(text) <= _LONGEST_NUMBER:
+        try:
+            value = _KINDS[kind](text)
+        except ValueError:
+            value = np.nan
+        if value == value and repr(value) == text:
+            return value
+    raise ModelFileError(f"{text[:40]!r} is not a {_KINDS[kind].__name__}")

@@ -1,0 +1,165 @@
+"""Values: settings, event models and priors as JSON. By name, looked up in closed tables: a file names no code.
+
+>>> import json
+>>> from candide.priors import NormalInverseGamma
+>>> arrays = {}
+>>> packed = pack({"gaussian": NormalInverseGamma(kappa=0.1)}, arrays)
+>>> unpack(json.loads(json.dumps(packed)), arrays)
+{'gaussian': NormalInverseGamma(mean=None, kappa=0.1, a=1.5, b=None)}
+>>> unpack({"prior": "os.system", "settings": {}}, arrays)
+Traceback (most recent call last):
+    ...
+candide.errors.ModelFileError: unknown prior 'os.system'
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import Field
+from dataclasses import fields as fields_of
+from typing import Any, get_args, get_origin
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide.errors import CandideError, InputError, ModelFileError
+from candide.events import EVENTS, HOWS, EventModel
+from candide.fitted import Settings
+from candide.priors import PRIORS, Prior
+from candide.store.container import fields
+
+_LONG = 32  # numbers in a sequence from which it is kept as an array
+_DEEPEST = 6
+_SETTINGS = ("class_prior", "estimate", "priors")
+
+
+def pack(value: Any, arrays: dict[str, NDArray]) -> Any:
+    """Plain values as they are; events and priors by name and settings; long sequences among the arrays."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    if isinstance(value, EventModel | Prior):
+        return _named(value, arrays)
+    if isinstance(value, Mapping):
+        return {"pairs": [[pack(k, arrays), pack(v, arrays)] for k, v in value.items()]}
+    try:
+        values = value.tolist() if isinstance(value, np.ndarray) else list(value)
+    except TypeError:
+        raise InputError(f"{value!r} is a {type(value).__name__}, which cannot be kept in a model file") from None
+    if len(values) < _LONG or any(isinstance(v, str) for v in values):
+        return {"sequence": [pack(v, arrays) for v in values]}
+    name = f"sequence.{len(arrays)}"
+    arrays[name] = np.asarray(values, np.float64)
+    return {"array": name}
+
+
+def _named(value: EventModel | Prior, arrays: dict[str, NDArray]) -> dict[str, Any]:
+    kind = "event" if isinstance(value, EventModel) else "prior"
+    table: Mapping[str, type] = EVENTS if kind == "event" else PRIORS
+    name = next((n for n, c in table.items() if c is type(value)), None)
+    if name is None:
+        raise InputError(
+            f"{value!r} is not one of the package's own; such a model cannot be kept in a model file (pickle keeps it)"
+        )
+    return {kind: name, "settings": {f.name: pack(getattr(value, f.name), arrays) for f in fields_of(value)}}  # type: ignore[arg-type]
+
+
+def unpack(packed: Any, arrays: Any, depth: int = 0) -> Any:
+    """What :func:`pack` was given."""
+    if depth > _DEEPEST:
+        raise ModelFileError("settings nested too deep")
+    if packed is None or isinstance(packed, str | int | float | bool):
+        return packed
+    if not isinstance(packed, dict):
+        raise ModelFileError("a setting that is no value")
+    for kind, table in (("event", EVENTS), ("prior", PRIORS)):
+        if kind in packed:
+            return _build(kind, table, fields(packed, kind, {kind: str, "settings": dict}), arrays, depth)
+    if "pairs" in packed:
+        pairs = fields(packed, "pairs", {"pairs": list})["pairs"]
+        if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+            raise ModelFileError("a pair that is none")
+        keys = [unpack(k, arrays, _DEEPEST) for k, _ in pairs]  # plain values: nothing lies deeper
+        return dict(zip(keys, (unpack(v, arrays, depth + 1) for _, v in pairs), strict=True))
+    if "array" in packed:
+        name = fields(packed, "array", {"array": str})["array"]
+        array = arrays.get(name)
+        if array is None or not name.startswith("sequence.") or array.ndim != 1 or array.dtype != np.float64:
+            raise ModelFileError(f"there is no sequence {name!r}")
+        return tuple(array.tolist())
+    values = fields(packed, "sequence", {"sequence": list})["sequence"]
+    return tuple(unpack(v, arrays, depth + 1) for v in values)
+
+
+def _build(kind: str, table: Mapping[str, Any], packed: dict[str, Any], arrays: Any, depth: int) -> Any:
+    name = packed[kind]
+    if name not in table:
+        raise ModelFileError(f"unknown {kind} {name!r}")
+    known = {f.name: f for f in fields_of(table[name])}
+    settings = fields(packed["settings"], f"{kind} {name!r}", dict.fromkeys(known, object))
+    values = {key: unpack(value, arrays, depth + 1) for key, value in settings.items()}
+    if not all(_fits(known[key], value) for key, value in values.items()):
+        raise ModelFileError(f"{kind} {name!r}: a setting is of the wrong type")
+    try:
+        built = table[name](**values)
+        if kind == "event":
+            built._resolve(None)  # its own prior must be one it takes
+    except (CandideError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise ModelFileError(f"{kind} {name!r}: {error}") from None
+    return built
+
+
+def _fits(known: Field, value: Any) -> bool:
+    """Whether a value is of the type that a setting is declared with."""
+    if known.name == "prior":
+        return value is None or isinstance(value, Prior) or (isinstance(value, str) and value in PRIORS)
+    types = _types(known.type)
+    if isinstance(value, tuple):
+        return bool(types & {tuple, Sequence}) and all(_is_one(v, types - {type(None)}) for v in value)
+    return _is_one(value, types)
+
+
+def _types(declared: Any) -> set[Any]:
+    """The types named in a declaration: of ``float | Sequence[float]``, float and Sequence."""
+    return {get_origin(declared) or declared}.union(*map(_types, get_args(declared)))
+
+
+def _is_one(value: Any, types: set[Any]) -> bool:
+    if value is None or isinstance(value, str | bool):
+        return type(value) in types
+    return _is_number(value) and (float in types or (int in types and type(value) is int))
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and abs(value) < 1e300
+
+
+def pack_settings(settings: Settings, arrays: dict[str, NDArray]) -> dict[str, Any]:
+    return {name: pack(getattr(settings, name), arrays) for name in _SETTINGS}
+
+
+def unpack_settings(packed: Any, arrays: Any) -> Settings:
+    """Settings of the right types; whether they suit the counts is found out when they are used."""
+    packed = fields(packed, "settings", dict.fromkeys(_SETTINGS, object))
+    found = Settings(**{name: unpack(packed[name], arrays) for name in _SETTINGS})
+    for how in found.estimate.values() if isinstance(found.estimate, dict) else (found.estimate,):
+        if not isinstance(how, str) or how not in HOWS:
+            raise ModelFileError(f"unknown estimate {how!r}")
+    for prior in found.priors.values() if isinstance(found.priors, dict) else (found.priors,):
+        if not (prior is None or isinstance(prior, Prior) or (isinstance(prior, str) and prior in PRIORS)):
+            raise ModelFileError(f"unknown prior {prior!r}")
+    shares = found.class_prior
+    if isinstance(shares, dict | tuple):
+        numbers = shares.values() if isinstance(shares, dict) else shares
+        good = all(_is_number(v) for v in numbers)
+    else:
+        good = isinstance(shares, Prior) or (isinstance(shares, str) and shares in ("empirical", "uniform", *PRIORS))
+    if not good:
+        raise ModelFileError("unknown class prior")
+    return found
+
+
+def unpack_event(packed: Any, arrays: Any) -> EventModel:
+    event = unpack(packed, arrays)
+    if not isinstance(event, EventModel):
+        raise ModelFileError("a part of the plan without an event model")
+    return event

@@ -1,0 +1,291 @@
+"""Terms: for every class the weight of each term and of the documents that have it; the vocabulary is open.
+
+Only what was met takes room: a cell is a term in a class. Adding unites vocabularies; removing documents forgets the
+terms that nothing else holds. Hashed terms are kept the same way, with the number of the bucket as their name.
+
+>>> spec, two = Spec("terms", 1, tokens=Tokens()), np.array([0, 1])
+>>> spam = Terms.of(Documents.of(["free prize free", "see you"]), two, n_classes=2, spec=spec)
+>>> more = Terms.of(Documents.of(["prize call", None]), two, n_classes=2, spec=spec)
+>>> spam.words(), (spam + more).table("prize")
+(['free', 'prize', 'see', 'you'], ([2.0, 0.0], [2.0, 0.0]))
+>>> (spam + more - spam).words(), (spam + more).n.tolist()
+(['prize', 'call'], [[2.0], [1.0]])
+"""
+
+import os
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide.errors import InputError, MergeError, NotWithinError
+from candide.kernels import text as kernel
+from candide.kernels._text_twin import keys_of
+from candide.tally.base import Codes, Floats, Spec, class_weights, difference, spread
+from candide.text import Counted, Documents, Tokens, count_on_threads
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Terms:
+    n: Floats  # (classes, 1) weight of the documents present
+    length: Floats  # (classes, 1) weight of all their terms
+    letters: NDArray[np.uint8]  # the terms, one after another, as UTF-8 or as numbers of buckets
+    starts: NDArray[np.int64]  # (terms + 1)
+    classes: NDArray[np.int64]  # (classes + 1) class c owns the cells classes[c]:classes[c+1]
+    word: NDArray[np.int32]  # (cells) which term
+    total: Floats  # (cells) weight of its occurrences
+    documents: Floats  # (cells) weight of the documents that have it, > 0
+
+    @classmethod
+    def of(
+        cls, block: Documents, y: Codes, weight: Floats | None = None, *, n_classes: int, spec: Spec
+    ) -> Self:
+        """Tally one batch of documents, on threads."""
+        tokens = _tokens(spec)
+        _check_room(tokens, n_classes, block)
+        parts = count_on_threads(block, y, weight, n_classes=n_classes, tokens=tokens)
+        present = ~block.absent()
+        if weight is not None:
+            present &= weight > 0
+        n = class_weights(y[present], None if weight is None else weight[present], n_classes)[:, None]
+        whole = reduce(add, [cls._counted(part, n_classes) for part in parts])
+        return cls(n, *whole._rest())
+
+    @classmethod
+    def _counted(cls, c: Counted, n_classes: int) -> Self:
+        zero = np.zeros((n_classes, 1))
+        return cls(zero, c.length[:, None], c.letters, c.starts, c.classes, c.word, c.total, c.documents)
+
+    @classmethod
+    def empty(cls, n_classes: int, spec: Spec) -> Self:
+        zero, nothing = np.zeros((n_classes, 1)), np.empty(0)
+        classes = np.zeros(n_classes + 1, np.int64)
+        letters, starts = np.empty(0, np.uint8), np.zeros(1, np.int64)
+        return cls(zero, zero, letters, starts, classes, nothing.astype(np.int32), nothing, nothing)
+
+    def _rest(self) -> tuple[NDArray, ...]:
+        cells = self.classes, self.word, self.total, self.documents
+        return self.length, self.letters, self.starts, *cells
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.n)
+
+    @property
+    def n_terms(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def class_of_cell(self) -> Codes:
+        """(cells) the class of each cell."""
+        return np.repeat(np.arange(self.n_classes), np.diff(self.classes))
+
+    def keys(self) -> list[bytes]:
+        """The terms as bytes."""
+        return keys_of(self.letters, self.starts)
+
+    def words(self) -> list[str]:
+        """The terms as text."""
+        return [key.decode("utf-8", "surrogatepass") for key in self.keys()]
+
+    def table(self, word: str) -> tuple[list[float], list[float]]:
+        """Weight and document weight of one term in every class."""
+        place = kernel.Words(self.letters, self.starts).positions(*_joined(word.encode("utf-8", "surrogatepass")))
+        mine = self.word == place[0]
+        out = np.zeros((2, self.n_classes))
+        out[:, self.class_of_cell[mine]] = self.total[mine], self.documents[mine]
+        return out[0].tolist(), out[1].tolist()
+
+    def __add__(self, other: Self) -> Self:
+        self._same_classes(other)
+        if other.n_terms > self.n_terms:  # the shorter vocabulary is looked up in the longer
+            return other + self
+        places, new = kernel.unite(self.letters, self.starts, other.letters, other.starts)
+        letters, starts = self.letters, self.starts
+        if len(new):
+            more, at = _taken(other.letters, other.starts, new)
+            letters, starts = np.concatenate([letters, more]), np.concatenate([starts, starts[-1] + at[1:]])
+        cells = _sum_of_cells(self, other, places, len(starts) - 1)
+        return type(self)(self.n + other.n, self.length + other.length, letters, starts, *cells)
+
+    def __sub__(self, part: Self) -> Self:
+        """Remove documents counted earlier. A partial inverse: ``part`` must lie within ``self``."""
+        self._same_classes(part)
+        places = kernel.Words(self.letters, self.starts).positions(part.letters, part.starts)
+        n = difference(self.n, part.n)
+        if (n < -1e-9 * np.maximum(self.n, 1.0)).any():
+            c = int(n.argmin())
+            raise NotWithinError(f"more is removed than was counted, {part.n[c, 0]:g} of {self.n[c, 0]:g}", (c, 0))
+        total, documents = self.total.copy(), self.documents.copy()
+        at = self._cells_of(part, places)
+        total[at] = difference(total[at], part.total)
+        documents[at] = difference(documents[at], part.documents)
+        if (documents < -1e-9 * np.maximum(self.documents, 1.0)).any():
+            raise self._not_within(int(documents.argmin()))
+        documents = np.maximum(documents, 0.0)
+        length = np.where(n > 0, difference(self.length, part.length), 0.0)
+        return self._with_cells(np.maximum(n, 0.0), length, total, documents)
+
+    def _cells_of(self, part: Self, places: Codes) -> Codes:
+        """Where the cells of ``part`` are among the cells of ``self``."""
+        mine = self.class_of_cell * self.n_terms + self.word
+        theirs = part.class_of_cell * self.n_terms + places[part.word]
+        order = np.argsort(mine)
+        found = np.searchsorted(mine, theirs, sorter=order)
+        at = order[np.minimum(found, len(order) - 1)] if len(order) else np.zeros(len(theirs), np.intp)
+        missing = places[part.word] < 0
+        if len(theirs) and len(mine):
+            missing |= mine[at] != theirs
+        if missing.any() or (len(theirs) and not len(mine)):
+            raise part._not_within(int(missing.argmax()))
+        return at
+
+    def _not_within(self, cell: int) -> NotWithinError:
+        key = self.keys()[self.word[cell]]
+        return NotWithinError(
+            f"more of the term {key!r} is removed than was counted", (int(self.class_of_cell[cell]), 0)
+        )
+
+    def _same_classes(self, other: Self) -> None:
+        if self.n.shape != other.n.shape:
+            raise MergeError(
+                f"these tallies differ in shape, {self.n.shape} and {other.n.shape} (classes, features); "
+                "unite their labels first"
+            )
+
+    def _with_cells(self, n: Floats, length: Floats, total: Floats, documents: Floats) -> Self:
+        """The same cells with other weights; cells without documents, and terms without cells, are forgotten."""
+        keep = documents > 0
+        classes = np.concatenate([[0], np.cumsum(keep)])[self.classes].astype(np.int64)
+        word, used = self.word[keep], np.zeros(self.n_terms, bool)
+        used[word] = True
+        letters, starts = self.letters, self.starts
+        if not used.all():
+            letters, starts = _taken(letters, starts, np.flatnonzero(used))
+            word = (np.cumsum(used) - 1)[word].astype(np.int32)
+        return type(self)(n, length, letters, starts, classes, word, total[keep], documents[keep])
+
+    def kept(self, keep: NDArray[np.bool_]) -> Self:
+        """Only some of the terms."""
+        length = self.length - self._by_class(np.where(keep[self.word], 0.0, np.abs(self.total)))[:, None]
+        return self._with_cells(self.n, length, self.total, np.where(keep[self.word], self.documents, 0.0))
+
+    def _by_class(self, values: Floats) -> Floats:
+        return np.bincount(self.class_of_cell, values, self.n_classes)
+
+    def scale(self, factor: float) -> Self:
+        """Let every document count ``factor`` times: forgetting."""
+        return self._with_cells(
+            self.n * factor, self.length * factor, self.total * factor, self.documents * factor
+        )
+
+    def remap(
+        self, classes: Codes, n_classes: int, levels: tuple[Codes, ...] = (), sizes: tuple[int, ...] = ()
+    ) -> Self:
+        """Move each class to its code in a larger label set."""
+        sizes_now = spread(np.diff(self.classes), classes, n_classes)
+        order = np.argsort(np.asarray(classes)[self.class_of_cell], kind="stable")
+        cells = self.word[order], self.total[order], self.documents[order]
+        n, length = spread(self.n, classes, n_classes), spread(self.length, classes, n_classes)
+        ends = np.concatenate([[0], np.cumsum(sizes_now)]).astype(np.int64)
+        return type(self)(n, length, self.letters, self.starts, ends, *cells)
+
+    def pool(self) -> Self:
+        """The tally of all documents as if they were of one class."""
+        total, documents = (np.bincount(self.word, v, self.n_terms) + 0.0 for v in (self.total, self.documents))
+        one = np.array([0, self.n_terms], np.int64)
+        n, length = self.n.sum(keepdims=True), self.length.sum(keepdims=True)
+        word = np.arange(self.n_terms, dtype=np.int32)
+        return type(self)(n, length, self.letters, self.starts, one, word, total, documents)
+
+    def in_order(self) -> Self:
+        """The same tally with its terms, and the cells of each class, in ascending order."""
+        keys = self.keys()
+        order = np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
+        place = np.empty(len(order), np.int32)
+        place[order] = np.arange(len(order), dtype=np.int32)
+        letters, starts = _taken(self.letters, self.starts, order)
+        word = place[self.word]
+        by_term = np.lexsort((word, self.class_of_cell))
+        cells = word[by_term], self.total[by_term], self.documents[by_term]
+        return type(self)(self.n, self.length, letters, starts, self.classes, *cells)
+
+    def arrays(self) -> dict[str, NDArray]:
+        """The whole state in one order, whatever order the documents came in."""
+        whole = self.in_order()
+        return {name: getattr(whole, name) for name in _STATE}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray]) -> Self:
+        state = [np.asarray(arrays[name]) for name in _STATE]
+        _check_state(*state)
+        return cls(*state)
+
+
+_STATE = ("n", "length", "letters", "starts", "classes", "word", "total", "documents")
+_KINDS = ("f8", "f8", "u1", "i8", "i8", "i4", "f8", "f8")
+
+
+def _tokens(spec: Spec) -> Tokens:
+    return Tokens() if spec.tokens is None else spec.tokens
+
+
+def _joined(key: bytes) -> tuple[NDArray, NDArray]:
+    return np.frombuffer(key, np.uint8), np.array([0, len(key)], np.int64)
+
+
+def _taken(letters: NDArray, starts: NDArray, which: NDArray) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Some terms, in the given order."""
+    sizes = np.diff(starts)[which]
+    ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    place = np.arange(ends[-1]) + np.repeat(starts[:-1][which] - ends[:-1], sizes)
+    return letters[place], ends
+
+
+def _sum_of_cells(a: Terms, b: Terms, places: NDArray, n_terms: int) -> tuple[NDArray, ...]:
+    """The cells of both, where total and documents travel together as the two parts of one complex number."""
+    from scipy.sparse import csr_array  # here, because importing it costs more than loading a small model
+
+    shape = (a.n_classes, max(1, n_terms))
+    both = [
+        csr_array((t.total + 1j * t.documents, word.astype(np.int32), t.classes.astype(np.int32)), shape)
+        for t, word in ((a, a.word), (b, places[b.word]))
+    ]
+    out = both[0] + both[1]
+    return out.indptr.astype(np.int64), out.indices.astype(np.int32), out.data.real.copy(), out.data.imag.copy()
+
+
+def _check_room(tokens: Tokens, n_classes: int, block: Documents) -> None:
+    """Say what hashed terms would take before it is taken, where it is more than there is."""
+    low, high = tokens.ngrams
+    met = len(block) * block.width * (high - low + 1) // 2 + 1  # terms there can be: two characters each, or more
+    need = min(tokens.most_bytes(n_classes), met * 32)
+    if tokens.bits and need > _memory():
+        raise InputError(
+            f"2**{tokens.bits} buckets of {n_classes} classes may take {need:,} bytes here, and the machine has "
+            f"{_memory():,}; pass fewer bits, or count the documents in parts and add"
+        )
+
+
+def _memory() -> int:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 1 << 62
+
+
+def _check_state(n: Any, length: Any, letters: Any, starts: Any, classes: Any, word: Any, total: Any, docs: Any) -> None:
+    """Whether arrays from elsewhere are the state of a tally."""
+    arrays = (n, length, letters, starts, classes, word, total, docs)
+    good = all(a.dtype == np.dtype(kind) for a, kind in zip(arrays, _KINDS, strict=True))
+    good = good and n.ndim == 2 and n.shape == length.shape == (len(classes) - 1, 1)
+    good = good and all(a.ndim == 1 for a in arrays[2:]) and len(word) == len(total) == len(docs)
+    for ends, size in ((starts, len(letters)), (classes, len(word))):
+        good = good and len(ends) > 0 and ends[0] == 0 and ends[-1] == size and bool((np.diff(ends) >= 0).all())
+    good = good and (not len(word) or (word.min() >= 0 and word.max() < len(starts) - 1))
+    good = good and all(bool(np.isfinite(a).all()) for a in (n, length, total, docs))
+    if not good or (n < 0).any() or (length < 0).any() or (docs < 0).any():
+        raise InputError("these arrays are not the counts of terms")

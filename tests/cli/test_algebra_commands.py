@@ -1,0 +1,163 @@
+"""update, merge, forget and diff, as a person types them."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import candide as cd
+from candide import cli, demo, store
+
+NAMES = ["height_cm", "leaf_mm", "flowers", "soil", "scented", "herb"]
+
+
+def run(*args):
+    return CliRunner().invoke(cli.cli, [str(a) for a in args])
+
+
+def ask(*args):
+    result = run(*args, "--json")
+    assert result.exit_code == 0, (result.output, result.exception)
+    return json.loads(result.output)
+
+
+def write(path, rows):
+    text = [",".join("" if v is None or v != v else str(v) for v in row) for row in rows]
+    path.write_text("\n".join([",".join(NAMES), *text]) + "\n")
+
+
+@pytest.fixture(scope="module")
+def herbs(tmp_path_factory):
+    """Three tables of herbs and a model of each, all counted in the same way."""
+    folder = tmp_path_factory.mktemp("algebra")
+    table, y = demo.rows(900, seed=3)
+    rows = list(zip(*table.values(), y, strict=True))
+    events = [x for n in ("height_cm", "leaf_mm") for x in ("--event", f"{n}=gaussian")]
+    events += [x for n in ("soil", "scented") for x in ("--event", f"{n}=categorical")]
+    events += ["--event", "flowers=poisson"]
+    for i, name in enumerate(("may", "june", "july")):
+        write(folder / f"{name}.csv", rows[300 * i : 300 * i + 300])
+        ask("fit", folder / f"{name}.csv", "-t", "herb", "-o", folder / f"{name}.candide", *events)
+    write(folder / "all.csv", rows)
+    ask("fit", folder / "all.csv", "-t", "herb", "-o", folder / "all.candide", *events)
+    return folder
+
+
+def counts(path):
+    census = store.load(path).census
+    return [census.class_weight, *(a for t in census.tallies for a in t.arrays().values())]
+
+
+def same(a, b):
+    for x, y in zip(counts(a), counts(b), strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-9)
+
+
+def copy(herbs, tmp_path, name):
+    path = tmp_path / f"{name}.candide"
+    path.write_bytes((herbs / f"{name}.candide").read_bytes())
+    return path
+
+
+def test_update_counts_more_rows_into_the_file(herbs, tmp_path):
+    path = copy(herbs, tmp_path, "may")
+    assert ask("update", path, herbs / "june.csv")["rows_in_model"] == 600
+    facts = ask("update", path, herbs / "july.csv")
+    assert (facts["rows"], facts["rows_in_model"]) == (300, 900)
+    same(path, herbs / "all.candide")
+
+
+def test_merge_adds_files(herbs, tmp_path):
+    out = tmp_path / "sum.candide"
+    facts = ask("merge", *(herbs / f"{n}.candide" for n in ("may", "june", "july")), "-o", out)
+    assert facts["rows"] == 900
+    same(out, herbs / "all.candide")
+
+
+def test_forget_takes_rows_out_again(herbs, tmp_path):
+    path = copy(herbs, tmp_path, "all")
+    assert ask("forget", path, herbs / "july.csv")["rows_in_model"] == 600
+    ask("merge", herbs / "may.candide", herbs / "june.candide", "-o", tmp_path / "two.candide")
+    same(path, tmp_path / "two.candide")
+
+
+def test_forgetting_what_was_never_counted_changes_nothing(herbs, tmp_path):
+    path = copy(herbs, tmp_path, "may")
+    before = path.read_bytes()
+    result = run("forget", path, herbs / "all.csv")
+    assert result.exit_code == 1
+    assert path.read_bytes() == before
+
+
+def test_update_can_let_the_past_fade(herbs, tmp_path):
+    path = copy(herbs, tmp_path, "may")
+    ask("update", path, herbs / "june.csv", "--scale", 0.5)
+    expected = 0.5 * counts(herbs / "may.candide")[0] + counts(herbs / "june.candide")[0]
+    np.testing.assert_allclose(counts(path)[0], expected)
+
+
+def test_new_classes_and_levels_may_come(herbs, tmp_path):
+    path = copy(herbs, tmp_path, "may")
+    write(tmp_path / "new.csv", [(30.0, 10.0, 4, "peat", "yes", "mint"), (31.0, None, 5, None, "no", "mint")])
+    ask("update", path, tmp_path / "new.csv")
+    model = cd.load(path)
+    assert model.classes_.tolist() == ["lavender", "mint", "sage", "thyme"]
+    assert "peat" in next(p for p in model.fitted_.plan.parts if "soil" in p.columns).levels[0].values
+
+
+def test_diff_says_what_moved(herbs, tmp_path):
+    path = copy(herbs, tmp_path, "may")
+    write(tmp_path / "chalky.csv", [(22.0, 9.0, 15, "chalk", "yes", "thyme")] * 400)
+    ask("update", path, tmp_path / "chalky.csv")
+    facts = ask("diff", herbs / "may.candide", path)
+    assert facts["rows"] == [300, 700]
+    assert facts["classes"][0]["label"] == "thyme"
+    assert facts["levels"][0]["column"] == "soil"
+    assert {m["label"] for m in facts["columns"][:5]} == {"thyme"}  # others move a little: what they share moved
+    assert sum(m["moved"] for m in facts["columns"] if m["label"] != "thyme") < 0.05 * facts["columns"][0]["moved"]
+    surprises = [m["surprise"] for m in facts["columns"]]
+    assert surprises == sorted(surprises, reverse=True)
+    text = run("diff", herbs / "may.candide", path)
+    assert text.exit_code == 0
+    for word in ("300 rows before, 700 after", "Classes that moved", "thyme", "soil = chalk", "surprise"):
+        assert word in text.output
+    assert "nothing moved" in run("diff", path, path).output
+
+
+def test_a_model_without_counts_predicts_and_shows_but_does_not_merge(herbs, tmp_path):
+    for detail in ("score", "explain"):
+        out = tmp_path / f"{detail}.candide"
+        ask("merge", herbs / "all.candide", "-o", out, "--detail", detail)
+        full, small = (run("predict", p, herbs / "may.csv", "--json") for p in (herbs / "all.candide", out))
+        assert full.exit_code == small.exit_code == 0
+        assert full.output == small.output
+        shown = ask("show", out)
+        assert shown["classes"] == pytest.approx(ask("show", herbs / "all.candide")["classes"])
+        assert bool(shown["strengths"]) == (detail == "explain")
+        assert run("show", out).exit_code == 0
+        for command in (
+            ("update", out, herbs / "may.csv"),
+            ("merge", out, herbs / "may.candide", "-o", tmp_path / "x"),
+        ):
+            result = run(*command)
+            assert result.exit_code == 1
+            assert "keeps no counts" in str(result.exception)
+
+
+def test_errors_name_both_files(herbs, tmp_path):
+    ask("fit", herbs / "may.csv", "-t", "herb", "-o", tmp_path / "b.candide", "--event", "flowers=gaussian")
+    for command in (("merge", herbs / "may.candide", tmp_path / "b.candide", "-o", tmp_path / "c.candide"),
+                    ("diff", herbs / "may.candide", tmp_path / "b.candide")):  # fmt: skip
+        result = run(*command)
+        assert result.exit_code == 1
+        assert "may.candide" in str(result.exception)
+        assert "b.candide" in str(result.exception)
+    assert not (tmp_path / "c.candide").exists()
+
+
+@pytest.mark.parametrize("command", ["update", "merge", "forget", "diff"])
+def test_help_has_an_example(command):
+    result = run(command, "--help")
+    assert result.exit_code == 0
+    assert f"candide {command}" in result.output
