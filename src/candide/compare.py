@@ -79,6 +79,7 @@ class Comparison:
     classes: list[ClassMove]
     columns: list[ColumnMove]
     levels: list[LevelMove]
+    left_out: list[Name] = field(default_factory=list)  # columns whose family gives no divergence here
 
 
 @dataclass(frozen=True)
@@ -95,11 +96,13 @@ def compare(a: Fitted, b: Fitted, most: int = 1000) -> Comparison:
     before, after = align(a.census, b.census)
     columns: list[ColumnMove] = []
     levels: list[LevelMove] = []
+    left_out: list[Name] = []
     labels = before.labels.values
     for i, part in enumerate(before.plan.parts):
         tallies = before.tallies[i], after.tallies[i]
         cells = _cells(part, *tallies)
         if cells is None:
+            left_out += part.columns
             continue
         weight = _joint(tallies[0].n, tallies[1].n)  # type: ignore[attr-defined]
         surprise = _times(cells.moved, weight)
@@ -114,7 +117,8 @@ def compare(a: Fitted, b: Fitted, most: int = 1000) -> Comparison:
             levels += _level_moves(part, labels, cells.levels, tallies, weight, most)
     columns.sort(key=lambda m: -m.surprise)
     levels.sort(key=lambda m: -m.surprise)
-    return Comparison((before.n_rows, after.n_rows), _class_moves(before, after), columns[:most], levels[:most])
+    classes = _class_moves(before, after)
+    return Comparison((before.n_rows, after.n_rows), classes, columns[:most], levels[:most], left_out)
 
 
 def _class_moves(before: Census, after: Census) -> list[ClassMove]:

@@ -126,19 +126,22 @@ def plan_of(columns: Sequence[Column], events: Any = "auto") -> Plan:
 
     Columns that hold nothing to model are left out, unless an event model is asked for them.
     """
-    names = [column.name for column in columns]
+    names = dict.fromkeys(column.name for column in columns)
     if isinstance(events, Mapping):
         asked = {_known(name, names): event_of(event) for name, event in events.items()}
     else:
         asked = dict.fromkeys(names, event_of(events)) if _is_one(events) else {}
+    usual = {name: event_of(name) for name in {column.event for column in columns} if name}
     groups: dict[tuple[EventModel, Name | None], list[Name]] = {}
     for column in columns:
-        event = asked.get(column.name) or (event_of(column.event) if column.event else None)
+        event = asked.get(column.name) or usual.get(column.event or "")
         if event is not None:  # a column of documents is a block of its own
             groups.setdefault((event, column.name if event.kind == "terms" else None), []).append(column.name)
     used = {name for group in groups.values() for name in group}
     if not used:
-        raise InputError(f"none of the columns {names} can be modelled; name an event model for one of them in events")
+        raise InputError(
+            f"none of the columns {list(names)} can be modelled; name an event model for one of them in events"
+        )
     return Plan(
         tuple(n for n in names if n in used), tuple(Part(event, tuple(group)) for (event, _), group in groups.items())
     )
@@ -158,7 +161,7 @@ def _check_sparse(events: Collection[EventModel]) -> None:
             raise InputTypeError(f"{event} does not take a sparse matrix; pass a dense array (X.toarray())")
 
 
-def _known(name: Name, names: Sequence[Name]) -> Name:
+def _known(name: Name, names: Collection[Name]) -> Name:
     if name not in names:
         raise unknown("column in events", name, names)
     return name

@@ -204,12 +204,14 @@ def show_changes(found: Any) -> None:
         for move in some[:_MOST]:
             table.add_row(*map(escape, tell(move)), f"{move.moved:.3g}", f"{move.surprise:.3g}")
         parts.append(table if some else f"[dim]{title}: nothing moved[/dim]")
+    if found.left_out:
+        parts.append(f"[dim]not compared: {escape(', '.join(map(str, found.left_out)))}[/dim]")
     say(*parts, "[dim]moved: divergence in nats; surprise: in nats of evidence that it is no accident[/dim]")
 
 
 def change_facts(found: Any) -> dict[str, Any]:
     facts = {name: [vars(move) for move in getattr(found, name)] for name in ("classes", "columns", "levels")}
-    return {"rows": list(found.rows), **facts}
+    return {"rows": list(found.rows), **facts, "left_out": found.left_out}
 
 
 def _way(before: float, after: float, status: str, form: str = ".3g") -> str:

@@ -6,7 +6,8 @@ the weighted occurrences of the terms of a document, the score of a class is
     constant + shared * sum(unit * x) + scale * sum(base * x) + sum over cells of delta * x
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,10 +30,11 @@ class Cells:
     ends: NDArray[np.int64]
     column: NDArray[np.int32]
     value: Floats
-    words: Any = field(init=False, repr=False)  # the terms as a hash table
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "words", kernel.Words(self.letters, self.starts))
+    @cached_property
+    def words(self) -> Any:
+        """The terms as a hash table, made when the first document is scored."""
+        return kernel.Words(self.letters, self.starts)
 
     def at(self, places: Codes) -> tuple[Codes, Codes]:
         """The cells of some terms, and for each the position in ``places`` it belongs to."""

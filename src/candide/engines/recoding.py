@@ -38,8 +38,8 @@ def prepare_like(source: Source, known: Census, target: str | None, weight: str 
         raise InputError(f"{source.name} has no column {missing[0]!r}{more}, which the model counts")
     levels = [(str(n), s) for part in plan.parts for n, s in zip(part.columns, part.levels, strict=False)]
     numbers = [str(n) for part in plan.parts if not part.has_levels and not part.has_documents for n in part.columns]
-    wide = [*numbers, *([weight] if weight else [])]
-    source.typed({name: "DOUBLE" if name in set(wide) else "VARCHAR" for name in source.columns})
+    wide = {*numbers, weight}
+    source.typed({name: "DOUBLE" if name in wide else "VARCHAR" for name in source.columns})
     many = [name for name, known_levels in levels if len(known_levels) > MANY_LEVELS // 2]
     return Prepared(plan, [], many, _middles(known), [], [])
 

@@ -174,8 +174,9 @@ class NaiveBayes(GenerativeClassifier):
     def _plan(self, table: Table) -> Plan:
         columns = inspect(table)
         plan = make_plan(table, self.events, columns)
+        used = set(plan.columns)
         for column in columns:
-            if column.name not in plan.columns:
+            if column.name not in used:
                 left_out = f"column {column.name!r} is left out: {column.why}; name its event to use it"
                 warnings.warn(left_out, stacklevel=3)
         return plan

@@ -47,16 +47,19 @@ class Weighed:
 
     def cells(self, values: Floats) -> Cells:
         """The values of cells, by term."""
-        order = np.argsort(self.tally.word, kind="stable")
-        sizes = np.bincount(self.tally.word, minlength=self.tally.n_terms)
-        ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        column = self.tally.class_of_cell[order].astype(np.int32)
-        return Cells(self.tally.letters, self.tally.starts, ends, column, np.ascontiguousarray(values[order]))
+        from scipy.sparse import csr_array  # here, because importing it costs more than loading a small model
+
+        tally = self.tally
+        by_class = csr_array((values, tally.word, tally.classes), (tally.n_classes, max(1, tally.n_terms)))
+        turned = by_class.tocsc()
+        ends, column = turned.indptr.astype(np.int64), turned.indices.astype(np.int32)
+        return Cells(tally.letters, tally.starts, ends[: tally.n_terms + 1], column, turned.data)
 
     @property
     def mean_length(self) -> int:
         """Terms in a document, averaged over all classes."""
-        return max(1, round(float(self.tally.length.sum() / max(self.tally.n.sum(), 1e-300))))
+        mean = float(self.tally.length.sum() / max(self.tally.n.sum(), 1e-300))
+        return max(1, round(min(mean, 1e9)))  # no document is longer; a weight next to nothing makes it look so
 
 
 def frequent(tally: Terms, min_count: float, min_share: float, max_share: float) -> NDArray[np.bool_]:

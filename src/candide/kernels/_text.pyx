@@ -20,6 +20,16 @@ cdef extern from "Python.h":
     void* PyUnicode_DATA(object)
     Py_ssize_t PyUnicode_GET_LENGTH(object)
 
+cdef extern from *:
+    """
+    #if defined(__GNUC__) || defined(__clang__)
+    #define candide_prefetch(p) __builtin_prefetch(p)
+    #else
+    #define candide_prefetch(p) ((void)(p))
+    #endif
+    """
+    void prefetch "candide_prefetch"(const void* p) nogil
+
 if sys.byteorder != "little":
     raise ImportError("the text kernels read words of bytes in little-endian order")
 
@@ -28,6 +38,8 @@ cdef enum:
     SLACK = 64  # bytes behind a buffer that may be read, never used
     SPAN = 4096  # characters between two looks at the room in the buffer
     LONG = 65536  # bytes of a document kept before the start of the buffer is given up
+    SHORT = 4096  # the same, where no term reaches back
+    LOT = 32  # terms that are looked up together
     ABSENT = 0  # how the characters of a document are stored
     LATIN = 1
     UCS2 = 2
@@ -146,9 +158,9 @@ cdef inline bint same_key(const Store* s, const Entry* e, const uint8_t* p, Py_s
     return memcmp(s.arena + e.key[1], p, n) == 0
 
 
-cdef inline int64_t find(const Store* s, const uint8_t* p, Py_ssize_t n) noexcept nogil:
-    """The position of a key, or -1. Up to SLACK bytes behind it are read."""
-    cdef uint64_t h = hash_of(p, n), at = h & s.mask, slot
+cdef inline int64_t find(const Store* s, const uint8_t* p, Py_ssize_t n, uint64_t h) noexcept nogil:
+    """The position of a key with this hash, or -1. Up to SLACK bytes behind it are read."""
+    cdef uint64_t at = h & s.mask, slot
     while True:
         slot = s.slots[at]
         if slot == 0:
@@ -158,9 +170,9 @@ cdef inline int64_t find(const Store* s, const uint8_t* p, Py_ssize_t n) noexcep
         at = (at + 1) & s.mask
 
 
-cdef inline int64_t find_or_add(Store* s, const uint8_t* p, Py_ssize_t n) noexcept nogil:
-    """The position of a key, new or known; -1 where memory ends."""
-    cdef uint64_t h = hash_of(p, n), at = h & s.mask, slot
+cdef inline int64_t find_or_add(Store* s, const uint8_t* p, Py_ssize_t n, uint64_t h) noexcept nogil:
+    """The position of a key with this hash, new or known; -1 where memory ends."""
+    cdef uint64_t at = h & s.mask, slot
     while True:
         slot = s.slots[at]
         if slot == 0:
@@ -203,6 +215,35 @@ cdef int64_t add_key(Store* s, const uint8_t* p, Py_ssize_t n, uint64_t h, uint6
     return <int64_t> s.n - 1
 
 
+cdef inline void meet_soon(const Store* s, uint64_t h) noexcept nogil:
+    """Have the entry that a hash most likely means brought near, if its slot is known to be taken."""
+    cdef uint64_t slot = s.slots[h & s.mask]
+    if slot != 0:
+        prefetch(&s.entries[<uint32_t> slot - 1])
+
+
+cdef int look_up(Store* s, const uint8_t* bytes_, const int64_t* at, int64_t n, bint add, int64_t* out) noexcept nogil:
+    """The positions of keys that lie one after another, a lot of them at a time: memory is far, and they are many."""
+    cdef uint64_t h[LOT]
+    cdef int64_t start = 0, i, m
+    while start < n:
+        m = min(<int64_t> LOT, n - start)
+        for i in range(m):
+            h[i] = hash_of(bytes_ + at[start + i], at[start + i + 1] - at[start + i])
+            prefetch(&s.slots[h[i] & s.mask])
+        for i in range(m):
+            meet_soon(s, h[i])
+        for i in range(start, start + m):
+            if add:
+                out[i] = find_or_add(s, bytes_ + at[i], at[i + 1] - at[i], h[i - start])
+                if out[i] < 0:
+                    return -1
+            else:
+                out[i] = find(s, bytes_ + at[i], at[i + 1] - at[i], h[i - start])
+        start += m
+    return 0
+
+
 cdef uint64_t room_for(int64_t n) noexcept nogil:
     cdef uint64_t slots = 1024
     while slots < <uint64_t> n * 2 + 2:
@@ -224,7 +265,18 @@ cdef struct Form:  # how a document is divided into terms
     int bits  # terms are hashed into 2**bits buckets; 0: they are not
     bint signs  # the sign of the hash is part of the key
 
+cdef struct Term:  # one occurrence, not yet looked up
+    int64_t first  # where it starts in the buffer; -1: it is hashed, and its key is here
+    int64_t size
+    uint64_t hash
+    uint64_t key
+    double sign
+    int64_t place
+
 cdef struct Sink:  # what becomes of a term
+    Term waiting[LOT]
+    int n_waiting
+    int n_classes
     int mode
     int manner  # PLAIN, BINARY or SUBLINEAR
     int failed
@@ -295,61 +347,112 @@ cdef inline int touch(Sink* k, uint32_t i) noexcept nogil:
     return 0
 
 
-cdef inline void take(Sink* k, const Form* f, const uint8_t* p, Py_ssize_t n) noexcept nogil:
-    """Count, score or list one occurrence of a term."""
-    cdef uint8_t key[16]
-    cdef int64_t i, j
-    cdef double sign = 1.0, x
+cdef inline void take(Sink* k, const Form* f, const Buffer* b, int64_t first, int64_t n) noexcept nogil:
+    """One occurrence of a term: it waits until there is a lot of them."""
+    cdef Term* t = &k.waiting[k.n_waiting]
     cdef uint32_t h
-    cdef Entry* e
+    t.first, t.size, t.sign = first, n, 1.0
     if f.bits:
-        h = murmur(p, n)
+        h = murmur(b.bytes + first, n)
         if h >> 31:
-            sign = -1.0
+            t.sign = -1.0
             h = <uint32_t> 0 - h
-        h &= (<uint32_t> 1 << f.bits) - 1
-        memset(key, 0, 16)
-        memcpy(key, &h, 4)
-        key[4] = sign < 0
-        p = key
-        n = 5 if f.signs else 4
+        t.key = h & ((<uint32_t> 1 << f.bits) - 1)
+        t.first, t.size = -1, 4
+        if f.signs:
+            t.size = 5
+            t.key |= <uint64_t> (t.sign < 0) << 32
+        t.hash = hash_of(<const uint8_t*> &t.key, t.size)
+    else:
+        t.hash = hash_of(b.bytes + first, n)
+    prefetch(&k.store.slots[t.hash & k.store.mask])
+    k.n_waiting += 1
+    if k.n_waiting == LOT:
+        settle(k, b)
+
+
+cdef void settle(Sink* k, const Buffer* b) noexcept nogil:
+    """Count, score or list the terms that wait."""
+    cdef int i
+    cdef int n = k.n_waiting
+    k.n_waiting = 0
+    for i in range(n):
+        meet_soon(k.store, k.waiting[i].hash)
     if k.mode == COUNTING:
-        i = find_or_add(k.store, p, n)
-        if i < 0:
-            k.failed = 1
-            return
-        e = &k.store.entries[i]
-        if e.last != k.document:
-            if e.documents == 0 and touch(k, <uint32_t> i) < 0:
-                return
-            e.last = k.document
-            e.times = 0
-            e.documents += k.weight
-        e.times += 1
-        x = k.weight * share(k.manner, e.times)
-        k.length += x
-        e.total += sign * x if k.signed else x
+        for i in range(n):
+            count_one(k, &k.waiting[i], b)
         return
-    i = find(k.store, p, n)
+    for i in range(n):
+        k.waiting[i].place = find(k.store, key_of(&k.waiting[i], b), k.waiting[i].size, k.waiting[i].hash)
+        if k.mode == SCORING and k.waiting[i].place >= 0:
+            prefetch(&k.cells[k.waiting[i].place])
+    if k.mode == LISTING:
+        for i in range(n):
+            if k.waiting[i].place >= 0:
+                mark(k, k.waiting[i].place)
+        return
+    for i in range(n):
+        if k.waiting[i].place >= 0:
+            prefetch(&k.delta[k.cells[k.waiting[i].place]])
+            prefetch(&k.column[k.cells[k.waiting[i].place]])
+    for i in range(n):
+        if k.waiting[i].place >= 0:
+            score_one(k, k.waiting[i].place)
+
+
+cdef inline const uint8_t* key_of(const Term* t, const Buffer* b) noexcept nogil:
+    return <const uint8_t*> &t.key if t.first < 0 else b.bytes + t.first
+
+
+cdef inline void count_one(Sink* k, const Term* t, const Buffer* b) noexcept nogil:
+    cdef int64_t i = find_or_add(k.store, key_of(t, b), t.size, t.hash)
+    cdef Entry* e
+    cdef double x
     if i < 0:
+        k.failed = 1
         return
-    x = 1.0
-    if k.last != NULL:
-        if k.last[i] != k.document:
-            k.last[i] = k.document
-            k.times[i] = 0
-            if k.mode == LISTING and touch(k, <uint32_t> i) < 0:
-                return
-        k.times[i] += 1
-        x = share(k.manner, k.times[i])
-        if x == 0.0:
+    e = &k.store.entries[i]
+    if e.last != k.document:
+        if e.documents == 0 and touch(k, <uint32_t> i) < 0:
             return
-    if k.mode == SCORING:
-        k.units += x if k.unit == NULL else x * k.unit[i]
-        if k.base != NULL:
-            k.bases += x * k.base[i]
-        for j in range(k.cells[i], k.cells[i + 1]):
-            k.out[k.column[j]] += x * k.delta[j]
+        e.last = k.document
+        e.times = 0
+        e.documents += k.weight
+    e.times += 1
+    x = k.weight * share(k.manner, e.times)
+    k.length += x
+    e.total += t.sign * x if k.signed else x
+
+
+cdef inline double mark(Sink* k, int64_t i) noexcept nogil:
+    """What this occurrence of a known term counts, which may depend on how often it came before."""
+    if k.last == NULL:
+        return 1.0
+    if k.last[i] != k.document:
+        k.last[i] = k.document
+        k.times[i] = 0
+        if k.mode == LISTING and touch(k, <uint32_t> i) < 0:
+            return 0.0
+    k.times[i] += 1
+    return share(k.manner, k.times[i])
+
+
+cdef inline void score_one(Sink* k, int64_t i) noexcept nogil:
+    cdef double x = mark(k, i)
+    cdef int64_t j, first = k.cells[i], n = k.cells[i + 1] - first
+    cdef const double* delta = k.delta + first
+    cdef const int32_t* column = k.column + first
+    if x == 0.0:
+        return
+    k.units += x if k.unit == NULL else x * k.unit[i]
+    if k.base != NULL:
+        k.bases += x * k.base[i]
+    if n == k.n_classes:  # met in every class: its cells lie in their order
+        for j in range(n):
+            k.out[j] += x * delta[j]
+    else:
+        for j in range(n):
+            k.out[column[j]] += x * delta[j]
 
 
 cdef inline int64_t encode(uint32_t c, uint8_t* out) noexcept nogil:
@@ -421,9 +524,12 @@ cdef inline int64_t unit_ends(Buffer* b, Sink* k, const Form* f, int64_t start, 
         if n > units[0]:
             break
         first = b.starts[(units[0] - n) % f.high]
-        take(k, f, b.bytes + first, end - first)
+        take(k, f, b, first, end - first)
     if f.high == 1:
-        return 0
+        if end > SHORT:
+            settle(k, b)
+            return 0
+        return end
     if gap:
         b.bytes[end] = 32
         end += 1
@@ -431,6 +537,7 @@ cdef inline int64_t unit_ends(Buffer* b, Sink* k, const Form* f, int64_t start, 
         n = min(<int64_t> f.high - 1, units[0])
         from_ = b.starts[(units[0] - n) % f.high]
         if from_ > end // 2:
+            settle(k, b)
             memmove(b.bytes, b.bytes + from_, end - from_)
             for i in range(n):
                 b.starts[(units[0] - 1 - i) % f.high] -= from_
@@ -486,7 +593,7 @@ cdef inline int64_t word_ends(Buffer* b, Sink* k, const Form* f, int64_t start, 
                               int64_t* units) noexcept nogil:
     if letters < f.shortest or letters > f.longest:
         return start
-    if f.stop != NULL and find(f.stop, b.bytes + start, end - start) >= 0:
+    if f.stop != NULL and find(f.stop, b.bytes + start, end - start, hash_of(b.bytes + start, end - start)) >= 0:
         return start
     return unit_ends(b, k, f, start, end, units, True)
 
@@ -520,7 +627,9 @@ cdef int characters_of(const uint8_t* p, int64_t n, int kind, const Form* f, Buf
 
 
 cdef inline int document(const uint8_t* p, int64_t n, int kind, const Form* f, Buffer* b, Sink* k) noexcept nogil:
-    return characters_of(p, n, kind, f, b, k) if f.characters else words_of(p, n, kind, f, b, k)
+    cdef int failed = characters_of(p, n, kind, f, b, k) if f.characters else words_of(p, n, kind, f, b, k)
+    settle(k, b)
+    return -1 if failed or k.failed else 0
 
 
 # Soundness ------------------------------------------------------------------------------------------------------------
@@ -633,16 +742,13 @@ cdef class Words:
         # the hash reads whole words of bytes, so there must be some behind the last key
         cdef const uint8_t[::1] bytes_ = np.concatenate([self.letters, np.zeros(SLACK, np.uint8)])
         cdef const int64_t[::1] at = self.starts
-        cdef int64_t i, n = at.shape[0] - 1
+        cdef int64_t n = at.shape[0] - 1
+        cdef int64_t[::1] places = np.empty(n + 1, np.int64)
         cdef bint failed = False
         with nogil:
             failed = store_open(&self.store, room_for(n)) < 0
-            if not failed:
-                for i in range(n):
-                    if find_or_add(&self.store, &bytes_[at[i]], at[i + 1] - at[i]) != i:
-                        failed = True
-                        break
-        if failed:
+            failed = failed or look_up(&self.store, &bytes_[0], &at[0], n, True, &places[0]) < 0
+        if failed or self.store.n != n:
             raise MemoryError("no room for the vocabulary, or a word stands in it twice")
 
     def __dealloc__(self):
@@ -658,13 +764,12 @@ cdef class Words:
         """Where other keys stand in this set; -1 where they do not."""
         cdef const uint8_t[::1] bytes_ = np.concatenate([letters, np.zeros(SLACK, np.uint8)])
         cdef const int64_t[::1] at = np.ascontiguousarray(starts, np.int64)
-        out = np.empty(len(starts) - 1, np.int64)
+        cdef int64_t n = at.shape[0] - 1
+        out = np.empty(n + 1, np.int64)
         cdef int64_t[::1] o = out
-        cdef Py_ssize_t i
         with nogil:
-            for i in range(o.shape[0]):
-                o[i] = find(&self.store, &bytes_[at[i]], at[i + 1] - at[i])
-        return out
+            look_up(&self.store, &bytes_[0], &at[0], n, False, &o[0])
+        return out[:n]
 
 
 cdef class Terms:
@@ -744,6 +849,7 @@ cdef class Terms:
         cdef int failed = 0
         memset(&k, 0, sizeof(Sink))
         k.mode, k.manner, k.store, k.cells = SCORING, manner, &words.store, &cells[0]
+        k.n_classes = <int> out.shape[1]
         if delta.shape[0]:
             k.column, k.delta = &column[0], &delta[0]
         if unit_ is not None and unit_.shape[0]:
@@ -854,6 +960,8 @@ cdef object flushed(Sink* k):
     cdef Entry* e
     with nogil:
         for i in range(n):
+            if i + 16 < n:
+                prefetch(&k.store.entries[k.touched[i + 16]])
             e = &k.store.entries[k.touched[i]]
             w[i] = k.touched[i]
             t[i] = e.total
@@ -885,17 +993,13 @@ def unite(letters, starts, more_letters, more_starts):
     cdef Words words = Words(letters, starts)
     cdef const uint8_t[::1] bytes_ = np.concatenate([more_letters, np.zeros(SLACK, np.uint8)])
     cdef const int64_t[::1] at = np.ascontiguousarray(more_starts, np.int64)
-    cdef Py_ssize_t i, n = at.shape[0] - 1
-    places = np.empty(n, np.int64)
+    cdef int64_t n = at.shape[0] - 1
+    places = np.empty(n + 1, np.int64)
     cdef int64_t[::1] p = places
     cdef int64_t before = words.store.n
     cdef bint failed = False
     with nogil:
-        for i in range(n):
-            p[i] = find_or_add(&words.store, &bytes_[at[i]], at[i + 1] - at[i])
-            if p[i] < 0:
-                failed = True
-                break
+        failed = look_up(&words.store, &bytes_[0], &at[0], n, True, &p[0]) < 0
     if failed:
         raise MemoryError("no room for the words of both")
-    return places, np.flatnonzero(places >= before)
+    return places[:n], np.flatnonzero(places[:n] >= before)

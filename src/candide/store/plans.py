@@ -173,6 +173,8 @@ def _open(kind: Any, spec: Any, prefix: str, arrays: Taken, n_classes: int) -> A
         tally = kind.from_arrays(state)
     except (InputError, ValueError, IndexError) as error:
         raise ModelFileError(str(error)) from None
+    if any((np.abs(a) > _LARGEST).any() for a in (tally.n, tally.length, tally.total, tally.documents)):
+        raise ModelFileError("a weight of its terms is too large to be added")
     if len(tally.n) != n_classes:
         raise ModelFileError("its terms were counted for another number of classes")
     keys, new_class = tally.keys(), np.zeros(len(tally.word) + 1, bool)
