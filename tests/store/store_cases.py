@@ -1,0 +1,115 @@
+"""Models of every sort for the tests of model files: a name, a fitted estimator, and rows to ask it about."""
+
+import numpy as np
+
+import candide as cd
+from candide import events, priors
+
+N = 60
+
+
+def _rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def labels_of(kind, n=N):
+    y = _rng(1).integers(0, 3, n)
+    return {
+        "str": np.array(["apple", "bee", "cat"], object)[y],
+        "int": np.array([-5, 0, 2**40])[y],
+        "bool": y > 0,
+        "float": np.array([-2.0, 0.0, 1e300])[y],
+        "odd": np.array(["", 'a "quoted"\nline', "🙂\x00é"], object)[y],
+    }[kind]
+
+
+def numbers(n=N, positive=False):
+    x = _rng(2).normal(3, 2, (n, 3))
+    return np.abs(x) + 0.1 if positive else np.where(_rng(3).random((n, 3)) < 0.1, np.nan, x)
+
+
+def counts(n=N):
+    return _rng(4).poisson(2.0, (n, 4)).astype(float)
+
+
+def mixed(n=N):
+    rng = _rng(5)
+    jobs = np.array(["cook", "smith", None, "\n", "", 'say "hi"', "日本"], object)
+    return {
+        "age": rng.normal(40, 9, n),
+        "job": jobs[rng.integers(0, len(jobs), n)],
+        "zip": rng.integers(10_000, 10_020, n),
+        'odd "name"\n🙂': rng.random(n) > 0.5,
+        "": rng.poisson(3, n),
+    }
+
+
+EVENTS = {
+    "bernoulli": (events.Bernoulli(threshold=3.0), numbers()),
+    "categorical": (events.Categorical(), counts()),
+    "complement": (events.Complement(norm=True), counts()),
+    "exponential": (events.Exponential(), numbers(positive=True)),
+    "gaussian": (events.Gaussian(), numbers()),
+    "gaussian-shared": (events.Gaussian(variance="shared"), numbers()),
+    "gaussian-fixed": (events.Gaussian(variance="fixed", fixed=2.5), numbers()),
+    "lognormal": (events.LogNormal(), numbers(positive=True)),
+    "multinomial": (events.Multinomial(), counts()),
+    "poisson": (events.Poisson(), counts()),
+}
+PRIORS = {
+    "beta": ("bernoulli", priors.Beta((1.0, 2.0, 0.3), 1 / 3)),
+    "dirichlet": ("categorical", priors.Dirichlet(0.1)),
+    "dirichlet-many": ("multinomial", priors.Dirichlet((0.1, 1 / 3, 2.0, 5.0))),
+    "gamma": ("poisson", priors.Gamma(2.0, 1 / 7)),
+    "normal_inverse_gamma": ("gaussian", priors.NormalInverseGamma(1 / 3, 0.1, 2.0, 0.7)),
+    "jeffreys": ("exponential", priors.Jeffreys()),
+    "uniform": ("bernoulli", priors.Uniform()),
+}
+
+
+TEXTS = {
+    "open": {},
+    "hashed": {"bits": 12},
+    "signed": {"bits": 12, "signed": True},
+    "bernoulli": {"model": "bernoulli"},
+    "complement": {"model": "complement", "norm": True},
+    "polya": {"model": "polya"},
+    "choices": {"idf": True, "sublinear": True, "stop_words": [f"w{i}" for i in range(50)], "ngrams": (1, 2)},
+    "pattern": {"pattern": r"\w+", "max_token_length": 9},
+}
+
+
+def models():
+    """(name, fitted estimator, rows) of every sort."""
+    for name, (event, X) in EVENTS.items():
+        for how in ("predictive", "mean"):
+            yield f"{name}-{how}", cd.NaiveBayes(event, estimate=how).fit(X, labels_of("str")), X
+    for name, (event, prior) in PRIORS.items():
+        X = EVENTS[event][1]
+        yield f"prior-{name}", cd.NaiveBayes(event, priors=prior).fit(X, labels_of("int")), X
+    X = numbers()
+    smoothed = cd.NaiveBayes(events.Gaussian(prior=priors.AddedVariance(1e-3)), estimate="mle")
+    yield "prior-added_variance", smoothed.fit(X, labels_of("str")), X
+    for kind in ("str", "int", "bool", "float", "odd"):
+        yield f"labels-{kind}", cd.NaiveBayes().fit(X, labels_of(kind)), X
+        yield f"mixed-{kind}", cd.NaiveBayes().fit(mixed(), labels_of(kind)), mixed()
+    y = labels_of("str")
+    shares = {"apple": 0.2, "bee": 0.3, "cat": 0.5}
+    yield "class-shares", cd.NaiveBayes(class_prior=shares).fit(X, y), X
+    yield "class-list", cd.NaiveBayes(class_prior=[0.2, 0.3, 0.5]).fit(X, y), X
+    yield "class-dirichlet", cd.NaiveBayes(class_prior=priors.Dirichlet(2.0), estimate="map").fit(X, y), X
+    by_name = cd.NaiveBayes(
+        estimate={"gaussian": "mean"}, priors={"gaussian": "jeffreys", "categorical": priors.Dirichlet(0.3)}
+    )
+    yield "by-name", by_name.fit(mixed(), y), mixed()
+    spam = ["Free prize, call now", "See you at five", "free CALL é", "", None, "🙂 five words"] * 10
+    for name, settings in TEXTS.items():
+        yield f"text-{name}", cd.TextNB(**settings).fit(spam, y), spam
+    both = {**mixed(), "words": np.array(spam, object)}
+    yield "text-and-more", cd.NaiveBayes({"words": events.Text()}).fit(both, y), both
+    wide = _rng(6).poisson(0.2, (N, 100)).astype(float)
+    long = tuple(np.linspace(0.1, 2.0, 100))
+    yield "long-prior", cd.NaiveBayes("multinomial", priors=priors.Dirichlet(long)).fit(wide, y), wide
+
+
+MODELS = {name: (model, X) for name, model, X in models()}

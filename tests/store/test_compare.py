@@ -1,0 +1,127 @@
+"""What moved between two models, against divergences computed elsewhere."""
+
+import numpy as np
+import pytest
+from scipy import integrate, special, stats
+
+import candide as cd
+from candide.compare import compare
+from candide.errors import InputError
+from candide.events import Exponential, Gaussian, LogNormal, Poisson
+from candide.priors import Dirichlet
+
+
+def fit(event, x, y, **settings):
+    return cd.NaiveBayes(event, **settings).fit({"x": x}, y).fitted_
+
+
+def both_ways(p, q, low, high):
+    """KL(p, q) + KL(q, p) by quadrature."""
+
+    def integrand(t):
+        return (np.exp(p(t)) - np.exp(q(t))) * (p(t) - q(t))
+
+    return integrate.quad(integrand, low, high, limit=500)[0]
+
+
+def _lognormal(normal):
+    return stats.lognorm(normal.variance[0, 0] ** 0.5, 0, np.exp(normal.mean[0, 0])).logpdf
+
+
+@pytest.fixture
+def two():
+    rng = np.random.default_rng(0)
+    y = np.repeat(["a", "b"], 100)
+    return rng.gamma(4.0, 1.0, 200), rng.gamma(6.0, 1.5, 200), y
+
+
+@pytest.mark.parametrize(
+    ("event", "law", "low", "high"),
+    [
+        (Gaussian(), lambda d: stats.norm(d.mean[0, 0], np.sqrt(d.variance[0, 0])).logpdf, -30, 60),
+        (LogNormal(), lambda d: _lognormal(d.base), 1e-9, 2e3),
+        (Exponential(), lambda d: stats.expon(0, 1 / d.params["rate"][0, 0]).logpdf, 0, 1e3),
+    ],
+    ids=["gaussian", "lognormal", "exponential"],
+)  # fmt: skip
+def test_moves_of_numbers_are_divergences(two, event, law, low, high):
+    before, after = fit(event, two[0], two[2]), fit(event, two[1], two[2])
+    laws = [law(event.estimate(f.census.tallies[0], None, "mean")) for f in (before, after)]
+    [move] = [m for m in compare(before, after).columns if m.label == "a"]
+    assert move.moved == pytest.approx(both_ways(*laws, low, high), rel=1e-6)
+    assert move.surprise == pytest.approx(move.moved * 25, rel=1e-12)  # 100 * 100 / (2 * 200)
+
+
+def test_moves_of_counts_are_divergences():
+    y = np.repeat(["a", "b"], 100)
+    rng = np.random.default_rng(1)
+    before, after = (fit(Poisson(), rng.poisson(rate, 200), y) for rate in (3.0, 5.0))
+    rates = [Poisson().estimate(f.census.tallies[0], None, "mean").params["rate"][0, 0] for f in (before, after)]
+    p, q = (stats.poisson(rate).pmf(np.arange(200)) for rate in rates)
+    [move] = [m for m in compare(before, after).columns if m.label == "a"]
+    assert move.moved == pytest.approx(special.rel_entr(p, q).sum() + special.rel_entr(q, p).sum(), rel=1e-9)
+
+
+def test_moves_of_levels_are_divergences_and_add_up():
+    y = ["a"] * 10 + ["b"] * 10
+    before = fit("categorical", list("xxxxxyyyzz") + list("xyzxyzxyzx"), y)
+    after = fit("categorical", list("xyyyyyyyww") + list("xyzxyzxyzx"), y)
+    found = compare(before, after)
+    p, q = (np.array(c) + 1.0 for c in ([0, 5, 3, 2], [2, 1, 7, 0]))  # w, x, y, z; Laplace's rule
+    p, q = p / p.sum(), q / q.sum()
+    expected = special.rel_entr(p, q).sum() + special.rel_entr(q, p).sum()
+    assert (found.columns[0].column, found.columns[0].label) == ("x", "a")
+    assert found.columns[0].moved == pytest.approx(expected)
+    mine = [m for m in found.levels if m.label == "a"]
+    assert sum(m.moved for m in mine) == pytest.approx(expected)
+    assert {m.level: m.status for m in mine} == {"w": "new", "x": "", "y": "", "z": ""}
+    assert mine == sorted(mine, key=lambda m: -m.surprise)
+    w = next(m for m in mine if m.level == "w")
+    assert (w.before, w.after) == pytest.approx((1 / 14, 3 / 14))
+
+
+@pytest.mark.parametrize("event", ["bernoulli", "multinomial", "complement"])
+def test_other_families_move_where_the_rows_moved(event):
+    rng = np.random.default_rng(2)
+    X, y = rng.poisson(1.0, (200, 3)).astype(float), np.repeat(["a", "b"], 100)
+    Z = X.copy()
+    Z[:100, 1] += 3
+    moved = compare(*(cd.NaiveBayes(event).fit(x, y).fitted_ for x in (X, Z))).columns
+    assert (moved[0].column, moved[0].label) == (1, "a")
+    assert all(m.label == "a" for m in moved)
+
+
+def test_nothing_moves_between_a_model_and_itself(two):
+    model = fit("gaussian", two[0], two[2])
+    found = compare(model, model)
+    assert (found.classes, found.columns, found.levels) == ([], [], [])
+
+
+def test_few_rows_surprise_less_than_many(two):
+    before, after, y = two
+    few = slice(80, 120)
+    small = compare(fit("gaussian", before[few], y[few]), fit("gaussian", after[few], y[few])).columns[0]
+    large = compare(fit("gaussian", before, y), fit("gaussian", after, y)).columns[0]
+    assert large.surprise > 3 * small.surprise
+
+
+def test_classes_that_come_and_go():
+    x = np.arange(30.0)
+    before = fit("gaussian", x, ["a"] * 10 + ["b"] * 20)
+    after = fit("gaussian", x, ["c"] * 10 + ["b"] * 20)
+    found = {m.label: (m.status, m.before, m.after) for m in compare(before, after).classes}
+    assert found["a"] == ("gone", pytest.approx(1 / 3), 0)
+    assert found["c"] == ("new", 0, pytest.approx(1 / 3))
+
+
+def test_a_prior_without_smoothing_gives_infinite_moves_not_nan():
+    y = ["a", "a", "b", "b"]
+    before = fit("categorical", ["x", "x", "x", "y"], y, priors=Dirichlet(0.0))
+    after = fit("categorical", ["x", "y", "x", "y"], y, priors=Dirichlet(0.0))
+    assert not any(np.isnan(m.moved) for m in compare(before, after).columns)
+
+
+def test_models_of_other_columns_cannot_be_compared(two):
+    other = cd.NaiveBayes("gaussian").fit({"z": two[0]}, two[2]).fitted_
+    with pytest.raises(InputError, match="different columns"):
+        compare(fit("gaussian", two[0], two[2]), other)

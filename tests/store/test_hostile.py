@@ -1,0 +1,160 @@
+"""Files from strangers, and files that broke: each is refused with one line, quickly, and nothing else happens."""
+
+import json
+import sys
+import zlib
+
+import fuzz
+import numpy as np
+import pytest
+
+from candide import store
+from candide.demo import garden
+from candide.errors import ModelFileError
+from candide.fitted import Fitted
+from candide.store import container
+
+
+@pytest.fixture(scope="module")
+def originals():
+    return fuzz.originals()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_damaged_and_forged_files_are_refused(seed, originals, tmp_path):
+    found = fuzz.run(100, seed, tmp_path, *originals)
+    assert found["damaged", "refused"] > 40
+    assert found["forged", "refused"] > 5
+
+
+def test_the_fuzz_would_notice(originals, tmp_path, monkeypatch):
+    monkeypatch.setattr(zlib, "crc32", lambda data, start=0: 0)  # no checksum, no way to tell a flipped bit
+    with pytest.raises(AssertionError, match="was loaded"):
+        fuzz.run(1000, 0, tmp_path, {n: _unsealed(f) for n, f in originals[0].items()}, originals[1])
+
+
+def _unsealed(file):
+    return file[:-8] + bytes(8)
+
+
+@pytest.fixture
+def path(tmp_path):
+    store.save(Fitted(garden()), tmp_path / "m.candide")
+    return tmp_path / "m.candide"
+
+
+def forge(path, change):
+    """Rewrite a file after ``change`` has had its header and arrays, with the right checksums."""
+    header, arrays = container.unpack(memoryview(path.read_bytes()), verify=True)
+    arrays = {name: array.copy() for name, array in arrays.items()}
+    change(header, arrays)
+    path.write_bytes(b"".join(bytes(piece) for piece in container.pack(header, arrays)))
+
+
+def put(name, at, value):
+    def change(header, arrays):
+        arrays[name][at] = value
+
+    return change
+
+
+def tell(value, *keys):
+    def change(header, arrays):
+        box = header
+        for key in keys[:-1]:
+            box = box[key]
+        box[keys[-1]] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (tell(2, "format"), "format 2; this version of Candide"),
+        (tell(1, "unheard"), "an object with the fields"),
+        (tell("parameters", "detail"), "detail"),
+        (tell(-1, "rows"), "number of rows"),
+        (tell(True, "rows"), "wrong type"),
+        (tell(10**9, "columns"), "more than there is room for"),
+        (tell(4, "classes"), "ascending"),
+        (tell(2, "classes"), "ascending"),
+        (tell("gausian", "parts", 0, "event", "event"), "unknown event 'gausian'"),
+        (tell("os.system", "parts", 0, "event", "settings", "prior", "prior"), "unknown prior 'os.system'"),
+        (tell("x", "parts", 0, "event", "settings", "fixed"), "wrong type"),
+        (tell(0, "parts", 0, "event", "settings", "fixed"), "must be > 0"),
+        (tell(1, "parts", 0, "event", "settings", "wings"), "an object with the fields"),
+        (tell("best", "settings", "estimate"), "unknown estimate"),
+        (tell("flat", "settings", "class_prior"), "unknown class prior"),
+        (tell([], "parts"), "no parts"),
+        (put("0.n", (0, 0), np.nan), "not finite"),
+        (put("0.m2", (0, 0), -1.0), "negative"),
+        (put("class_weight", 0, np.inf), "not finite"),
+        (put("2.sizes", 0, -1), "fewer than no levels"),
+        (put("2.sizes", 0, 2**62), "fewer names and labels"),
+        (put("0.columns", 0, 2), "every column once"),
+        (put("0.columns", 0, -1), "every column once"),
+        (put("text.ends", 0, -5), "in no order"),
+        (put("text.ends", 0, 10**12), "in no order"),
+        (put("text.kinds", 0, 9), "no known type"),
+        (put("text", 0, 0xFF), "UTF-8"),
+        (lambda h, a: a.update(extra=np.zeros(3)), "array 'extra' belongs to nothing"),
+        (lambda h, a: a.pop("0.mean"), "'0.mean' of 2 axes is missing"),
+        (lambda h, a: a.update({"0.mean": np.zeros((3, 3))}), "shape"),
+        (lambda h, a: a.update({"0.mean": np.zeros((3, 2), np.int64)}), "missing"),
+    ],
+)
+def test_what_is_wrong_is_said(path, change, complaint):
+    forge(path, change)
+    with pytest.raises(ModelFileError, match=complaint) as caught:
+        store.load(path)
+    assert str(caught.value).startswith(str(path))
+
+
+def test_offsets_are_never_read_from_the_file(path):
+    forge(path, lambda header, arrays: arrays.update({"2.offsets": np.array([0, 3, 10**9])}))
+    with pytest.raises(ModelFileError, match=r"2\.offsets"):
+        store.load(path)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": 1, "a": 2}', "[" * 100_000, '{"a": NaN}', '{"a": ' + "9" * 5000 + "}", "{", "7"]
+)
+def test_a_header_that_is_no_plain_json_is_refused(text):
+    with pytest.raises(ModelFileError):
+        container.parse(text.encode())
+
+
+def test_a_header_longer_than_allowed_is_refused_before_it_is_read(tmp_path):
+    path = tmp_path / "m.candide"
+    with path.open("wb") as file:
+        file.write((50 << 20).to_bytes(8, "little"))
+        file.truncate(60 << 20)
+    with pytest.raises(ModelFileError, match="not a whole Candide model file"):
+        store.load(path)
+
+
+def test_other_files_are_refused(tmp_path):
+    from safetensors.numpy import save_file
+
+    save_file({"a": np.zeros(3)}, tmp_path / "other.safetensors")
+    (tmp_path / "empty").touch()
+    for name in ("other.safetensors", "empty", "absent", "."):
+        with pytest.raises(ModelFileError, match=str(tmp_path / name)):
+            store.load(tmp_path / name)
+
+
+def test_a_forged_file_with_code_in_it_runs_none(path):
+    for where in ("event", "prior"):
+        forge(path, tell({where: "builtins.exec", "settings": {"code": "import this"}}, "settings", "class_prior"))
+        with pytest.raises(ModelFileError, match="unknown"):
+            store.load(path)
+    assert "this" not in sys.modules
+
+
+def test_saving_too_much_for_a_header_is_an_error_now(tmp_path):
+    from candide.errors import InputError
+
+    with pytest.raises(InputError, match="room for"):
+        container.pack({"names": ["x" * 1000] * 2000}, {})
+    assert json.loads("{}") == {}

@@ -1,0 +1,270 @@
+"""A model comes back from its file as it went in, bit for bit, and the same model makes the same file."""
+
+import json
+import os
+import pickle
+import stat
+import subprocess
+import sys
+
+import joblib
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from store_cases import MODELS, labels_of, mixed, numbers
+
+import candide as cd
+from candide import store
+from candide.census import Census
+from candide.demo import garden
+from candide.errors import InputError, ModelFileError
+from candide.events import EVENTS, Categorical
+from candide.fitted import Fitted, Scorer
+from candide.labels import Labels
+from candide.plan import Part, Plan
+from candide.priors import PRIORS
+from candide.store.texts import Pool, Reader
+from candide.table import Table
+from candide.tally import Levels
+
+
+def answers(model, X):
+    return model.predict_proba(X), model.predict_log_proba(X), model.log_density(X)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("detail", store.DETAILS)
+def test_predictions_are_bit_equal_after_loading(name, detail, tmp_path):
+    model, X = MODELS[name]
+    if name.startswith("text") and detail != "tally":
+        with pytest.raises(InputError, match="cannot be kept without its counts"):
+            model.save(tmp_path / "m.candide", detail=detail)
+        return
+    model.save(tmp_path / "m.candide", detail=detail)
+    again = cd.load(tmp_path / "m.candide")
+    assert type(again) is type(model)
+    for mine, theirs in zip(answers(model, X), answers(again, X), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    assert again.predict(X).tolist() == model.predict(X).tolist()
+    assert [type(v) for v in again.classes_.tolist()] == [type(v) for v in model.classes_.tolist()]
+
+
+def test_the_cases_cover_every_event_and_prior():
+    assert {part.event.name for model, _ in MODELS.values() for part in model.fitted_.plan.parts} >= set(EVENTS)
+    used = {type(p) for model, _ in MODELS.values() for p in [getattr(model, "priors", None)]} | {
+        type(part.event.prior) for model, _ in MODELS.values() for part in model.fitted_.plan.parts
+    }
+    assert set(PRIORS.values()) <= used
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_counts_settings_and_names_come_back(name, tmp_path):
+    model, _ = MODELS[name]
+    model.save(tmp_path / "m.candide")
+    mine, theirs = model.fitted_, store.load(tmp_path / "m.candide")
+    assert isinstance(theirs, Fitted)
+    assert theirs.plan == mine.plan
+    assert theirs.labels == mine.labels
+    assert theirs.census.n_rows == mine.census.n_rows
+    assert [type(v) for v in theirs.labels.values] == [type(v) for v in mine.labels.values]
+    for a, b in zip(mine.census.tallies, theirs.census.tallies, strict=True):
+        for field, array in a.arrays().items():
+            np.testing.assert_array_equal(array, b.arrays()[field])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_same_model_gives_the_same_bytes(name, tmp_path):
+    model, _ = MODELS[name]
+    one, two = tmp_path / "one.candide", tmp_path / "two.candide"
+    model.save(one)
+    cd.load(one).save(two)
+    assert one.read_bytes() == two.read_bytes()
+
+
+def test_bytes_do_not_depend_on_layout_hash_seed_or_locale(tmp_path):
+    census = garden()
+    tallies = tuple(
+        type(t).from_arrays({k: np.asfortranarray(a) for k, a in t.arrays().items()}) for t in census.tallies
+    )
+    swapped = Census(census.plan, census.labels, census.class_weight.astype(">f8"), tallies, census.n_rows)
+    store.save(Fitted(census), tmp_path / "a")
+    store.save(Fitted(swapped), tmp_path / "b")
+    script = (
+        "import sys; from candide import store; from candide.fitted import Fitted; from candide.demo import garden; "
+        "store.save(Fitted(garden()), sys.argv[1])"
+    )
+    for i, locale in enumerate(("C", "tr_TR.UTF-8")):
+        env = os.environ | {"PYTHONHASHSEED": str(i), "LC_ALL": locale}
+        subprocess.run([sys.executable, "-c", script, tmp_path / f"c{i}"], env=env, check=True)
+    assert len({(tmp_path / n).read_bytes() for n in ("a", "b", "c0", "c1")}) == 1
+
+
+def test_safetensors_own_reader_opens_the_file(tmp_path):
+    from safetensors import safe_open
+
+    model, _ = MODELS["mixed-odd"]
+    model.save(tmp_path / "m.candide")
+    with safe_open(tmp_path / "m.candide", framework="numpy") as file:
+        header = json.loads(file.metadata()["candide"])
+        assert header["format"] == store.FORMAT
+        np.testing.assert_array_equal(file.get_tensor("class_weight"), model.census_.class_weight)
+        assert set(file.keys()) > {"text", "text.ends", "class_weight", "0.columns"}
+
+
+@given(st.lists(st.lists(st.one_of(st.text(), st.text(st.sampled_from("a\né")), st.integers(), st.booleans(),
+                                   st.floats(allow_nan=False)))))  # fmt: skip
+def test_any_values_come_back_from_the_pool(lists):
+    pool = Pool()
+    sizes = [pool.add(tuple(values)) for values in lists]
+    if not sum(sizes):
+        return
+    reader = Reader(pool.arrays())
+    for values, size in zip(lists, sizes, strict=True):
+        back = reader.take(size)
+        assert list(back) == values
+        assert list(map(type, back)) == list(map(type, values))
+    reader.finish()
+
+
+@given(st.sets(st.text(min_size=0, max_size=8), min_size=1, max_size=20))
+def test_any_levels_come_back_from_a_file(tmp_path_factory, words):
+    path = tmp_path_factory.mktemp("levels") / "m.candide"
+    levels = Labels.of(list(words))
+    plan = Plan(("w",), (Part(Categorical(), ("w",), (levels,)),))
+    counts = np.arange(2.0 * len(levels)).reshape(2, -1)
+    tally = Levels(counts, np.array([0, len(levels)]))
+    store.save(Fitted(Census(plan, Labels(("a", "b")), np.ones(2), (tally,), 2)), path)
+    assert store.load(path).plan.parts[0].levels == (levels,)
+
+
+def test_what_cannot_be_kept_is_said(tmp_path):
+    import datetime
+
+    from candide.events import Gaussian
+
+    class Mine(Gaussian):
+        pass
+
+    X, y = numbers(), labels_of("str")
+    with pytest.raises(InputError, match="pickle keeps it"):
+        cd.NaiveBayes(Mine()).fit(X, y).save(tmp_path / "m")
+    days = [datetime.date(2020, 1, 1 + i % 2) for i in range(len(y))]
+    with pytest.raises(InputError, match="is a date; a model file keeps text, numbers and booleans"):
+        cd.NaiveBayes("categorical").fit({"day": days}, y).save(tmp_path / "m")
+    with pytest.raises(InputError, match="detail"):
+        cd.NaiveBayes().fit(X, y).save(tmp_path / "m", detail="tallies")
+    with pytest.raises(InputError, match="provenance"):
+        cd.NaiveBayes().fit(X, y).save(tmp_path / "m", provenance={"rows": 3})
+    assert not list(tmp_path.iterdir())
+
+
+def test_provenance_and_target_are_kept_through_loading_and_merging(tmp_path):
+    path = tmp_path / "m.candide"
+    rows = {name: column for name, column in mixed().items() if name in ("age", "job", "zip")}
+    model = cd.fit({**rows, "y": labels_of("str")}, "y")
+    model.save(path, provenance={"date": "2026-01-31", "source": "shop ☂"})
+    again = cd.load(path)
+    again = (again + again).partial_fit(rows, labels_of("str"))
+    again.save(path)
+    loaded = store.load(path)
+    assert loaded.provenance == {"date": "2026-01-31", "source": "shop ☂"}
+    assert loaded.target == "y"
+
+
+def test_pickle_and_joblib_still_work(tmp_path):
+    model, X = MODELS["mixed-str"]
+    model.save(tmp_path / "m.candide")
+    joblib.dump(cd.load(tmp_path / "m.candide"), tmp_path / "m.joblib")
+    for again in (pickle.loads(pickle.dumps(model)), joblib.load(tmp_path / "m.joblib")):
+        np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_a_large_file_is_mapped_not_read(tmp_path, monkeypatch):
+    path = tmp_path / "m.candide"
+    model, X = MODELS["mixed-str"]
+    model.save(path)
+    monkeypatch.setattr(store, "READ_WHOLE", 100)
+    mapped = store.load(path)
+    base = mapped.census.class_weight
+    while isinstance(base, np.ndarray):
+        base = base.base
+    assert type(base.obj).__name__ == "mmap"
+    np.testing.assert_array_equal(cd.NaiveBayes.of(mapped).predict_proba(X), model.predict_proba(X))
+    damaged = bytearray(path.read_bytes())
+    damaged[-12] ^= 1
+    path.write_bytes(damaged)
+    with pytest.raises(ModelFileError, match="checksum"):
+        store.load(path, verify=True)
+
+
+def test_a_model_without_counts_says_so(tmp_path):
+    path = tmp_path / "m.candide"
+    model, X = MODELS["mixed-str"]
+    model.save(path, detail="score")
+    scorer = cd.load(path)
+    for attempt in (
+        lambda: scorer + model,
+        lambda: model + scorer,
+        lambda: scorer - model,
+        lambda: scorer.scale(0.5),
+        lambda: scorer.partial_fit(X, labels_of("str")),
+        lambda: scorer.with_prior("jeffreys"),
+        lambda: scorer.save(path, detail="tally"),
+    ):
+        with pytest.raises(InputError, match="keeps no counts"):
+            attempt()
+
+
+def test_score_files_hold_no_counts_and_explain_files_tell_strengths(tmp_path):
+    from candide.explain import strengths
+
+    census = garden()
+    store.save(Fitted(census), tmp_path / "s", detail="score")
+    store.save(Fitted(census), tmp_path / "e", detail="explain")
+    score, explain = store.load(tmp_path / "s"), store.load(tmp_path / "e")
+    assert isinstance(score, Scorer)
+    assert (score.rows, score.strengths) == (None, None)
+    assert (explain.rows, list(explain.strengths)) == (300, strengths(census))
+    store.save(explain, tmp_path / "e2")
+    assert (tmp_path / "e2").read_bytes() == (tmp_path / "e").read_bytes()
+    content = (tmp_path / "s").read_bytes()
+    assert np.array([100.0]).tobytes() not in content  # how many of each herb there were
+    table = Table.of({"height_cm": [21.0], "leaf_mm": [8.0], "flowers": [14], "soil": ["sand"], "scented": ["yes"]})
+    assert score.classify(table).tolist() == ["thyme"]
+
+
+def test_the_mode_of_a_file_is_kept_and_a_link_still_points_to_it(tmp_path):
+    real, link = tmp_path / "real.candide", tmp_path / "link.candide"
+    store.save(Fitted(garden()), real)
+    plain = tmp_path / "plain"
+    plain.touch()
+    assert stat.S_IMODE(real.stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
+    real.chmod(0o640)
+    link.symlink_to(real)
+    store.update(link, lambda fitted: fitted + fitted)
+    assert link.is_symlink()
+    assert store.load(real).census.n_rows == 600
+    assert stat.S_IMODE(real.stat().st_mode) == 0o640
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["link.candide", "plain", "real.candide"]
+
+
+def test_loading_imports_no_heavy_library(tmp_path):
+    store.save(Fitted(garden()), tmp_path / "m.candide")
+    code = f"import sys; from candide import store; store.load({str(tmp_path / 'm.candide')!r}); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in done.stdout.split()}
+    heavy = {
+        "scipy",
+        "sklearn",
+        "pyarrow",
+        "duckdb",
+        "sqlglot",
+        "rich",
+        "pandas",
+        "safetensors",
+        "tempfile",
+        "concurrent",
+    }
+    assert not loaded & heavy
+    assert "numpy.random" not in done.stdout.split()
