@@ -12,11 +12,14 @@ from setuptools import Extension, setup
 
 FOLDER = "src/candide/kernels"
 PARTS = ("_lanes", "_tables", "_counting", "_rows", "_student", "_levels", "_sparse", "_normalising")
-LOOPS = [f"{FOLDER}/{name}.pxi" for name in PARTS]
+TEXT_PARTS = ("_text_table", "_text_sink", "_text_reading")
+LOOPS = [f"{FOLDER}/{name}.pxi" for name in PARTS + TEXT_PARTS]
 CHECKED = os.environ.get("CANDIDE_BOUNDSCHECK", "0") not in ("", "0")
 MSVC = sys.platform == "win32"
+CORES = os.cpu_count() or 1
 # No -ffast-math: NaN means "absent" and must survive.
-COMMON = ["/O2"] if MSVC else ["-O3", "-fno-math-errno", "-fno-trapping-math"]
+FAST = "-O1" if CHECKED else "-O3"  # a checked build is for finding errors, not for speed
+COMMON = ["/O2"] if MSVC else [FAST, "-fno-math-errno", "-fno-trapping-math"]
 AVX2 = ["/arch:AVX2"] if MSVC else ["-mavx2", "-mfma"]
 
 
@@ -45,10 +48,10 @@ def extensions() -> list[Extension]:
         "cdivision": True,
         "embedsignature": True,
     }
-    built = cythonize(modules, compiler_directives=directives, force=True)
+    built = cythonize(modules, compiler_directives=directives, force=True, nthreads=0 if MSVC else CORES)
     for module in built:
         module.optional = True  # cythonize makes new extensions and forgets it
     return built
 
 
-setup(ext_modules=extensions())
+setup(ext_modules=extensions(), options={"build_ext": {"parallel": CORES}})
