@@ -3,6 +3,7 @@
 The documents are the 20 newsgroups (``CANDIDE_DATA``, else beside the repository), repeated.
 """
 
+import gc
 import os
 import time
 from pathlib import Path
@@ -16,7 +17,7 @@ FOLDER = Path(os.environ.get("CANDIDE_DATA") or Path(__file__).resolve().parents
 FILE = FOLDER / "text" / "newsgroups20.parquet"
 
 _PEAK = """
-import resource
+from benchmarks.text import high_water
 import pyarrow as pa, pyarrow.parquet as pq
 rows = pq.read_table({path!r})
 column = pa.concat_tables([rows] * {times})["text"].combine_chunks()
@@ -25,13 +26,22 @@ import candide
 from candide.estimators import TextNB
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.naive_bayes import MultinomialNB
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = high_water(reset=True)
 {work}
-print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+print(high_water() - before)
 """
 _OURS = "TextNB(ngrams=(1, {n})).fit(documents, y)"
 _THEIRS = "MultinomialNB().fit(CountVectorizer(ngram_range=(1, {n})).fit_transform(documents), y)"
 _HASHED = "TextNB(bits={bits}).fit(documents, [int(v) % {k} for v in range(len(y))]).predict(documents[:2000])"
+
+
+def high_water(*, reset: bool = False) -> float:
+    """The most memory this process has held since the mark was last set back to what it holds now, in MB."""
+    if reset:
+        gc.collect()
+        Path("/proc/self/clear_refs").write_text("5")
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(float(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
 
 
 def run(*, quick: bool = False) -> str:
@@ -83,7 +93,9 @@ def _predict(documents: list, y: list, quick: bool) -> list[list[str]]:
     theirs = MultinomialNB().fit(vectorizer.fit_transform(documents), y)
     ours = TextNB().fit(documents, y)
     b, a = seconds(
-        lambda: theirs.predict(vectorizer.transform(documents)), lambda: ours.predict(documents), repeat=1 if quick else 2
+        lambda: theirs.predict(vectorizer.transform(documents)),
+        lambda: ours.predict(documents),
+        repeat=1 if quick else 2,
     )
     return [_line("predict from Python strings, seconds", a, b, b / a, "at least 10")]
 
@@ -110,11 +122,18 @@ def _memory(times: int, quick: bool) -> list[list[str]]:
     lines = []
     for n in (1,) if quick else (1, 2):
         ours, theirs = (
-            peak_megabytes(_PEAK.format(path=str(FILE), times=times, work=work.format(n=n))) for work in (_OURS, _THEIRS)
+            peak_megabytes(_PEAK.format(path=str(FILE), times=times, work=work.format(n=n)))
+            for work in (_OURS, _THEIRS)
         )
         name = "words" if n == 1 else "words and bigrams"
         lines.append(
-            _line(f"memory taken by the fit, {name}, MB, without the documents", ours, theirs, ours / max(theirs, 1), "at most 0.25")
+            _line(
+                f"memory taken by the fit, {name}, MB, without the documents",
+                ours,
+                theirs,
+                ours / max(theirs, 1),
+                "at most 0.25",
+            )
         )
     return lines
 
@@ -136,8 +155,6 @@ def _buckets(documents: list, times: int) -> list[list[str]]:
 
 def _stream(quick: bool) -> list[list[str]]:
     """Made documents of 100 words out of a million, a billion words in all, added batch by batch to hashed counts."""
-    import resource
-
     from candide.tally import Spec, Terms
     from candide.text import Documents, Tokens
 
@@ -149,11 +166,11 @@ def _stream(quick: bool) -> list[list[str]]:
     y = rng.integers(0, 2, 20_000)
     batches = 10 if quick else 500
     whole = Terms.of(pools[0], y, n_classes=2, spec=spec)
-    before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()
+    before, start = high_water(reset=True), time.perf_counter()
     for i in range(1, batches):
         whole = whole + Terms.of(pools[i % 4], y, n_classes=2, spec=spec)
     took = time.perf_counter() - start
-    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    grown = high_water() - before
     tokens = whole.length.sum()
     name = f"{tokens:,.0f} words streamed into 2**20 buckets: million words a second; MB of memory it grew by"
     return [_line(name, tokens / took / 1e6, grown, 0.0, "constant memory")]

@@ -17,6 +17,7 @@ from candide.fitted import Fitted, Scorer
 from candide.labels import Labels
 from candide.plan import Part
 from candide.table import Name
+from candide.text import Documents
 
 
 def strengths(census: Census) -> list[tuple[Name, float]]:
@@ -72,8 +73,7 @@ def _given_terms(fitted: Fitted | Scorer, part: Part, column: Name, most: int) -
         return Given(column, part.event.name, [], np.empty((0, len(fitted.labels))))
     each = max(1, most // max(1, len(fitted.labels)))
     best = {t.term: None for label in fitted.labels.values for t in top_terms(fitted, column, label, each)}
-    at = next(i for i, mine in enumerate(fitted.plan.parts) if column in mine.columns)
-    tally: Any = fitted.census.tallies[at]
+    tally: Any = fitted.census.tallies[text_part(fitted, column)[0]]
     counts = np.array([tally.table(term)[0] for term in best]).reshape(-1, len(fitted.labels))
     return Given(column, part.event.name, list(best), counts / np.maximum(tally.length[:, 0], 1e-300))
 
@@ -99,15 +99,13 @@ class TopTerm:
     others: float
 
 
-def top_terms(fitted: Fitted, column: Name, label: Any, n: int = 10) -> list[TopTerm]:
+def top_terms(fitted: Fitted, column: Name | None, label: Any, n: int = 10) -> list[TopTerm]:
     """The terms of a column of text that speak most for a class; of equals the more frequent, then by name."""
-    place = {name: i for i, part in enumerate(fitted.plan.parts) for name in part.columns if part.has_documents}
-    if column not in place:
-        raise unknown("column of text", column, place)
+    i, part = text_part(fitted, column)
     if label not in fitted.labels.values:
         raise unknown("class", label, fitted.labels.values)
-    event, c = fitted.plan.parts[place[column]].event, fitted.labels.values.index(label)
-    odds, tally = event.log_odds(fitted.census.tallies[place[column]], c)  # type: ignore[attr-defined]
+    event, c = part.event, fitted.labels.values.index(label)
+    odds, tally = event.log_odds(fitted.census.tallies[i], c)  # type: ignore[attr-defined]
     mine = tally.class_of_cell == c
     count = np.bincount(tally.word[mine], tally.total[mine], tally.n_terms)
     others = tally.pool().total - count
@@ -121,3 +119,39 @@ def top_terms(fitted: Fitted, column: Name, label: Any, n: int = 10) -> list[Top
 
 def _bucket(key: bytes) -> str:
     return f"bucket {int.from_bytes(key[:4], 'little')}"
+
+
+@dataclass(frozen=True)
+class Witness:
+    """A term of a document: how often it occurs, and its log-odds for the class predicted over the next likely one."""
+
+    term: str
+    count: float
+    weight: float
+
+
+def witnesses(fitted: Fitted | Scorer, text: str, column: Name | None = None, n: int = 10) -> list[Witness]:
+    """The terms of a document that decided, strongest first, whichever of the two classes they speak for."""
+    i, part = text_part(fitted, column)
+    law: Any = fitted.model.distributions[i]
+    documents = Documents.of([text])
+    score = law.log_prob(documents)[0] + fitted.model.log_prior
+    first, second = np.argsort(-score, kind="stable")[:2]
+    times, place, _ = law.rows(documents)
+    weight = law.weights(place, times)
+    gain = weight[:, first] - weight[:, second]
+    order = np.argsort(-np.abs(gain), kind="stable")[:n]
+    keys = law.cells.names(place[order]) if not part.event.tokens.bits else ["hashed"] * len(order)  # type: ignore[attr-defined]
+    return [Witness(*row) for row in zip(keys, times[order].tolist(), gain[order].tolist(), strict=True)]
+
+
+def text_part(fitted: Fitted | Scorer, column: Name | None = None) -> tuple[int, Part]:
+    """The part of a column of text; of the only one where none is named."""
+    found = {part.columns[0]: (i, part) for i, part in enumerate(fitted.plan.parts) if part.has_documents}
+    if column is None and len(found) == 1:
+        return next(iter(found.values()))
+    if not found:
+        raise InputError(f"this model has no column of text; it was fitted on {list(fitted.plan.columns)}")
+    if column not in found:
+        raise unknown("column of text", column, found)
+    return found[column]

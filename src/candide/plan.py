@@ -59,7 +59,8 @@ class Part:
     def block(self, table: Table) -> Block:
         """The rows of this part's columns, encoded."""
         if self.has_documents:
-            return table.documents(self.columns[0])
+            documents: Any = table.documents(self.columns[0])
+            return documents
         if not self.has_levels:
             return table.numbers(self.columns)
         codes = np.empty((table.n_rows, len(self.columns)), np.int32, order="F")

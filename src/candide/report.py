@@ -16,6 +16,7 @@ from candide.census import Census
 from candide.evaluate import Scores, spread
 from candide.fitted import Fitted, Scorer
 from candide.labels import Labels
+from candide.table import Table as Rows
 
 _MEANING = {
     "accuracy": "rows whose most probable class is right",
@@ -173,6 +174,27 @@ def show_rows(table: Any, as_json: bool) -> None:
         import pyarrow.csv
 
         pyarrow.csv.write_csv(table, sys.stdout.buffer)
+
+
+def text_facts(fitted: Any, text: str) -> dict[str, Any]:
+    """What a model makes of one document, and the words that decided."""
+    column = explain.text_part(fitted)[1].columns[0]
+    rows = {name: [text if name == column else None] for name in fitted.plan.columns}
+    p = fitted.posterior(Rows.of(rows))[0]
+    words = [{"term": w.term, "count": w.count, "weight": w.weight} for w in explain.witnesses(fitted, text)]
+    shares = {str(label): float(share) for label, share in zip(fitted.labels.values, p, strict=True)}
+    return {"prediction": fitted.labels.values[int(p.argmax())], "probabilities": shares, "words": words}
+
+
+def show_text(facts: dict[str, Any]) -> None:
+    """The class of one document, the probabilities, and the words that decided."""
+    table = _table("Probabilities", "class", "probability")
+    for label, p in sorted(facts["probabilities"].items(), key=lambda pair: -pair[1])[:_MOST]:
+        table.add_row(escape(label), f"{p:.4f}")
+    words = _table("Words that decided", "term", "count", "log-odds")
+    for word in facts["words"]:
+        words.add_row(escape(word["term"]), f"{word['count']:g}", f"{word['weight']:+.3f}")
+    say(_panel(escape(str(facts["prediction"])), "candide predict"), table, words)
 
 
 def show_demo(run: Any) -> None:

@@ -32,7 +32,13 @@ from candide.labels import is_absent, is_arrow
 from candide.table import Name, Table, arrow_floats
 
 LOOK = 20_480  # rows of the look
-EVENT_OF_KIND = {"number": "gaussian", "date": "gaussian", "category": "categorical", "count": "multinomial", "text": "text"}
+EVENT_OF_KIND = {
+    "number": "gaussian",
+    "date": "gaussian",
+    "category": "categorical",
+    "count": "multinomial",
+    "text": "text",
+}
 _ID_NAME = re.compile(r"(^|.*[_\W])id$", re.IGNORECASE)
 _FEWEST = 20  # values before "all different" means anything
 _WORDS = 4  # words on average before text is prose

@@ -32,6 +32,7 @@ from candide.engines.writing import write
 from candide.errors import InputError, unknown
 from candide.evaluate import Scores
 from candide.fitted import Fitted, Scorer, Settings
+from candide.kernels import threads
 from candide.labels import Labels
 from candide.model import Model
 from candide.plan import Plan
@@ -174,24 +175,24 @@ def evaluate(
             raise unknown("target", name, source.columns)
         labels, plan = fitted.labels, fitted.plan
         query = scoring.query(source, plan, keep=[name, *([weight] if weight else [])])
-        scores = [
-            Scores.of(log_posterior[known], codes[known], w if w is None else w[known])
-            for batch in source.batches(query, scoring.batch_size(plan))
-            for log_posterior, codes, known, w in [_truth(fitted.model, plan, labels, batch, weight)]
-            if known.any()
-        ]
+
+        def score(batch: pa.RecordBatch) -> Scores | None:
+            codes, known, w = _truth(labels, batch, weight)
+            log_posterior, _ = scoring.posterior(plan, fitted.model, batch)
+            return Scores.of(log_posterior[known], codes[known], w if w is None else w[known]) if known.any() else None
+
+        batches = source.batches(query, scoring.batch_size(plan))
+        scores = [part for part in threads.ahead(score, batches) if part is not None]
     if not scores:
         raise InputError(f"column {name!r}: no row of {source.name} has a label the model knows, {list(labels.values)}")
     return reduce(add, scores)
 
 
-def _truth(
-    model: Model, plan: Plan, labels: Labels, batch: pa.RecordBatch, weight: str | None
-) -> tuple[NDArray, NDArray, NDArray, NDArray | None]:
-    log_posterior, _ = scoring.posterior(plan, model, batch)
+def _truth(labels: Labels, batch: pa.RecordBatch, weight: str | None) -> tuple[NDArray, NDArray, NDArray | None]:
+    """Class codes, whether the model knows them, and weights, of the rows of a batch."""
     codes = _label_codes(labels, batch.column("k0"))
     w = batch.column("k1").cast(pa.float64()).to_numpy(zero_copy_only=False) if weight else None
-    return log_posterior, codes, (codes >= 0) & (codes < len(labels)), w
+    return codes, (codes >= 0) & (codes < len(labels)), w
 
 
 def _label_codes(labels: Labels, column: pa.Array) -> NDArray[np.intp]:
@@ -271,15 +272,18 @@ def _score_folds(
     plan, labels, folds = whole.plan, whole.labels, len(models)
     scores: list[Scores | None] = [None] * folds
     query = duckdb.score_query(duckdb.Rows(source, target, weight, folds, seed), plan)
-    for batch in source.batches(query, scoring.batch_size(plan)):
+
+    def score(batch: pa.RecordBatch) -> list[tuple[int, Scores]]:
         fold = batch.column("candide_fold").to_numpy()
-        for f in np.unique(fold):
-            mine = batch.filter(pa.array(fold == f))
-            log_posterior, codes, known, w = _truth(models[f], plan, labels, mine, weight)
-            if known.any():
-                more = Scores.of(log_posterior[known], codes[known], w if w is None else w[known])
-                before = scores[f]
-                scores[f] = more if before is None else before + more
+        log_posterior = scoring.posterior_by_fold(plan, models, fold, batch)
+        codes, known, w = _truth(labels, batch, weight)
+        rows = [(f, np.flatnonzero(known & (fold == f))) for f in range(folds)]
+        return [(f, Scores.of(log_posterior[r], codes[r], w if w is None else w[r])) for f, r in rows if len(r)]
+
+    for more in threads.ahead(score, source.batches(query, scoring.batch_size(plan))):
+        for f, part in more:
+            before = scores[f]
+            scores[f] = part if before is None else before + part
     return [s for s in scores if s is not None]
 
 

@@ -65,7 +65,9 @@ class Tokens:
             raise InputError(f"ngrams: {self.ngrams!r}; pass 1 <= shortest <= longest <= 1000")
         object.__setattr__(self, "ngrams", (low, high))
         if not 0 <= self.bits <= _MOST_BITS:
-            raise InputError(f"bits: {self.bits}; terms can be hashed into 2**1 to 2**{_MOST_BITS} buckets, or 0 for none")
+            raise InputError(
+                f"bits: {self.bits}; terms can be hashed into 2**1 to 2**{_MOST_BITS} buckets, or 0 for none"
+            )
         if self.signed and not self.bits:
             raise InputError("signed counts need hashed terms; pass bits=20, say, or signed=False")
         if self.max_token_length is not None and self.max_token_length < 1:
@@ -134,7 +136,9 @@ class Documents:
         """Read a list, an array, a series or an Arrow array of documents; None and NaN are absent."""
         if isinstance(column, cls):
             return column
-        if isinstance(column, str | bytes | Mapping) or not (hasattr(column, "__len__") or isinstance(column, Iterable)):
+        if isinstance(column, str | bytes | Mapping) or not (
+            hasattr(column, "__len__") or isinstance(column, Iterable)
+        ):
             raise InputTypeError(f"a single {type(column).__name__} where documents are expected; pass a list of them")
         if hasattr(column, "to_arrow"):
             column = column.to_arrow()
@@ -298,17 +302,13 @@ def _read(documents: Documents, tokens: Tokens, signs: bool = False) -> tuple[An
     return Twin(bits=tokens.bits, signs=signs), (keys,), None
 
 
-def count(
-    documents: Documents, y: NDArray, weight: NDArray | None, *, n_classes: int, tokens: Tokens
-) -> Counted:
+def count(documents: Documents, y: NDArray, weight: NDArray | None, *, n_classes: int, tokens: Tokens) -> Counted:
     """Count the terms of documents class by class."""
     loops, read, _keep = _read(documents, tokens)
     y = np.ascontiguousarray(y, np.int64)
     w = np.ones(len(y)) if weight is None else np.ascontiguousarray(weight, np.float64)
     order = np.argsort(y, kind="stable").astype(np.int64, copy=False)
-    return Counted(
-        *loops.count(*read, order, y, w, n_classes=n_classes, manner=tokens.manner, signed=tokens.signed)
-    )
+    return Counted(*loops.count(*read, order, y, w, n_classes=n_classes, manner=tokens.manner, signed=tokens.signed))
 
 
 def score(words: Any, documents: Documents, tokens: Tokens, table: tuple, out: NDArray, manner: int) -> NDArray:

@@ -43,7 +43,8 @@ def fit(data: str, target: str, output: str | None, folds: int | None, as_json: 
 
 @cli.command()
 @click.argument("model", type=click.Path(dir_okay=False))
-@click.argument("data")
+@click.argument("data", required=False)
+@click.option("--text", metavar="TEXT", help="Score this one document instead of DATA, and say which words decided.")
 @click.option(
     "--output",
     "-o",
@@ -54,14 +55,29 @@ def fit(data: str, target: str, output: str | None, folds: int | None, as_json: 
 @click.option("--keep", multiple=True, metavar="COL", help="Pass an input column through (repeatable; 'all' for all).")
 @reading_options
 @AS_JSON
-def predict(model: str, data: str, output: str | None, keep: tuple[str, ...], as_json: bool, **options: Any) -> None:
+def predict(
+    model: str,
+    data: str | None,
+    text: str | None,
+    output: str | None,
+    keep: tuple[str, ...],
+    as_json: bool,
+    **options: Any,
+) -> None:
     """Score a table: the prediction, the probability of each class, and log p(x) of every row.
 
-    Example: `candide predict adult.candide new.csv -o scored.parquet --keep id`
+    Examples: `candide predict adult.candide new.csv -o scored.parquet --keep id`,
+    `candide predict sms.candide --text "free prize, call now"`
     """
     from candide import progress, report, store, tables
 
     fitted, reading = store.load(model), reading_of(options)
+    if (data is None) == (text is None):
+        raise InputError("pass DATA, or one document with --text")
+    if text is not None:
+        facts = report.text_facts(fitted, text)
+        print_json(facts) if as_json else report.show_text(facts)
+        return
     with progress.watching(output is not None and not as_json) as watch:
         result = tables.predict(fitted, data, out=output, keep=keep, reading=reading, watch=watch)
     if output is None:

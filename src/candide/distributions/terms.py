@@ -6,6 +6,7 @@ the weighted occurrences of the terms of a document, the score of a class is
     constant + shared * sum(unit * x) + scale * sum(base * x) + sum over cells of delta * x
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,6 +18,7 @@ from candide import special
 from candide.distributions.base import Distribution
 from candide.errors import InputError
 from candide.kernels import text as kernel
+from candide.kernels._text_twin import weight_of
 from candide.tally.base import Block, Codes, Floats
 from candide.text import Documents, Tokens, rows, score
 
@@ -35,6 +37,11 @@ class Cells:
     def words(self) -> Any:
         """The terms as a hash table, made when the first document is scored."""
         return kernel.Words(self.letters, self.starts)
+
+    def names(self, places: Codes) -> list[str]:
+        """Some of the terms as text."""
+        whole, starts = self.letters.tobytes(), self.starts
+        return [whole[starts[i] : starts[i + 1]].decode("utf-8", "surrogatepass") for i in np.asarray(places).tolist()]
 
     def at(self, places: Codes) -> tuple[Codes, Codes]:
         """The cells of some terms, and for each the position in ``places`` it belongs to."""
@@ -65,6 +72,10 @@ class OfDocuments(Distribution):
 
     def parameters(self) -> dict[str, NDArray]:
         return {}
+
+    @abstractmethod
+    def weights(self, place: Codes, times: Floats) -> Floats:
+        """(term, class) what so many occurrences of these terms add."""
 
     def rows(self, documents: Documents) -> tuple[NDArray, NDArray, NDArray]:
         """Sparse rows of the known terms of documents."""
@@ -106,21 +117,28 @@ class TermScores(OfDocuments):
             out += np.where(absent[:, None], 0.0, self.constant)
         return int(absent.sum())
 
+    def weights(self, place: Codes, times: Floats) -> Floats:
+        at, owner = self.cells.at(place)
+        out = np.tile(self.shared, (len(place), 1)) * (1.0 if self.unit is None else self.unit[place][:, None])
+        out[owner, self.cells.column[at]] += self.cells.value[at]
+        if self.base is not None and self.scale is not None:
+            out += self.base[place][:, None] * self.scale
+        return out * np.array([weight_of(self.manner, n) for n in times.tolist()])[:, None]
+
     def sample(self, y: Codes, rng: "np.random.Generator") -> NDArray:
         """Documents of ``mean_length`` words in no order: the model says nothing of lengths and orders."""
         if not self.mean_length or self.tokens.bits:
             return super().sample(y, rng)
-        whole, starts = self.cells.letters.tobytes(), self.cells.starts
+        n_terms = len(self.cells.starts) - 1
         unmet = self.shared if self.only_known is None else np.where(self.only_known, -np.inf, self.shared)
-        log_prob = np.tile(unmet[:, None], (1, len(starts) - 1))
-        term = np.repeat(np.arange(len(starts) - 1), np.diff(self.cells.ends))
+        log_prob = np.tile(unmet[:, None], (1, n_terms))
+        term = np.repeat(np.arange(n_terms), np.diff(self.cells.ends))
         log_prob[self.cells.column, term] = self.shared[self.cells.column] + self.cells.value
         p = np.exp(log_prob)
         p /= p.sum(axis=1, keepdims=True)
-        out = np.empty((len(y), 1), object)
+        out, names = np.empty((len(y), 1), object), self.cells.names(np.arange(n_terms))
         for row, c in enumerate(np.asarray(y).tolist()):
-            drawn = rng.choice(p.shape[1], self.mean_length, p=p[c])
-            out[row, 0] = " ".join(whole[starts[i] : starts[i + 1]].decode("utf-8", "surrogatepass") for i in drawn)
+            out[row, 0] = " ".join(names[i] for i in rng.choice(n_terms, self.mean_length, p=p[c]))
         return out
 
 
@@ -136,6 +154,12 @@ class TermBursts(OfDocuments):
     @property
     def n_classes(self) -> int:
         return len(self.alpha)
+
+    def weights(self, place: Codes, times: Floats) -> Floats:
+        at, owner = self.cells.at(place)
+        alpha = np.tile(self.alpha, (len(place), 1))
+        alpha[owner, self.cells.column[at]] = self.cells.value[at]
+        return special.log_rising(alpha, times[:, None])
 
     def add_log_prob(self, block: Block, out: Floats) -> int:
         from scipy.sparse import csr_array

@@ -50,7 +50,8 @@ def prepare(
         head = _typed(source, head, target, [n for n, event in asked.items() if _is_text(Part(event, (n,)))])
     values = dict(zip(head.column_names, head.columns, strict=True))
     notes = describe_target(target, values[target])
-    columns = [look(n, column) for n, column in values.items() if n not in {target, weight, *drop}]
+    wanted = {n: column for n, column in values.items() if n not in {target, weight, *drop}}
+    columns = [Column(n, "text") if n in source.documents else look(n, column) for n, column in wanted.items()]
     notes += [note for c in columns if c.kind == "category" for note in spelled_numbers(str(c.name), values[c.name])]
     notes += [f"column {c.name!r} is left out: {c.why}" for c in columns if c.event is None and c.name not in asked]
     plan = plan_of(columns, events)

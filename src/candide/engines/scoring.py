@@ -16,6 +16,7 @@ from candide.engines.aggregates import Column
 from candide.engines.arrays import not_finite
 from candide.engines.sources import VIEW, Source
 from candide.errors import InputError, unknown
+from candide.kernels import threads
 from candide.labels import Labels
 from candide.model import Model, UnusableValueError
 from candide.plan import Part, Plan
@@ -48,17 +49,16 @@ def scored(
     kinds += [values.type, *[pa.float64()] * (len(labels) + 1)]
     schema = pa.schema(list(zip(names, kinds, strict=True)))
 
-    def work() -> Iterator[pa.RecordBatch]:
-        for batch in reader:
-            log_posterior, density = posterior(plan, model, batch)
-            winner = values.take(pa.array(log_posterior.argmax(axis=1)))
-            p = np.exp(log_posterior)
-            kept = [batch.column(f"k{i}") for i in range(len(keep))]
-            yield pa.RecordBatch.from_arrays(
-                [*kept, winner, *(pa.array(p[:, c]) for c in range(len(labels))), pa.array(density)], schema=schema
-            )
+    def work(batch: pa.RecordBatch) -> pa.RecordBatch:
+        log_posterior, density = posterior(plan, model, batch)
+        winner = values.take(pa.array(log_posterior.argmax(axis=1)))
+        p = np.exp(log_posterior)
+        kept = [batch.column(f"k{i}") for i in range(len(keep))]
+        return pa.RecordBatch.from_arrays(
+            [*kept, winner, *(pa.array(p[:, c]) for c in range(len(labels))), pa.array(density)], schema=schema
+        )
 
-    return schema, work()
+    return schema, threads.ahead(work, reader)
 
 
 def query(
@@ -72,11 +72,26 @@ def query(
 
 def posterior(plan: Plan, model: Model, batch: pa.RecordBatch) -> tuple[NDArray, NDArray]:
     """log p(class | x) and log p(x) of the rows of a batch."""
-    blocks = _blocks(plan, batch)
+    return _scored(plan, model, _blocks(plan, batch))
+
+
+def _scored(plan: Plan, model: Model, blocks: list[Any]) -> tuple[NDArray, NDArray]:
     try:
         return model.scored(blocks)
     except UnusableValueError as error:
         raise not_finite(plan.parts[error.block].columns, blocks[error.block]) from None
+
+
+def posterior_by_fold(plan: Plan, models: Sequence[Model], fold: NDArray, batch: pa.RecordBatch) -> NDArray:
+    """log p(class | x) of each row under the model of its fold; the rows are encoded once for all of them."""
+    out = np.empty((batch.num_rows, models[0].n_classes))
+    blocks = None if any(part.has_documents for part in plan.parts) else _blocks(plan, batch)
+    for f, model in enumerate(models):
+        rows = np.flatnonzero(fold == f)
+        if len(rows):
+            mine = _blocks(plan, batch.take(pa.array(rows))) if blocks is None else [b[rows] for b in blocks]
+            out[rows] = _scored(plan, model, mine)[0]
+    return out
 
 
 def _columns(plan: Plan) -> Iterator[tuple[Part, int]]:
@@ -112,7 +127,8 @@ def _blocks(plan: Plan, batch: pa.RecordBatch) -> list[Block]:
     for part in plan.parts:
         width = len(part.columns)
         if part.has_documents:
-            blocks.append(Documents.of(batch.column(at)))
+            documents: Any = Documents.of(batch.column(at))
+            blocks.append(documents)
             at += width
             continue
         block: NDArray = np.empty((batch.num_rows, width), np.int32 if part.has_levels else np.float64, order="F")

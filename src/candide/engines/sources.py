@@ -1,7 +1,8 @@
 """Sources: whatever holds rows, opened as one DuckDB view that may be read again and again.
 
 A path, a glob or a folder (CSV, TSV, Parquet, JSON lines, Arrow, Feather; compressed or not), ``-`` for
-standard input, a DuckDB file, an SQL query, a data frame, an Arrow table, a DuckDB relation.
+standard input, a DuckDB file, an SQL query, a data frame, an Arrow table, a DuckDB relation; a folder of folders of
+documents (:mod:`candide.engines.folders`).
 
 >>> import pyarrow as pa
 >>> with Source.open(pa.table({"age": [30, 41], "job": ["cook", None]})) as source:
@@ -21,6 +22,7 @@ from typing import Any, Self
 
 import duckdb
 
+from candide.engines import folders
 from candide.engines.complaints import explained
 from candide.engines.csvs import CsvForm, CsvHints, form_of
 from candide.engines.sqltext import identifier, literal
@@ -46,6 +48,7 @@ class Reading:
     header: bool | None = None
     na: tuple[str, ...] = ()  # text that means "missing", besides the empty string
     encoding: str | None = None
+    errors: str = "strict"  # in documents of a folder: "strict" | "replace" | "ignore" what is not of the encoding
     memory_limit: str | None = None
     threads: int | None = None
 
@@ -72,6 +75,7 @@ class Source:
     relation: Any = None  # a DuckDB relation answers on its own connection
     keep: list[Any] = field(default_factory=list)  # what must live, or be removed, with the source
     columns: dict[str, str] = field(default_factory=dict)  # name -> SQL type
+    documents: tuple[str, ...] = ()  # columns known to be free text, however short
     rows_read: int = 0  # in batches, so far
 
     @classmethod
@@ -80,6 +84,7 @@ class Source:
         reading = reading or Reading()
         con = duckdb.connect(config={"autoinstall_known_extensions": "false"})
         con.execute("SET enable_progress_bar = false")
+        con.execute("SET enable_external_file_cache = false")  # memory must not grow with the file
         if reading.memory_limit:
             con.execute(f"SET memory_limit = {literal(reading.memory_limit)}")
         if reading.threads:
@@ -181,6 +186,10 @@ class Source:
         self.name = path
         if path == "-":
             path, self.name = str(self._spool()), "standard input"
+        if os.path.isdir(path) and folders.holds_documents(path):
+            self._attach_frame(folders.read(path, self.reading.encoding or "utf-8", self.reading.errors))
+            self.documents = ("text",)
+            return
         kind = _format(path)
         with explained(self.name):
             if kind == "csv":

@@ -4,4 +4,14 @@ from candide.estimators.dropins import BernoulliNB, CategoricalNB, ComplementNB,
 from candide.estimators.naive_bayes import NaiveBayes, fit, load
 from candide.estimators.text import TextNB
 
-__all__ = ["BernoulliNB", "CategoricalNB", "ComplementNB", "GaussianNB", "MultinomialNB", "NaiveBayes", "TextNB", "fit", "load"]
+__all__ = [
+    "BernoulliNB",
+    "CategoricalNB",
+    "ComplementNB",
+    "GaussianNB",
+    "MultinomialNB",
+    "NaiveBayes",
+    "TextNB",
+    "fit",
+    "load",
+]

@@ -292,5 +292,5 @@ def load(path: str | os.PathLike) -> NaiveBayes:
     if fitted.target is None and [(p.event.name, p.columns) for p in fitted.plan.parts] == [("text", ("text",))]:
         from candide.estimators.text import TextNB  # here, because it is built on this module
 
-        return TextNB.of(fitted)  # type: ignore[arg-type]
+        return TextNB.of(fitted)
     return NaiveBayes.of(fitted)

@@ -14,7 +14,7 @@ from candide.errors import InputError
 from candide.estimators.naive_bayes import NaiveBayes
 from candide.estimators.validation import checked_labels, checked_weights
 from candide.events import Text
-from candide.fitted import Fitted, Settings
+from candide.fitted import Fitted, Scorer, Settings
 from candide.plan import Part, Plan
 from candide.priors import Dirichlet
 from candide.table import Table
@@ -116,7 +116,9 @@ class TextNB(NaiveBayes):
         settings = {name: value for name, value in self.get_params().items() if name not in _NOT_OF_THE_EVENT}
         return Text(**settings, prior=Dirichlet(self.alpha))
 
-    def with_prior(self, alpha: Any = None, *, class_prior: Any = None, estimate: Any = None, **settings: Any) -> Self:
+    def with_prior(  # type: ignore[override]  # the prior of terms is one number
+        self, alpha: Any = None, *, class_prior: Any = None, estimate: Any = None, **settings: Any
+    ) -> Self:
         """The same counts under another prior, or another of the settings that come after the counting."""
         changes = {"alpha": alpha, "class_prior": class_prior, "estimate": estimate, **settings}
         other = clone(self).set_params(**{name: value for name, value in changes.items() if value is not None})
@@ -165,16 +167,17 @@ class TextNB(NaiveBayes):
         return self.fitted_.plan
 
     def _blocks(self, X: Any) -> tuple[list[Block], list[tuple]]:
-        return [_table(X).documents(_COLUMN)], [(_COLUMN,)]
+        documents: Any = _table(X).documents(_COLUMN)
+        return [documents], [(_COLUMN,)]
 
     @classmethod
-    def of(cls, fitted: Fitted) -> Self:
+    def of(cls, fitted: Fitted | Scorer) -> Self:
         """The classifier of counts made elsewhere, or read from a file: of one column of text."""
         parts = fitted.plan.parts
         if len(parts) != 1 or not isinstance(parts[0].event, Text):
             raise InputError("TextNB is of one column of text; use NaiveBayes for this model")
         event, settings = parts[0].event, fitted.settings
-        alpha = event.prior.alpha if isinstance(event.prior, Dirichlet) else 1.0
+        alpha: Any = event.prior.alpha if isinstance(event.prior, Dirichlet) else 1.0
         known = {name: getattr(event, name) for name in cls().get_params() if name not in _NOT_OF_THE_EVENT}
         self = cls(**known, alpha=alpha, class_prior=settings.class_prior, estimate=settings.estimate)
         self.fitted_, self.classes_, self.n_features_in_ = fitted, fitted.labels.array, 1
@@ -195,7 +198,9 @@ def _table(X: Any) -> Table:
     if isinstance(X, Mapping) or (hasattr(X, "columns") and hasattr(X, "shape")):
         frame = Table.of(X)
         if len(frame.names) != 1:
-            raise InputError(f"TextNB takes one column of documents, got {len(frame.names)}; name it, or use NaiveBayes")
+            raise InputError(
+                f"TextNB takes one column of documents, got {len(frame.names)}; name it, or use NaiveBayes"
+            )
         X = frame.documents(frame.names[0])
     if hasattr(X, "tocsr") or (isinstance(X, np.ndarray) and X.dtype.kind in "fiub"):
         raise InputError("TextNB takes documents (text); for counts of words use MultinomialNB")

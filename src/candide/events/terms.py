@@ -14,6 +14,7 @@ from candide import special
 from candide.distributions.terms import Cells, TermBursts, TermScores
 from candide.tally import Terms
 from candide.tally.base import Floats
+from candide.tally.terms import summed
 from candide.text import BINARY, Tokens
 
 _BURSTY, _FLAT = 1e-6, 1e9  # concentrations between which that of a class is sought
@@ -39,20 +40,22 @@ class Weighed:
 
     def by_class(self, values: Floats) -> Floats:
         """(class,) sums over the cells of each class."""
-        return np.bincount(self.tally.class_of_cell, values, self.tally.n_classes)
+        return summed(self.tally.class_of_cell, values, self.tally.n_classes)
 
     def by_term(self, values: Floats) -> Floats:
         """(term,) sums over the cells of each term."""
-        return np.bincount(self.tally.word, values, self.tally.n_terms)
+        return summed(self.tally.word, values, self.tally.n_terms)
 
     def cells(self, values: Floats) -> Cells:
         """The values of cells, by term."""
         from scipy.sparse import csr_array  # here, because importing it costs more than loading a small model
 
         tally = self.tally
-        by_class = csr_array((values, tally.word, tally.classes), (tally.n_classes, max(1, tally.n_terms)))
+        by_class = csr_array(
+            (values, tally.word, tally.classes.astype(np.int32)), (tally.n_classes, max(1, tally.n_terms))
+        )
         turned = by_class.tocsc()
-        ends, column = turned.indptr.astype(np.int64), turned.indices.astype(np.int32)
+        ends, column = turned.indptr.astype(np.int64), turned.indices.astype(np.int32, copy=False)
         return Cells(tally.letters, tally.starts, ends[: tally.n_terms + 1], column, turned.data)
 
     @property

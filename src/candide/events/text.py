@@ -12,6 +12,7 @@ not to be had             weights scaled to the same length for every document a
                           ``TfidfTransformer(norm="l2")``), which needs the document counts before the first document
 ========================  ============================================================================================
 
+>>> import numpy as np
 >>> spec = Text().spec(1)
 >>> documents = Documents.of(["free prize", "see you", "free call"])
 >>> tally = Terms.of(documents, np.array([0, 1, 0]), n_classes=2, spec=spec)
@@ -22,8 +23,6 @@ not to be had             weights scaled to the same length for every document a
 
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
-
-import numpy as np
 
 from candide.distributions import Distribution
 from candide.errors import InputError, unknown
@@ -135,5 +134,3 @@ class Text(EventModel):
         if self.min_count > 0 or self.min_share > 0 or self.max_share < 1:
             tally = tally.kept(terms.frequent(tally, self.min_count, self.min_share, self.max_share))
         return terms.Weighed(tally, self.tokens, terms.inverse_shares(tally) if self.idf else None)
-
-

@@ -2,7 +2,7 @@
 
 A document is a view: an address, a length and how its characters are stored. Its terms are written, lower-cased and
 as UTF-8, into a small buffer, so that an n-gram is a slice of that buffer; a term is then a key in an open-addressing
-hash table. Keys of up to 24 bytes lie in their table entry, one cache line each; longer ones in an arena.
+hash table. Keys of up to 16 bytes lie in their table entry, longer ones in an arena.
 """
 
 import sys
@@ -27,14 +27,21 @@ cdef extern from *:
     #else
     #define candide_prefetch(p) ((void)(p))
     #endif
+    #if defined(__GLIBC__)
+    #include <malloc.h>
+    #define candide_give_back() ((void)malloc_trim(0))
+    #else
+    #define candide_give_back() ((void)0)
+    #endif
     """
     void prefetch "candide_prefetch"(const void* p) nogil
+    void give_back "candide_give_back"() nogil  # freed memory to the system: glibc keeps what threads have freed
 
 if sys.byteorder != "little":
     raise ImportError("the text kernels read words of bytes in little-endian order")
 
 cdef enum:
-    INLINE = 24  # bytes of a key kept in its entry
+    INLINE = 16  # bytes of a key kept in its entry
     SLACK = 64  # bytes behind a buffer that may be read, never used
     SPAN = 4096  # characters between two looks at the room in the buffer
     LONG = 65536  # bytes of a document kept before the start of the buffer is given up
@@ -47,6 +54,7 @@ cdef enum:
     UTF8 = 8
     CODE = 0x1FFFFF  # of a character's entry: its lower case,
     WORD = 1 << 24  # and whether that is a word character,
+    TABLED = 0x40000  # characters above it are none of these
     SPACE = 1 << 25  # whether it is white space,
     SPECIAL = 1 << 26  # whether its lower case depends on its neighbours, or is more than one character
     PLAIN = 0  # what an occurrence counts: one,
@@ -57,630 +65,10 @@ cdef enum:
     LISTING = 2
 
 
-# The table ------------------------------------------------------------------------------------------------------------
+include "_text_table.pxi"
+include "_text_sink.pxi"
+include "_text_reading.pxi"
 
-cdef struct Entry:
-    uint64_t key[3]  # the first bytes; of a long key the first 8, and its place in the arena
-    uint64_t hash
-    double total
-    double documents
-    uint32_t size
-    int32_t last  # the document that had it last
-    uint32_t times  # in that document
-    uint32_t spare
-
-cdef struct Store:
-    uint64_t* slots  # high half: of the hash; low half: 1 + position of the entry
-    uint64_t mask
-    Entry* entries
-    uint32_t n
-    uint32_t room
-    uint8_t* arena
-    uint64_t used
-    uint64_t arena_room
-
-
-cdef int store_open(Store* s, uint64_t n_slots) noexcept nogil:
-    memset(s, 0, sizeof(Store))
-    s.mask = n_slots - 1
-    s.slots = <uint64_t*> calloc(n_slots, sizeof(uint64_t))
-    s.room = <uint32_t> (n_slots // 2)
-    s.entries = <Entry*> malloc(s.room * sizeof(Entry))
-    return 0 if s.slots != NULL and s.entries != NULL else -1
-
-
-cdef void store_close(Store* s) noexcept nogil:
-    free(s.slots)
-    free(s.entries)
-    free(s.arena)
-    memset(s, 0, sizeof(Store))
-
-
-cdef int store_grow(Store* s) noexcept nogil:
-    """Twice the slots and the entries: at most half of the slots are ever taken."""
-    cdef uint64_t n_slots = (s.mask + 1) * 2, at
-    cdef uint32_t i
-    cdef Entry* entries = <Entry*> realloc(s.entries, <size_t> (n_slots // 2) * sizeof(Entry))
-    if entries == NULL:
-        return -1
-    s.entries = entries
-    s.room = <uint32_t> (n_slots // 2)
-    free(s.slots)
-    s.slots = <uint64_t*> calloc(n_slots, sizeof(uint64_t))
-    if s.slots == NULL:
-        return -1
-    s.mask = n_slots - 1
-    for i in range(s.n):
-        at = s.entries[i].hash & s.mask
-        while s.slots[at] != 0:
-            at = (at + 1) & s.mask
-        s.slots[at] = s.entries[i].hash >> 32 << 32 | (i + 1)
-    return 0
-
-
-cdef inline uint64_t word_at(const uint8_t* p) noexcept nogil:
-    cdef uint64_t x
-    memcpy(&x, p, 8)
-    return x
-
-
-cdef inline uint64_t few_at(const uint8_t* p, Py_ssize_t n) noexcept nogil:
-    """The first 0 < n <= 8 bytes, zeros behind them; up to 8 are read."""
-    return word_at(p) & (~<uint64_t> 0 >> (64 - 8 * n))
-
-
-cdef inline uint64_t mix(uint64_t h, uint64_t x) noexcept nogil:
-    h = (h ^ x) * <uint64_t> 0x9E3779B97F4A7C15
-    return h ^ (h >> 32)
-
-
-cdef inline uint64_t hash_of(const uint8_t* p, Py_ssize_t n) noexcept nogil:
-    cdef uint64_t h = <uint64_t> n * <uint64_t> 0xD6E8FEB86659FD93
-    while n > 8:
-        h = mix(h, word_at(p))
-        p += 8
-        n -= 8
-    h = mix(h, few_at(p, n)) if n > 0 else h
-    return mix(h, h >> 29)
-
-
-cdef inline bint same_key(const Store* s, const Entry* e, const uint8_t* p, Py_ssize_t n) noexcept nogil:
-    if e.size != n:
-        return False
-    if n <= 8:
-        return n == 0 or e.key[0] == few_at(p, n)
-    if e.key[0] != word_at(p):
-        return False
-    if n <= 16:
-        return e.key[1] == few_at(p + 8, n - 8)
-    if n <= INLINE:
-        return e.key[1] == word_at(p + 8) and e.key[2] == few_at(p + 16, n - 16)
-    return memcmp(s.arena + e.key[1], p, n) == 0
-
-
-cdef inline int64_t find(const Store* s, const uint8_t* p, Py_ssize_t n, uint64_t h) noexcept nogil:
-    """The position of a key with this hash, or -1. Up to SLACK bytes behind it are read."""
-    cdef uint64_t at = h & s.mask, slot
-    while True:
-        slot = s.slots[at]
-        if slot == 0:
-            return -1
-        if (slot ^ h) >> 32 == 0 and same_key(s, &s.entries[<uint32_t> slot - 1], p, n):
-            return <int64_t> <uint32_t> slot - 1
-        at = (at + 1) & s.mask
-
-
-cdef inline int64_t find_or_add(Store* s, const uint8_t* p, Py_ssize_t n, uint64_t h) noexcept nogil:
-    """The position of a key with this hash, new or known; -1 where memory ends."""
-    cdef uint64_t at = h & s.mask, slot
-    while True:
-        slot = s.slots[at]
-        if slot == 0:
-            return add_key(s, p, n, h, at)
-        if (slot ^ h) >> 32 == 0 and same_key(s, &s.entries[<uint32_t> slot - 1], p, n):
-            return <int64_t> <uint32_t> slot - 1
-        at = (at + 1) & s.mask
-
-
-cdef int64_t add_key(Store* s, const uint8_t* p, Py_ssize_t n, uint64_t h, uint64_t at) noexcept nogil:
-    cdef uint8_t* arena
-    cdef uint64_t room
-    cdef Entry* e
-    if s.n >= s.room:
-        if s.n >= 0x7FFFFFF0 or store_grow(s) < 0:
-            return -1
-        at = h & s.mask
-        while s.slots[at] != 0:
-            at = (at + 1) & s.mask
-    e = &s.entries[s.n]
-    memset(e, 0, sizeof(Entry))
-    e.hash = h
-    e.size = <uint32_t> n
-    if n <= INLINE:
-        memcpy(e.key, p, n)
-    else:
-        if s.used + n > s.arena_room:
-            room = (s.used + n) * 2 + 4096
-            arena = <uint8_t*> realloc(s.arena, room)
-            if arena == NULL:
-                return -1
-            s.arena = arena
-            s.arena_room = room
-        memcpy(e.key, p, 8)
-        e.key[1] = s.used
-        memcpy(s.arena + s.used, p, n)
-        s.used += n
-    s.slots[at] = h >> 32 << 32 | (s.n + 1)
-    s.n += 1
-    return <int64_t> s.n - 1
-
-
-cdef inline void meet_soon(const Store* s, uint64_t h) noexcept nogil:
-    """Have the entry that a hash most likely means brought near, if its slot is known to be taken."""
-    cdef uint64_t slot = s.slots[h & s.mask]
-    if slot != 0:
-        prefetch(&s.entries[<uint32_t> slot - 1])
-
-
-cdef int look_up(Store* s, const uint8_t* bytes_, const int64_t* at, int64_t n, bint add, int64_t* out) noexcept nogil:
-    """The positions of keys that lie one after another, a lot of them at a time: memory is far, and they are many."""
-    cdef uint64_t h[LOT]
-    cdef int64_t start = 0, i, m
-    while start < n:
-        m = min(<int64_t> LOT, n - start)
-        for i in range(m):
-            h[i] = hash_of(bytes_ + at[start + i], at[start + i + 1] - at[start + i])
-            prefetch(&s.slots[h[i] & s.mask])
-        for i in range(m):
-            meet_soon(s, h[i])
-        for i in range(start, start + m):
-            if add:
-                out[i] = find_or_add(s, bytes_ + at[i], at[i + 1] - at[i], h[i - start])
-                if out[i] < 0:
-                    return -1
-            else:
-                out[i] = find(s, bytes_ + at[i], at[i + 1] - at[i], h[i - start])
-        start += m
-    return 0
-
-
-cdef uint64_t room_for(int64_t n) noexcept nogil:
-    cdef uint64_t slots = 1024
-    while slots < <uint64_t> n * 2 + 2:
-        slots *= 2
-    return slots
-
-
-# Terms ----------------------------------------------------------------------------------------------------------------
-
-cdef struct Form:  # how a document is divided into terms
-    const uint8_t* fold  # of a byte: its lower case if it is a word character, 0 if not, 1 if it is no ASCII
-    const uint32_t* info  # of every character
-    bint characters  # terms are runs of characters, not of words
-    int low  # shortest and longest n-gram
-    int high
-    int64_t shortest  # characters of a token
-    int64_t longest
-    const Store* stop
-    int bits  # terms are hashed into 2**bits buckets; 0: they are not
-    bint signs  # the sign of the hash is part of the key
-
-cdef struct Term:  # one occurrence, not yet looked up
-    int64_t first  # where it starts in the buffer; -1: it is hashed, and its key is here
-    int64_t size
-    uint64_t hash
-    uint64_t key
-    double sign
-    int64_t place
-
-cdef struct Sink:  # what becomes of a term
-    Term waiting[LOT]
-    int n_waiting
-    int n_classes
-    int mode
-    int manner  # PLAIN, BINARY or SUBLINEAR
-    int failed
-    Store* store
-    int32_t document
-    double weight
-    bint signed
-    double length  # COUNTING: of the class so far
-    uint32_t* touched  # entries met in this class, or in this document
-    uint64_t n_touched
-    uint64_t room
-    int32_t* last  # SCORING, LISTING: as in Entry, but of this thread
-    uint32_t* times
-    const int64_t* cells  # SCORING: where a term's weights lie
-    const int32_t* column
-    const double* delta
-    const double* unit
-    const double* base
-    double* out
-    double units
-    double bases
-
-cdef struct Buffer:
-    uint8_t* bytes
-    int64_t room
-    int64_t* starts  # ring of the starts of the last units
-
-
-cdef inline uint32_t rotate(uint32_t x, int by) noexcept nogil:
-    return (x << by) | (x >> (32 - by))
-
-
-cdef uint32_t murmur(const uint8_t* p, Py_ssize_t n) noexcept nogil:
-    """MurmurHash3 of 32 bits (Appleby), seed 0: what scikit-learn's HashingVectorizer uses."""
-    cdef uint32_t h = 0, k
-    cdef Py_ssize_t i
-    for i in range(n // 4):
-        memcpy(&k, p + 4 * i, 4)
-        h = rotate(h ^ rotate(k * <uint32_t> 0xCC9E2D51, 15) * <uint32_t> 0x1B873593, 13) * 5 + <uint32_t> 0xE6546B64
-    k = 0
-    for i in range(n & 3):
-        k |= <uint32_t> p[(n & ~3) + i] << (8 * i)
-    h ^= rotate(k * <uint32_t> 0xCC9E2D51, 15) * <uint32_t> 0x1B873593
-    h ^= <uint32_t> n
-    h = (h ^ (h >> 16)) * <uint32_t> 0x85EBCA6B
-    h = (h ^ (h >> 13)) * <uint32_t> 0xC2B2AE35
-    return h ^ (h >> 16)
-
-
-cdef inline double share(int manner, uint32_t times) noexcept nogil:
-    """What the ``times``-th occurrence of a term in a document counts."""
-    if manner == PLAIN or times == 1:
-        return 1.0
-    return 0.0 if manner == BINARY else log(times / (times - 1.0))
-
-
-cdef inline int touch(Sink* k, uint32_t i) noexcept nogil:
-    cdef uint32_t* more
-    if k.n_touched == k.room:
-        more = <uint32_t*> realloc(k.touched, (k.room * 2 + 1024) * sizeof(uint32_t))
-        if more == NULL:
-            k.failed = 1
-            return -1
-        k.touched = more
-        k.room = k.room * 2 + 1024
-    k.touched[k.n_touched] = i
-    k.n_touched += 1
-    return 0
-
-
-cdef inline void take(Sink* k, const Form* f, const Buffer* b, int64_t first, int64_t n) noexcept nogil:
-    """One occurrence of a term: it waits until there is a lot of them."""
-    cdef Term* t = &k.waiting[k.n_waiting]
-    cdef uint32_t h
-    t.first, t.size, t.sign = first, n, 1.0
-    if f.bits:
-        h = murmur(b.bytes + first, n)
-        if h >> 31:
-            t.sign = -1.0
-            h = <uint32_t> 0 - h
-        t.key = h & ((<uint32_t> 1 << f.bits) - 1)
-        t.first, t.size = -1, 4
-        if f.signs:
-            t.size = 5
-            t.key |= <uint64_t> (t.sign < 0) << 32
-        t.hash = hash_of(<const uint8_t*> &t.key, t.size)
-    else:
-        t.hash = hash_of(b.bytes + first, n)
-    prefetch(&k.store.slots[t.hash & k.store.mask])
-    k.n_waiting += 1
-    if k.n_waiting == LOT:
-        settle(k, b)
-
-
-cdef void settle(Sink* k, const Buffer* b) noexcept nogil:
-    """Count, score or list the terms that wait."""
-    cdef int i
-    cdef int n = k.n_waiting
-    k.n_waiting = 0
-    for i in range(n):
-        meet_soon(k.store, k.waiting[i].hash)
-    if k.mode == COUNTING:
-        for i in range(n):
-            count_one(k, &k.waiting[i], b)
-        return
-    for i in range(n):
-        k.waiting[i].place = find(k.store, key_of(&k.waiting[i], b), k.waiting[i].size, k.waiting[i].hash)
-        if k.mode == SCORING and k.waiting[i].place >= 0:
-            prefetch(&k.cells[k.waiting[i].place])
-    if k.mode == LISTING:
-        for i in range(n):
-            if k.waiting[i].place >= 0:
-                mark(k, k.waiting[i].place)
-        return
-    for i in range(n):
-        if k.waiting[i].place >= 0:
-            prefetch(&k.delta[k.cells[k.waiting[i].place]])
-            prefetch(&k.column[k.cells[k.waiting[i].place]])
-    for i in range(n):
-        if k.waiting[i].place >= 0:
-            score_one(k, k.waiting[i].place)
-
-
-cdef inline const uint8_t* key_of(const Term* t, const Buffer* b) noexcept nogil:
-    return <const uint8_t*> &t.key if t.first < 0 else b.bytes + t.first
-
-
-cdef inline void count_one(Sink* k, const Term* t, const Buffer* b) noexcept nogil:
-    cdef int64_t i = find_or_add(k.store, key_of(t, b), t.size, t.hash)
-    cdef Entry* e
-    cdef double x
-    if i < 0:
-        k.failed = 1
-        return
-    e = &k.store.entries[i]
-    if e.last != k.document:
-        if e.documents == 0 and touch(k, <uint32_t> i) < 0:
-            return
-        e.last = k.document
-        e.times = 0
-        e.documents += k.weight
-    e.times += 1
-    x = k.weight * share(k.manner, e.times)
-    k.length += x
-    e.total += t.sign * x if k.signed else x
-
-
-cdef inline double mark(Sink* k, int64_t i) noexcept nogil:
-    """What this occurrence of a known term counts, which may depend on how often it came before."""
-    if k.last == NULL:
-        return 1.0
-    if k.last[i] != k.document:
-        k.last[i] = k.document
-        k.times[i] = 0
-        if k.mode == LISTING and touch(k, <uint32_t> i) < 0:
-            return 0.0
-    k.times[i] += 1
-    return share(k.manner, k.times[i])
-
-
-cdef inline void score_one(Sink* k, int64_t i) noexcept nogil:
-    cdef double x = mark(k, i)
-    cdef int64_t j, first = k.cells[i], n = k.cells[i + 1] - first
-    cdef const double* delta = k.delta + first
-    cdef const int32_t* column = k.column + first
-    if x == 0.0:
-        return
-    k.units += x if k.unit == NULL else x * k.unit[i]
-    if k.base != NULL:
-        k.bases += x * k.base[i]
-    if n == k.n_classes:  # met in every class: its cells lie in their order
-        for j in range(n):
-            k.out[j] += x * delta[j]
-    else:
-        for j in range(n):
-            k.out[column[j]] += x * delta[j]
-
-
-cdef inline int64_t encode(uint32_t c, uint8_t* out) noexcept nogil:
-    """A character as UTF-8; a lone surrogate as if it were one."""
-    if c < 0x80:
-        out[0] = <uint8_t> c
-        return 1
-    if c < 0x800:
-        out[0] = <uint8_t> (0xC0 | c >> 6)
-        out[1] = <uint8_t> (0x80 | c & 0x3F)
-        return 2
-    if c < 0x10000:
-        out[0] = <uint8_t> (0xE0 | c >> 12)
-        out[1] = <uint8_t> (0x80 | c >> 6 & 0x3F)
-        out[2] = <uint8_t> (0x80 | c & 0x3F)
-        return 3
-    out[0] = <uint8_t> (0xF0 | c >> 18)
-    out[1] = <uint8_t> (0x80 | c >> 12 & 0x3F)
-    out[2] = <uint8_t> (0x80 | c >> 6 & 0x3F)
-    out[3] = <uint8_t> (0x80 | c & 0x3F)
-    return 4
-
-
-cdef inline uint32_t character(const uint8_t* p, int64_t* at, int kind) noexcept nogil:
-    """The next character of a sound document; ``at`` counts its units of storage."""
-    cdef int64_t i = at[0]
-    cdef uint32_t b
-    at[0] = i + 1
-    if kind == UTF8:
-        b = p[i]
-        if b < 0x80:
-            return b
-        if b < 0xE0:
-            at[0] = i + 2
-            return (b & 0x1F) << 6 | (p[i + 1] & 0x3F)
-        if b < 0xF0:
-            at[0] = i + 3
-            return (b & 0x0F) << 12 | <uint32_t> (p[i + 1] & 0x3F) << 6 | (p[i + 2] & 0x3F)
-        at[0] = i + 4
-        return ((b & 0x07) << 18 | <uint32_t> (p[i + 1] & 0x3F) << 12 | <uint32_t> (p[i + 2] & 0x3F) << 6
-                | (p[i + 3] & 0x3F))
-    if kind == LATIN:
-        return p[i]
-    if kind == UCS2:
-        return (<const uint16_t*> p)[i]
-    return (<const uint32_t*> p)[i]
-
-
-cdef inline int make_room(Buffer* b, int64_t used) noexcept nogil:
-    cdef uint8_t* more
-    if used + 4 * SPAN + SLACK <= b.room:
-        return 0
-    more = <uint8_t*> realloc(b.bytes, 2 * used + 8 * SPAN + SLACK)
-    if more == NULL:
-        return -1
-    memset(more + b.room, 0, 2 * used + 8 * SPAN + SLACK - b.room)
-    b.bytes = more
-    b.room = 2 * used + 8 * SPAN + SLACK
-    return 0
-
-
-cdef inline int64_t unit_ends(Buffer* b, Sink* k, const Form* f, int64_t start, int64_t end, int64_t* units,
-                              bint gap) noexcept nogil:
-    """Take every n-gram that ends with the unit [start, end); where the next unit starts."""
-    cdef int64_t n, first, from_, i
-    b.starts[units[0] % f.high] = start
-    units[0] += 1
-    for n in range(f.low, f.high + 1):
-        if n > units[0]:
-            break
-        first = b.starts[(units[0] - n) % f.high]
-        take(k, f, b, first, end - first)
-    if f.high == 1:
-        if end > SHORT:
-            settle(k, b)
-            return 0
-        return end
-    if gap:
-        b.bytes[end] = 32
-        end += 1
-    if end > LONG:  # keep only what a later n-gram may begin with
-        n = min(<int64_t> f.high - 1, units[0])
-        from_ = b.starts[(units[0] - n) % f.high]
-        if from_ > end // 2:
-            settle(k, b)
-            memmove(b.bytes, b.bytes + from_, end - from_)
-            for i in range(n):
-                b.starts[(units[0] - 1 - i) % f.high] -= from_
-            end -= from_
-    return end
-
-
-cdef int words_of(const uint8_t* p, int64_t n, int kind, const Form* f, Buffer* b, Sink* k) noexcept nogil:
-    """The n-grams of the words of one document."""
-    cdef int64_t i = 0, pos = 0, start = 0, letters = 0, units = 0, stop
-    cdef uint8_t t
-    cdef uint32_t c
-    cdef bint narrow = kind == LATIN or kind == UTF8, in_word
-    while i < n and not k.failed:
-        if make_room(b, pos) < 0:
-            return -1
-        stop = min(n, i + SPAN)
-        while i < stop:
-            in_word = False
-            if narrow:
-                t = f.fold[p[i]]
-                if t > 1:  # an ASCII word character, and most likely more of them
-                    while t > 1:
-                        b.bytes[pos] = t
-                        pos += 1
-                        letters += 1
-                        i += 1
-                        if i == stop:
-                            break
-                        t = f.fold[p[i]]
-                    continue
-                if t == 0:
-                    i += 1
-                else:
-                    c = f.info[character(p, &i, kind)]
-                    in_word = (c & WORD) != 0
-            else:
-                c = f.info[character(p, &i, kind)]
-                in_word = (c & WORD) != 0
-            if in_word:
-                pos += encode(c & CODE, b.bytes + pos)
-                letters += 1
-            elif letters:
-                pos = word_ends(b, k, f, start, pos, letters, &units)
-                start = pos
-                letters = 0
-    if letters and not k.failed:
-        word_ends(b, k, f, start, pos, letters, &units)
-    return -1 if k.failed else 0
-
-
-cdef inline int64_t word_ends(Buffer* b, Sink* k, const Form* f, int64_t start, int64_t end, int64_t letters,
-                              int64_t* units) noexcept nogil:
-    if letters < f.shortest or letters > f.longest:
-        return start
-    if f.stop != NULL and find(f.stop, b.bytes + start, end - start, hash_of(b.bytes + start, end - start)) >= 0:
-        return start
-    return unit_ends(b, k, f, start, end, units, True)
-
-
-cdef int characters_of(const uint8_t* p, int64_t n, int kind, const Form* f, Buffer* b, Sink* k) noexcept nogil:
-    """The n-grams of the characters of one document, where two or more white spaces are one blank."""
-    cdef int64_t i = 0, pos = 0, end, units = 0, stop, blanks = 0
-    cdef uint32_t c, blank = 0
-    while i < n and not k.failed:
-        stop = min(n, i + SPAN // 2)
-        while i < stop:
-            if make_room(b, pos) < 0:
-                return -1
-            c = f.info[character(p, &i, kind)]
-            if c & SPACE:
-                blank = c & CODE if blanks == 0 else 32
-                blanks += 1
-                continue
-            if blanks:
-                end = pos + encode(blank, b.bytes + pos)
-                pos = unit_ends(b, k, f, pos, end, &units, False)
-                blanks = 0
-            end = pos + encode(c & CODE, b.bytes + pos)
-            pos = unit_ends(b, k, f, pos, end, &units, False)
-    if blanks and not k.failed:
-        if make_room(b, pos) < 0:
-            return -1
-        end = pos + encode(blank, b.bytes + pos)
-        unit_ends(b, k, f, pos, end, &units, False)
-    return -1 if k.failed else 0
-
-
-cdef inline int document(const uint8_t* p, int64_t n, int kind, const Form* f, Buffer* b, Sink* k) noexcept nogil:
-    cdef int failed = characters_of(p, n, kind, f, b, k) if f.characters else words_of(p, n, kind, f, b, k)
-    settle(k, b)
-    return -1 if failed or k.failed else 0
-
-
-# Soundness ------------------------------------------------------------------------------------------------------------
-
-cdef bint sound(const uint8_t* p, int64_t n, int kind, const uint32_t* info) noexcept nogil:
-    """Whether a document can be read as it is: valid UTF-8, and no character that needs its neighbours."""
-    cdef int64_t i = 0, at, j
-    cdef uint64_t high = 0
-    cdef uint32_t c, b
-    if kind == ABSENT:
-        return True
-    if kind == LATIN or kind == UTF8:
-        while i + 32 <= n:
-            high = word_at(p + i) | word_at(p + i + 8) | word_at(p + i + 16) | word_at(p + i + 24)
-            if high & <uint64_t> 0x8080808080808080:
-                break
-            i += 32
-        while i < n and p[i] < 0x80:
-            i += 1
-        if kind == LATIN:
-            while i < n:
-                if info[p[i]] & SPECIAL:
-                    return False
-                i += 1
-            return True
-    while i < n:
-        if kind == UTF8:
-            b = p[i]
-            if b < 0x80:
-                i += 1
-                continue
-            if b < 0xC2 or b > 0xF4 or i + (2 if b < 0xE0 else 3 if b < 0xF0 else 4) > n:
-                return False
-            at = i
-            c = character(p, &at, kind)
-            for j in range(i + 1, at):
-                if p[j] & 0xC0 != 0x80:
-                    return False
-            if c < (0x80 if at - i == 2 else 0x800 if at - i == 3 else 0x10000) or c > 0x10FFFF:
-                return False
-            if 0xD800 <= c < 0xE000:
-                return False
-            i = at
-        else:
-            c = character(p, &i, kind)
-        if info[c] & SPECIAL:
-            return False
-    return True
-
-
-# What Python calls ----------------------------------------------------------------------------------------------------
 
 def gather(list documents, Py_ssize_t start, Py_ssize_t stop):
     """Addresses, lengths and kinds of Python strings and bytes, and the rows that are neither."""
@@ -801,7 +189,8 @@ cdef class Terms:
         cdef Py_ssize_t at, row, n = order.shape[0]
         cdef int64_t c = 0
         cdef int failed = 0
-        cells = [[] for _ in range(n_classes)]
+        cells = [], [], []
+        sizes = np.zeros(n_classes + 1, np.int64)
         length = np.zeros(n_classes)
         memset(&k, 0, sizeof(Sink))
         k.mode, k.manner, k.signed, k.store = COUNTING, manner, signed, &store
@@ -827,16 +216,17 @@ cdef class Terms:
                 if failed:
                     raise MemoryError("no room for the vocabulary; hash the terms, or leave rare ones out")
                 length[c] += k.length
-                cells[c].append(flushed(&k))
+                sizes[c + 1] = k.n_touched
+                for column, part in zip(cells, flushed(&k), strict=True):
+                    column.append(part)
             letters, starts = keys_of(&store)
         finally:
             buffer_close(&b)
             store_close(&store)
             free(k.touched)
-        sizes = [sum(len(part[0]) for part in parts) for parts in cells]
-        columns = [np.concatenate([part[j] for parts in cells for part in parts] or [np.empty(0)]) for j in range(3)]
-        indptr = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-        return letters, starts, indptr, columns[0].astype(np.int32), columns[1], columns[2], length
+            give_back()
+        columns = [joined(cells[0], np.int32), joined(cells[1], np.float64), joined(cells[2], np.float64)]
+        return letters, starts, np.cumsum(sizes), *columns, length
 
     def score(self, Words words, const uint64_t[::1] address, const int64_t[::1] size, const uint8_t[::1] kind,
               const int64_t[::1] cells, const int32_t[::1] column, const double[::1] delta, unit, base,
@@ -924,6 +314,17 @@ cdef class Terms:
         return data, indices, indptr
 
 
+def joined(parts, dtype):
+    """Arrays one after another; each is given up as soon as it is copied."""
+    out = np.empty(sum(map(len, parts)), dtype)
+    end = len(out)
+    while parts:
+        part = parts.pop()
+        out[end - len(part) : end] = part
+        end -= len(part)
+    return out
+
+
 cdef void copy_listed(double[::1] data, int32_t[::1] indices, const uint32_t* times, const uint32_t* touched):
     cdef Py_ssize_t i
     for i in range(data.shape[0]):
@@ -984,7 +385,7 @@ cdef object keys_of(const Store* s):
     for i in range(n):
         e = &s.entries[i]
         if e.size:
-            memcpy(&out[a[i]], <const void*> e.key if e.size <= INLINE else s.arena + e.key[1], e.size)
+            memcpy(&out[a[i]], bytes_of(s, e), e.size)
     return letters, starts
 
 
@@ -1003,3 +404,35 @@ def unite(letters, starts, more_letters, more_starts):
     if failed:
         raise MemoryError("no room for the words of both")
     return places[:n], np.flatnonzero(places[:n] >= before)
+
+
+def sum_cells(a, b, const int64_t[::1] places, int64_t n_terms):
+    """The cells of two tallies, each (classes, word, total, documents), where the second's terms have new places."""
+    cdef const int64_t[::1] ends
+    cdef const int32_t[::1] word
+    cdef const double[::1] total, documents
+    cdef int64_t n = 0, at, c, i, j, before
+    cdef int64_t n_classes = len(a[0]) - 1
+    classes = np.zeros(n_classes + 1, np.int64)
+    room = len(a[1]) + len(b[1])
+    words, totals, have = np.empty(room, np.int32), np.empty(room), np.empty(room)
+    cdef int64_t[::1] e = classes
+    cdef int32_t[::1] w = words
+    cdef double[::1] t = totals, d = have
+    cdef int64_t[::1] place = np.full(max(1, n_terms), -1, np.int64)  # of a term's cell in this class
+    for c in range(n_classes):
+        before = n
+        for side, (ends, word, total, documents) in enumerate((a, b)):
+            at = side
+            with nogil:
+                for i in range(ends[c], ends[c + 1]):
+                    j = places[word[i]] if at else word[i]
+                    if place[j] < before:
+                        place[j] = n
+                        w[n], t[n], d[n] = <int32_t> j, total[i], documents[i]
+                        n += 1
+                    else:
+                        t[place[j]] += total[i]
+                        d[place[j]] += documents[i]
+        e[c + 1] = n
+    return classes, words[:n], totals[:n], have[:n]

@@ -51,6 +51,18 @@ def unite(letters: NDArray, starts: NDArray, more_letters: NDArray, more_starts:
     return places, new
 
 
+def sum_cells(a: tuple, b: tuple, places: NDArray, n_terms: int) -> tuple[NDArray, ...]:
+    """The cells of two tallies, each (classes, word, total, documents), where the second's terms have new places."""
+    keys, values = [], []
+    for (classes, _, total, documents), moved in ((a, a[1]), (b, places[b[1]])):
+        keys.append(np.repeat(np.arange(len(classes) - 1), np.diff(classes)) * max(1, n_terms) + moved)
+        values.append(np.stack([total, documents]))
+    cells, which = np.unique(np.concatenate(keys), return_inverse=True)
+    total, documents = (np.bincount(which, v, len(cells)) + 0.0 for v in np.concatenate(values, axis=1))
+    classes = np.searchsorted(cells, np.arange(len(a[0])) * max(1, n_terms)).astype(np.int64)
+    return classes, (cells % max(1, n_terms)).astype(np.int32), total, documents
+
+
 def weight_of(manner: int, times: float) -> float:
     """What so many occurrences of a term in one document count."""
     return times if manner == PLAIN else 1.0 if manner == BINARY else 1.0 + math.log(times)
@@ -135,14 +147,16 @@ class Terms:
 
     def rows(self, words: Any, documents: Sequence[Keys | None]) -> tuple[NDArray, NDArray, NDArray]:
         """Sparse rows (counts, positions, where rows start) of the known terms of every document."""
-        data, indices, indptr = [], [], np.zeros(len(documents) + 1, np.int64)
+        data: list[float] = []
+        indices: list[int] = []
+        indptr = np.zeros(len(documents) + 1, np.int64)
         for row, keys in enumerate(documents):
             counted = self._counted(keys or ())
             places = words.positions(*joined([key for key, _, _ in counted]))
-            known: Counter = Counter()
+            known: dict[int, float] = {}
             for at, (_, times, _) in zip(places.tolist(), counted, strict=True):
                 if at >= 0:
-                    known[at] += times
+                    known[at] = known.get(at, 0.0) + times
             data += known.values()
             indices += known.keys()
             indptr[row + 1] = len(data)

@@ -17,7 +17,7 @@ from candide import kernels
 from candide.kernels import _text_twin as twin
 
 _CODE, WORD, SPACE, SPECIAL = 0x1FFFFF, 1 << 24, 1 << 25, 1 << 26  # as in _text.pyx
-_CASED = 0x20000  # above it no character has another case
+_TABLED = 0x40000  # above it no character has another case, is a word character, or is white space
 
 
 def _load() -> ModuleType | None:
@@ -30,31 +30,32 @@ def _load() -> ModuleType | None:
 
 
 def __getattr__(name: str) -> Any:
-    """``compiled`` (None where it is not), ``NAME``, ``Words``, ``unite``: loaded at first use, most models have no text."""
-    if name not in ("compiled", "NAME", "Words", "unite"):
+    """``compiled`` (None where it is not), ``NAME``, ``Words``, ``unite``, ``sum_cells``: loaded at first use."""
+    if name not in ("compiled", "NAME", "Words", "unite", "sum_cells"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     loops = _load()
     chosen = loops or twin
-    found = {"compiled": loops, "NAME": "compiled" if loops else "python", "Words": chosen.Words, "unite": chosen.unite}
+    found: dict[str, Any] = {"compiled": loops, "NAME": "compiled" if loops else "python"}
+    found |= {each: getattr(chosen, each) for each in ("Words", "unite", "sum_cells")}
     globals().update(found)
     return found[name]
 
 
 @cache
 def characters(lowercase: bool) -> NDArray[np.uint32]:
-    """Of every character: its lower case, whether that is a word character, and what is special about it."""
-    codes = np.arange(0x110000, dtype=np.uint32)
+    """Of every character that may have any: its lower case, whether that is a word character, what else it is."""
+    codes = np.arange(_TABLED, dtype=np.uint32)
     text = codes.tobytes().decode("utf-32-le", "surrogatepass")
     word, info = np.zeros(len(codes), bool), codes.copy()
     for run in re.finditer(r"\w+", text):
         word[run.start() : run.end()] = True
     special = []
     if lowercase:
-        cased = [(c, low) for c, low in enumerate(map(str.lower, text[:_CASED])) if low != text[c]]
+        cased = [(c, low) for c, low in enumerate(map(str.lower, text)) if low != text[c]]
         special = [c for c, low in cased if len(low) > 1 or f"a{text[c]}".lower() != f"a{low}"]
         for c, low in cased:
             info[c] = ord(low[0])
-    info |= np.where(word[info], WORD, 0).astype(np.uint32)
+    info |= word[info] * np.uint32(WORD)
     for run in re.finditer(r"\s+", text):
         info[run.start() : run.end()] |= np.uint32(SPACE)
     info[special] |= np.uint32(SPECIAL)

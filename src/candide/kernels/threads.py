@@ -7,7 +7,8 @@ The number of threads is ``CANDIDE_THREADS``, else the cores this process may us
 """
 
 import os
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -42,3 +43,22 @@ def over_rows(work: Callable[[slice], T], n_rows: int, *, cost: int) -> list[T]:
         return [work(slice(0, n_rows))]
     edges = [n_rows * i // parts for i in range(parts + 1)]
     return list(_pool().map(work, (slice(a, b) for a, b in pairwise(edges))))
+
+
+def ahead(work: Callable[[Any], T], items: Iterable[Any]) -> Iterator[T]:
+    """Apply ``work`` to items on threads, a few ahead of whoever reads the results; they come in order.
+
+    >>> list(ahead(len, ["a", "bcd", ""]))
+    [1, 3, 0]
+    """
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+    # A pool of its own: the work may itself divide rows among the threads of the other.
+    with ThreadPoolExecutor(max_workers=count(), thread_name_prefix="candide-ahead") as pool:
+        waiting: deque[Future[T]] = deque()
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            if len(waiting) > count():
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()

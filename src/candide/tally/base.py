@@ -50,7 +50,7 @@ class Csr(NamedTuple):
         return Csr(self.data, self.indices, self.indptr[part.start : part.stop + 1], self.n_features)
 
 
-Block = NDArray | Csr | Documents
+Block = NDArray | Csr  # or Documents, whose rows are cut and scored in the same way
 
 
 def rows_of(block: Block, part: slice) -> Block:
@@ -58,7 +58,7 @@ def rows_of(block: Block, part: slice) -> Block:
     return block.rows(part) if isinstance(block, Csr) else block[part]
 
 
-def width(block: Block) -> int:
+def width(block: Block | Documents) -> int:
     """How many values a row of a block has, on average: what its cost grows with."""
     if isinstance(block, Documents):
         return max(1, block.width)

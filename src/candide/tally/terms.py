@@ -40,9 +40,7 @@ class Terms:
     documents: Floats  # (cells) weight of the documents that have it, > 0
 
     @classmethod
-    def of(
-        cls, block: Documents, y: Codes, weight: Floats | None = None, *, n_classes: int, spec: Spec
-    ) -> Self:
+    def of(cls, block: Documents, y: Codes, weight: Floats | None = None, *, n_classes: int, spec: Spec) -> Self:
         """Tally one batch of documents, on threads."""
         tokens = _tokens(spec)
         _check_room(tokens, n_classes, block)
@@ -52,7 +50,7 @@ class Terms:
             present &= weight > 0
         n = class_weights(y[present], None if weight is None else weight[present], n_classes)[:, None]
         whole = reduce(add, [cls._counted(part, n_classes) for part in parts])
-        return cls(n, *whole._rest())
+        return cls(n, whole.length, whole.letters, whole.starts, *whole._cells())
 
     @classmethod
     def _counted(cls, c: Counted, n_classes: int) -> Self:
@@ -66,9 +64,8 @@ class Terms:
         letters, starts = np.empty(0, np.uint8), np.zeros(1, np.int64)
         return cls(zero, zero, letters, starts, classes, nothing.astype(np.int32), nothing, nothing)
 
-    def _rest(self) -> tuple[NDArray, ...]:
-        cells = self.classes, self.word, self.total, self.documents
-        return self.length, self.letters, self.starts, *cells
+    def _cells(self) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+        return self.classes, self.word, self.total, self.documents
 
     @property
     def n_classes(self) -> int:
@@ -108,7 +105,7 @@ class Terms:
         if len(new):
             more, at = _taken(other.letters, other.starts, new)
             letters, starts = np.concatenate([letters, more]), np.concatenate([starts, starts[-1] + at[1:]])
-        cells = _sum_of_cells(self, other, places, len(starts) - 1)
+        cells = kernel.sum_cells(self._cells(), other._cells(), places, len(starts) - 1)
         return type(self)(self.n + other.n, self.length + other.length, letters, starts, *cells)
 
     def __sub__(self, part: Self) -> Self:
@@ -174,13 +171,11 @@ class Terms:
         return self._with_cells(self.n, length, self.total, np.where(keep[self.word], self.documents, 0.0))
 
     def _by_class(self, values: Floats) -> Floats:
-        return np.bincount(self.class_of_cell, values, self.n_classes)
+        return summed(self.class_of_cell, values, self.n_classes)
 
     def scale(self, factor: float) -> Self:
         """Let every document count ``factor`` times: forgetting."""
-        return self._with_cells(
-            self.n * factor, self.length * factor, self.total * factor, self.documents * factor
-        )
+        return self._with_cells(self.n * factor, self.length * factor, self.total * factor, self.documents * factor)
 
     def remap(
         self, classes: Codes, n_classes: int, levels: tuple[Codes, ...] = (), sizes: tuple[int, ...] = ()
@@ -195,7 +190,7 @@ class Terms:
 
     def pool(self) -> Self:
         """The tally of all documents as if they were of one class."""
-        total, documents = (np.bincount(self.word, v, self.n_terms) + 0.0 for v in (self.total, self.documents))
+        total, documents = (summed(self.word, v, self.n_terms) for v in (self.total, self.documents))
         one = np.array([0, self.n_terms], np.int64)
         n, length = self.n.sum(keepdims=True), self.length.sum(keepdims=True)
         word = np.arange(self.n_terms, dtype=np.int32)
@@ -225,8 +220,14 @@ class Terms:
         return cls(*state)
 
 
+_LOT = 1 << 15  # terms copied at a time
 _STATE = ("n", "length", "letters", "starts", "classes", "word", "total", "documents")
 _KINDS = ("f8", "f8", "u1", "i8", "i8", "i4", "f8", "f8")
+
+
+def summed(place: NDArray, values: Floats, n: int) -> Floats:
+    """Sums of values by their places among n."""
+    return np.bincount(place, values, n).astype(np.float64)  # of no values numpy makes integers
 
 
 def _tokens(spec: Spec) -> Tokens:
@@ -241,21 +242,12 @@ def _taken(letters: NDArray, starts: NDArray, which: NDArray) -> tuple[NDArray[n
     """Some terms, in the given order."""
     sizes = np.diff(starts)[which]
     ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    place = np.arange(ends[-1]) + np.repeat(starts[:-1][which] - ends[:-1], sizes)
-    return letters[place], ends
-
-
-def _sum_of_cells(a: Terms, b: Terms, places: NDArray, n_terms: int) -> tuple[NDArray, ...]:
-    """The cells of both, where total and documents travel together as the two parts of one complex number."""
-    from scipy.sparse import csr_array  # here, because importing it costs more than loading a small model
-
-    shape = (a.n_classes, max(1, n_terms))
-    both = [
-        csr_array((t.total + 1j * t.documents, word.astype(np.int32), t.classes.astype(np.int32)), shape)
-        for t, word in ((a, a.word), (b, places[b.word]))
-    ]
-    out = both[0] + both[1]
-    return out.indptr.astype(np.int64), out.indices.astype(np.int32), out.data.real.copy(), out.data.imag.copy()
+    out, first = np.empty(ends[-1], np.uint8), starts[:-1][which]
+    for i in range(0, len(which), _LOT):  # the place of every byte takes eight
+        mine = slice(i, min(i + _LOT, len(which)))
+        start, end = ends[mine.start], ends[mine.stop]
+        out[start:end] = letters[np.arange(start, end) + np.repeat(first[mine] - ends[mine], sizes[mine])]
+    return out, ends
 
 
 def _check_room(tokens: Tokens, n_classes: int, block: Documents) -> None:
@@ -277,7 +269,9 @@ def _memory() -> int:
         return 1 << 62
 
 
-def _check_state(n: Any, length: Any, letters: Any, starts: Any, classes: Any, word: Any, total: Any, docs: Any) -> None:
+def _check_state(
+    n: Any, length: Any, letters: Any, starts: Any, classes: Any, word: Any, total: Any, docs: Any
+) -> None:
     """Whether arrays from elsewhere are the state of a tally."""
     arrays = (n, length, letters, starts, classes, word, total, docs)
     good = all(a.dtype == np.dtype(kind) for a, kind in zip(arrays, _KINDS, strict=True))

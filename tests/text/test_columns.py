@@ -1,0 +1,199 @@
+"""Text as one column among others: in frames, and in any table source."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests import data
+
+import candide as cd
+from candide import tables
+from candide.errors import InputError
+from candide.events import Text
+
+
+def made(n=1200, seed=0):
+    """Three weak witnesses of one class: words, a number and a category, each right about two times in three."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+
+    def leaning(share):
+        return np.where(rng.random(n) < share, y, 1 - y)
+
+    words = np.array(["invoice due please pay the amount", "lunch on friday with all of us"])
+    fill = np.array([f"note number {i} of the day" for i in range(n)])
+    return {
+        "body": [f"{fill[i]} {words[w]}" for i, w in enumerate(leaning(0.72))],
+        "hour": y * 1.0 + rng.normal(size=n),
+        "sender": np.array(["shop", "friend"])[leaning(0.7)].tolist(),
+        "title": [f"re {words[w]} {i}" for i, w in enumerate(leaning(0.72))],
+    }, np.array(["bill", "meeting"])[y]
+
+
+def test_the_product_of_weak_columns_is_strong():
+    X, y = made()
+    half = len(y) // 2
+    events = {"body": Text("bernoulli", min_count=5), "title": Text("bernoulli", min_count=5)}
+
+    def accuracy(names):
+        chosen = {name: event for name, event in events.items() if name in names}
+        train, test = ({n: X[n][s] for n in names} for s in (slice(0, half), slice(half, None)))
+        model = cd.NaiveBayes(events=chosen).fit(train, y[:half])
+        return (model.predict(test) == y[half:]).mean()
+
+    alone = [accuracy([name]) for name in X]
+    assert max(alone) < 0.78
+    assert accuracy(list(X)) > max(alone) + 0.06
+
+
+def test_each_column_of_text_is_a_block_of_its_own():
+    X, y = made(60)
+    model = cd.NaiveBayes(events={"title": Text(ngrams=(1, 2)), "body": Text()}).fit(X, y)
+    parts = {part.columns: part.event.name for part in model.census_.plan.parts}
+    assert parts == {("body",): "text", ("title",): "text", ("hour",): "gaussian", ("sender",): "categorical"}
+    auto = cd.NaiveBayes().fit(X, y)  # free text is recognised
+    assert {part.columns for part in auto.census_.plan.parts if part.event.name == "text"} == {("body",), ("title",)}
+
+
+def test_the_joint_is_the_sum_of_the_columns():
+    X, y = made(200)
+    whole = cd.NaiveBayes(events={"body": Text()}).fit({"body": X["body"], "hour": X["hour"]}, y)
+    text = cd.TextNB().fit(X["body"], y)
+    number = cd.NaiveBayes().fit({"hour": X["hour"]}, y)
+    prior = np.log(np.unique(y, return_counts=True)[1] / len(y))
+    want = text.predict_joint_log_proba(X["body"]) + number.predict_joint_log_proba({"hour": X["hour"]}) - prior
+    got = whole.predict_joint_log_proba({"body": X["body"], "hour": X["hour"]})
+    np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+@pytest.mark.parametrize("frame", [dict, pd.DataFrame, pl.DataFrame, pa.table])
+def test_frames_of_every_kind(frame):
+    X, y = made(80)
+    X = {name: list(values) for name, values in X.items()}
+    X["body"][3] = None
+    want = cd.NaiveBayes().fit(X, y)
+    got = cd.NaiveBayes().fit(frame(X), y)
+    np.testing.assert_allclose(got.predict_proba(frame(X)), want.predict_proba(X), rtol=1e-12)
+
+
+def test_a_missing_document_says_nothing():
+    X, y = made(80)
+    model = cd.NaiveBayes().fit({"body": X["body"], "hour": X["hour"]}, y)
+    number = cd.NaiveBayes().fit({"hour": X["hour"]}, y)
+    p = model.predict_proba({"body": [None, None], "hour": [0.0, 1.0]})
+    np.testing.assert_allclose(p, number.predict_proba({"hour": [0.0, 1.0]}), rtol=1e-12)
+
+
+def test_parts_of_a_mixed_table_add_up():
+    X, y = made(90)
+    whole = cd.NaiveBayes().fit(X, y)
+    parts = [cd.NaiveBayes().fit({n: v[s] for n, v in X.items()}, y[s]) for s in (slice(0, 40), slice(40, 90))]
+    for other in (parts[0] + parts[1], parts[0] + parts[1] + parts[0] - parts[0]):
+        np.testing.assert_allclose(other.predict_proba(X), whole.predict_proba(X), rtol=1e-9)
+
+
+# Sources --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "tsv", "jsonl"])
+def test_any_source_counts_what_arrays_count(tmp_path, ending):
+    X, y = made(300)
+    frame = pd.DataFrame({**X, "kind": y})
+    path = tmp_path / f"mail.{ending}"
+    if ending == "parquet":
+        frame.to_parquet(path)
+    elif ending == "jsonl":
+        frame.to_json(path, orient="records", lines=True)
+    else:
+        frame.to_csv(path, index=False, sep="\t" if ending == "tsv" else ",")
+    learned = tables.learn(str(path), "kind", events={"body": Text(ngrams=(1, 2))})
+    want = cd.NaiveBayes(events={"body": Text(ngrams=(1, 2))}).fit(X, y)
+    assert learned.fitted.census.n_rows == 300
+    scored = tables.predict(learned.fitted, str(path))
+    np.testing.assert_allclose(scored["p_bill"].to_numpy(), want.predict_proba(X)[:, 0], rtol=1e-7, atol=1e-12)
+    more = tables.count_like(learned.fitted, str(path))
+    assert (learned.fitted.census + more).class_weight.sum() == 600
+
+
+def test_folds_of_a_table_are_counted_apart():
+    X, y = made(600)
+    validation = tables.cross_validate({**X, "kind": y.tolist()}, "kind", folds=5)
+    assert validation.total.n == 600
+    assert validation.total.metrics()["accuracy"] > 0.75
+    assert validation.learned.fitted.census.n_rows == 600
+
+
+def test_free_text_is_recognised_in_a_real_table():
+    learned = tables.learn(data.corpus("sms_spam"), "class", drop=["split"])
+    assert [(c.name, c.event) for c in learned.columns] == [("text", "text")]
+    table = pq.read_table(data.corpus("sms_spam"))
+    want = cd.TextNB().fit(table["text"], table["class"].to_pylist())
+    assert learned.fitted.census.tallies[0].n_terms == want.census_.tallies[0].n_terms
+    scores = tables.evaluate(learned.fitted, data.corpus("sms_spam"))
+    assert scores.metrics()["accuracy"] == pytest.approx(want.score(table["text"], table["class"].to_pylist()))
+
+
+def test_a_column_of_numbers_is_no_column_of_documents():
+    with pytest.raises(InputError, match=r"is not a document"):
+        cd.NaiveBayes(events={"hour": Text()}).fit({"hour": [1.0, 2.0]}, ["a", "b"])
+
+
+# Folders and the command line -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def mail(tmp_path):
+    root = tmp_path / "mail"
+    for kind, words in (("ham", "see you at lunch"), ("spam", "free prize call now")):
+        for i in range(4):
+            (root / kind / "deep").mkdir(parents=True, exist_ok=True)
+            (root / kind / (f"{i}.txt" if i % 2 else f"deep/{i}")).write_text(f"{words} {i}")
+    return root
+
+
+def test_a_folder_of_folders_is_a_table_of_documents(mail):
+    model = cd.fit(str(mail), target="class")
+    assert model.census_.class_weight.tolist() == [4.0, 4.0]
+    assert model.predict({"text": ["free lunch call", "see you"]}).tolist() == ["spam", "ham"]
+
+
+def test_files_of_another_encoding(mail):
+    (mail / "ham" / "x").write_bytes("café".encode("latin-1"))
+    with pytest.raises(InputError, match=r"ham/x: .* at byte 3, read as utf-8; pass another encoding"):
+        cd.fit(str(mail), target="class")
+    for reading, word in (({"encoding": "latin-1"}, "café"), ({"errors": "ignore"}, "caf")):
+        assert word in cd.fit(str(mail), target="class", **reading).census_.tallies[0].words()
+
+
+def test_folders_of_tables_stay_tables(tmp_path):
+    for year in ("2023", "2024"):
+        (tmp_path / year).mkdir()
+        pq.write_table(pa.table({"x": [1.0, 2.0], "y": ["a", "b"]}), tmp_path / year / "part.parquet")
+    assert cd.fit(str(tmp_path), target="y").census_.n_rows == 4
+
+
+def test_one_document_from_the_command_line(mail, tmp_path):
+    def candide(*arguments):
+        code = [sys.executable, "-m", "candide", *arguments]
+        return subprocess.run(code, capture_output=True, text=True, check=False)
+
+    model = str(tmp_path / "mail.candide")
+    assert candide("fit", str(mail), "--target", "class", "-o", model).returncode == 0
+    facts = json.loads(candide("predict", model, "--text", "A free, free lunch!", "--json").stdout)
+    assert facts["prediction"] == "spam"
+    assert sum(facts["probabilities"].values()) == pytest.approx(1.0)
+    fitted = cd.load(model)
+    want = {t: np.log(5 / (16 + 8)) - np.log(1 / (16 + 8)) for t in ("free",)}
+    assert facts["words"][0] == {"term": "free", "count": 2.0, "weight": pytest.approx(2 * want["free"])}
+    assert facts["words"][1] == {"term": "lunch", "count": 1.0, "weight": pytest.approx(-want["free"])}
+    assert fitted.predict({"text": ["A free, free lunch!"]}).tolist() == ["spam"]
+    assert "spam" in candide("predict", model, "--text", "free").stdout
+    assert "prize" in candide("show", model).stdout
+    none = candide("predict", model)
+    assert (none.returncode, none.stderr) == (1, "candide: pass DATA, or one document with --text\n")
