@@ -22,10 +22,10 @@ LAYERS = [
     {"engines"},
     {"fitted"},
     {"explain"},
-    {"store", "evaluate", "compare"},
+    {"scores", "store", "compare"},
     {"tables"},
     {"estimators", "demo", "doctor"},
-    {"report"},
+    {"report", "evaluate", "plot"},
     {"cli"},
     {"__main__"},
 ]

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from candide.census import Census
-from candide.evaluate import Scores
 from candide.events import Categorical, Gaussian, Poisson
 from candide.labels import Labels
 from candide.model import estimate
 from candide.plan import Part, Plan
+from candide.scores import Scores
 from candide.tables import Learned, evaluate, learn
 from candide.tally import Levels, Moments, Sums
 

@@ -13,9 +13,9 @@ from rich.table import Table
 
 from candide import explain
 from candide.census import Census
-from candide.evaluate import Scores, spread
 from candide.fitted import Fitted, Scorer
 from candide.labels import Labels
+from candide.scores import Scores, spread
 from candide.table import Table as Rows
 
 _MEANING = {

@@ -30,7 +30,6 @@ from candide.engines.recoding import prepare_like, recoded
 from candide.engines.sources import Reading, Source
 from candide.engines.writing import write
 from candide.errors import InputError, unknown
-from candide.evaluate import Scores
 from candide.fitted import Fitted, Scorer, Settings
 from candide.kernels import threads
 from candide.labels import Labels
@@ -38,6 +37,7 @@ from candide.model import Model
 from candide.plan import Plan
 from candide.progress import Watch, silent
 from candide.schema import Column
+from candide.scores import Scores
 from candide.table import Table
 
 

@@ -9,7 +9,7 @@ from candide.engines.duckdb import fold_of, numbered
 from candide.engines.sources import Source
 from candide.errors import InputError
 from candide.estimators import NaiveBayes
-from candide.evaluate import Scores
+from candide.scores import Scores
 from candide.tables import cross_validate, evaluate, learn
 
 

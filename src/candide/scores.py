@@ -1,0 +1,140 @@
+"""Scores: how good posteriors are, as a tally of its own. Scores of parts add, so batches and folds are one case.
+
+>>> log_posterior = np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2], [0.3, 0.7]])
+>>> y = np.array([0, 1, 1, 1])
+>>> whole = Scores.of(log_posterior, y)
+>>> halves = Scores.of(log_posterior[:2], y[:2]) + Scores.of(log_posterior[2:], y[2:])
+>>> whole.accuracy, round(whole.log_loss, 4), round(whole.brier, 4), whole.auc
+(0.75, 0.6456, 0.225, 1.0)
+>>> whole.metrics() == halves.metrics()
+True
+"""
+
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+METRICS = ("accuracy", "balanced_accuracy", "log_loss", "brier", "auc", "calibration_error")
+_CONFIDENCE_BINS = 15  # Naeini, Cooper and Hauskrecht (2015)
+_RANK_BINS = 16384  # log-odds are ranked in bins this fine; ties count half, so the error of the AUC is of second order
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """What is needed of posteriors and true classes to give every metric: counts and sums, which add."""
+
+    confusion: Floats  # (true class, predicted class) weight
+    neg_log: Floats  # () sum of -log p(true class)
+    square: Floats  # () sum over classes of (p - truth)**2
+    confidence: Floats  # (bins, 3) weight, sum of the winner's probability, weight where the winner is right
+    ranks: Floats  # (class, is it the class?, bins) weight by log-odds of the class
+
+    @classmethod
+    def of(cls, log_posterior: Floats, y: NDArray[np.intp], weight: Floats | None = None) -> Self:
+        """Score log p(class | x), (row, class), against class codes."""
+        n, k = log_posterior.shape
+        w = np.ones(n) if weight is None else weight
+        p = np.exp(log_posterior)
+        winner = log_posterior.argmax(axis=1)
+        top = p[np.arange(n), winner]
+        at = np.minimum((top * _CONFIDENCE_BINS).astype(np.intp), _CONFIDENCE_BINS - 1)
+        truth = np.zeros((n, k))
+        truth[np.arange(n), y] = 1.0
+        right = w * (winner == y)
+        return cls(
+            confusion=np.bincount(y * k + winner, w, k * k).reshape(k, k).astype(float),
+            neg_log=np.asarray(-(w @ log_posterior[np.arange(n), y])),
+            square=np.asarray(w @ ((p - truth) ** 2).sum(axis=1)),
+            confidence=np.stack([np.bincount(at, v, _CONFIDENCE_BINS) for v in (w, w * top, right)], axis=1),
+            ranks=_ranks(log_posterior, y, w),
+        )
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    @property
+    def n(self) -> float:
+        """Weight of the rows scored."""
+        return float(self.confusion.sum())
+
+    @property
+    def accuracy(self) -> float:
+        """Share of rows whose most probable class is the true one."""
+        return float(np.trace(self.confusion) / self.n)
+
+    @property
+    def balanced_accuracy(self) -> float:
+        """Accuracy within each true class, averaged over the classes that occur."""
+        of_class = self.confusion.sum(axis=1)
+        seen = of_class > 0
+        return float((np.diag(self.confusion)[seen] / of_class[seen]).mean())
+
+    @property
+    def log_loss(self) -> float:
+        """Mean of -log p(true class): what a surprise costs, in nats."""
+        return float(self.neg_log / self.n)
+
+    @property
+    def brier(self) -> float:
+        """Mean squared error of the probabilities; of the second class alone where there are two."""
+        return float(self.square / self.n) / (2 if len(self.confusion) == 2 else 1)
+
+    @property
+    def auc(self) -> float:
+        """P(a row of the class ranks above a row of another), averaged over classes; NaN if a class is missing."""
+        areas = [_area(other, own) for other, own in self.ranks]
+        return float(np.mean(areas[1:] if len(areas) == 2 else areas))
+
+    @property
+    def calibration_error(self) -> float:
+        """Expected calibration error: how far stated confidence is from the share that is right, over 15 bins."""
+        weight, stated, right = self.confidence.T
+        return float(np.abs(stated - right).sum() / weight.sum())
+
+    def metrics(self) -> dict[str, float]:
+        return {name: getattr(self, name) for name in METRICS}
+
+
+def spread(folds: list[Scores]) -> dict[str, tuple[float, float]]:
+    """Mean and standard deviation of each metric over folds."""
+    table: dict[str, Any] = {name: [getattr(fold, name) for fold in folds] for name in METRICS}
+    return {name: (float(np.mean(v)), float(np.std(v, ddof=1)) if len(v) > 1 else 0.0) for name, v in table.items()}
+
+
+def _ranks(log_posterior: Floats, y: NDArray[np.intp], w: Floats) -> Floats:
+    k = log_posterior.shape[1]
+    odds = _log_odds(log_posterior)
+    # Bins are fine near even odds, where classes overlap, and coarse far out.
+    place = np.arcsinh(np.clip(odds, -800.0, 800.0)) / np.arcsinh(800.0)
+    at = ((place + 1) / 2 * (_RANK_BINS - 1)).astype(np.intp)
+    out = np.empty((k, 2, _RANK_BINS))
+    for c in range(k):
+        own = y == c
+        out[c] = [np.bincount(at[~own, c], w[~own], _RANK_BINS), np.bincount(at[own, c], w[own], _RANK_BINS)]
+    return out
+
+
+def _log_odds(log_posterior: Floats) -> Floats:
+    """log p / (1 - p) of each class; of the winner from the others, for 1 - p is lost where p rounds to 1."""
+    rows, winner = np.arange(len(log_posterior)), log_posterior.argmax(axis=1)
+    others = log_posterior.copy()
+    others[rows, winner] = -np.inf
+    with np.errstate(divide="ignore", invalid="ignore"):
+        top = others.max(axis=1, initial=-np.inf)
+        shift = np.where(np.isfinite(top), top, 0.0)
+        rest = shift + np.log(np.exp(others - shift[:, None]).sum(axis=1))
+        odds = log_posterior - np.log1p(-np.exp(others))
+        odds[rows, winner] = log_posterior[rows, winner] - rest
+    return odds
+
+
+def _area(other: Floats, own: Floats) -> float:
+    pairs = other.sum() * own.sum()
+    if pairs == 0:
+        return float("nan")
+    below = np.cumsum(other) - other
+    return float((own @ below + 0.5 * own @ other) / pairs)
