@@ -20,7 +20,11 @@ Floats = NDArray[np.float64]
 
 METRICS = ("accuracy", "balanced_accuracy", "log_loss", "brier", "auc", "calibration_error")
 _CONFIDENCE_BINS = 15  # Naeini, Cooper and Hauskrecht (2015)
-_RANK_BINS = 16384  # log-odds are ranked in bins this fine; ties count half, so the error of the AUC is of second order
+# Log-odds are ranked in bins, by their sign, exponent and first bits: from 2**-8 to 800, each at most 1/512 wide for
+# its place. Ties count half, so the error of the AUC is of second order.
+_FAR, _DROPPED = 800.0, 14
+_NEAR = int(np.float32(2.0**-8).view(np.int32)) >> _DROPPED
+_RANK_BINS = 2 * ((int(np.float32(_FAR).view(np.int32)) >> _DROPPED) - _NEAR) + 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,18 +43,17 @@ class Scores:
         n, k = log_posterior.shape
         w = np.ones(n) if weight is None else weight
         p = np.exp(log_posterior)
+        first = np.arange(0, n * k, k)  # where each row starts in the flat arrays, which are quicker to take from
         winner = log_posterior.argmax(axis=1)
-        top = p[np.arange(n), winner]
+        top, true = p.ravel()[first + winner], p.ravel()[first + y]
         at = np.minimum((top * _CONFIDENCE_BINS).astype(np.intp), _CONFIDENCE_BINS - 1)
-        truth = np.zeros((n, k))
-        truth[np.arange(n), y] = 1.0
         right = w * (winner == y)
         return cls(
             confusion=np.bincount(y * k + winner, w, k * k).reshape(k, k).astype(float),
-            neg_log=np.asarray(-(w @ log_posterior[np.arange(n), y])),
-            square=np.asarray(w @ ((p - truth) ** 2).sum(axis=1)),
+            neg_log=np.asarray(-(w * log_posterior.ravel()[first + y]).sum()),
+            square=np.asarray((w * np.maximum(np.einsum("ij,ij->i", p, p) - 2 * true + 1, 0.0)).sum()),
             confidence=np.stack([np.bincount(at, v, _CONFIDENCE_BINS) for v in (w, w * top, right)], axis=1),
-            ranks=_ranks(log_posterior, y, w),
+            ranks=_ranks(_log_odds(log_posterior, p, first + winner), y, weight),
         )
 
     def __add__(self, other: Self) -> Self:
@@ -105,30 +108,32 @@ def spread(folds: list[Scores]) -> dict[str, tuple[float, float]]:
     return {name: (float(np.mean(v)), float(np.std(v, ddof=1)) if len(v) > 1 else 0.0) for name, v in table.items()}
 
 
-def _ranks(log_posterior: Floats, y: NDArray[np.intp], w: Floats) -> Floats:
-    k = log_posterior.shape[1]
-    odds = _log_odds(log_posterior)
-    # Bins are fine near even odds, where classes overlap, and coarse far out.
-    place = np.arcsinh(np.clip(odds, -800.0, 800.0)) / np.arcsinh(800.0)
-    at = ((place + 1) / 2 * (_RANK_BINS - 1)).astype(np.intp)
-    out = np.empty((k, 2, _RANK_BINS))
-    for c in range(k):
-        own = y == c
-        out[c] = [np.bincount(at[~own, c], w[~own], _RANK_BINS), np.bincount(at[own, c], w[own], _RANK_BINS)]
-    return out
+def _ranks(odds: Floats, y: NDArray[np.intp], weight: Floats | None) -> Floats:
+    n, k = odds.shape
+    place = _rank(odds) + np.arange(0, 2 * k * _RANK_BINS, 2 * _RANK_BINS)
+    place.ravel()[np.arange(0, n * k, k) + y] += _RANK_BINS
+    w = None if weight is None else np.repeat(weight, k)
+    return np.bincount(place.ravel(), w, 2 * k * _RANK_BINS).reshape(k, 2, _RANK_BINS).astype(float)
 
 
-def _log_odds(log_posterior: Floats) -> Floats:
+def _rank(odds: Floats) -> NDArray[np.intp]:
+    """The bin of log-odds: the leading bits of the number, so that bins are fine near even odds and coarse far out."""
+    bits = np.clip(odds, -_FAR, _FAR).astype(np.float32).view(np.int32)
+    size = np.maximum(((bits & 0x7FFFFFFF) >> _DROPPED) - _NEAR, 0)
+    return (np.where(bits < 0, -size, size) + _RANK_BINS // 2).astype(np.intp)
+
+
+def _log_odds(log_posterior: Floats, p: Floats, winner: NDArray[np.intp]) -> Floats:
     """log p / (1 - p) of each class; of the winner from the others, for 1 - p is lost where p rounds to 1."""
-    rows, winner = np.arange(len(log_posterior)), log_posterior.argmax(axis=1)
-    others = log_posterior.copy()
-    others[rows, winner] = -np.inf
-    with np.errstate(divide="ignore", invalid="ignore"):
-        top = others.max(axis=1, initial=-np.inf)
-        shift = np.where(np.isfinite(top), top, 0.0)
-        rest = shift + np.log(np.exp(others - shift[:, None]).sum(axis=1))
-        odds = log_posterior - np.log1p(-np.exp(others))
-        odds[rows, winner] = log_posterior[rows, winner] - rest
+    if p.shape[1] == 2:
+        with np.errstate(invalid="ignore"):  # both impossible
+            second = log_posterior[:, 1] - log_posterior[:, 0]
+        return np.stack([-second, second], axis=1)
+    others = p.copy()
+    others.ravel()[winner] = 0.0
+    with np.errstate(divide="ignore"):
+        odds = log_posterior - np.log1p(-others)
+        odds.ravel()[winner] -= np.log(others.sum(axis=1))
     return odds
 
 

@@ -275,10 +275,14 @@ def _score_folds(
 
     def score(batch: pa.RecordBatch) -> list[tuple[int, Scores]]:
         fold = batch.column("candide_fold").to_numpy()
-        log_posterior = scoring.posterior_by_fold(plan, models, fold, batch)
         codes, known, w = _truth(labels, batch, weight)
-        rows = [(f, np.flatnonzero(known & (fold == f))) for f in range(folds)]
-        return [(f, Scores.of(log_posterior[r], codes[r], w if w is None else w[r])) for f, r in rows if len(r)]
+        out = []
+        for f, rows, log_posterior in scoring.posterior_by_fold(plan, models, fold, batch):
+            if not known[rows].all():
+                rows, log_posterior = rows[known[rows]], log_posterior[known[rows]]
+            if len(rows):
+                out.append((f, Scores.of(log_posterior, codes[rows], w if w is None else w[rows])))
+        return out
 
     for more in threads.ahead(score, source.batches(query, scoring.batch_size(plan))):
         for f, part in more:

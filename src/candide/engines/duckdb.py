@@ -175,7 +175,8 @@ def fold_of(folds: int, seed: int) -> exp.Expression:
     run = exp.IntDiv(this=row, expression=exp.Literal.number(str(folds)))
     salted = exp.Add(this=run, expression=exp.Literal.number(str(seed * 1_000_003)))
     turn = exp.Mod(this=exp.Anonymous(this="hash", expressions=[salted]), expression=exp.Literal.number(str(folds)))
-    turned = exp.Paren(this=exp.Add(this=row, expression=turn))
+    signed = exp.cast(turn, "BIGINT")  # unsigned and signed would meet in 128 bits, whose division is slow
+    turned = exp.Paren(this=exp.Add(this=row, expression=signed))
     return exp.cast(exp.Mod(this=turned, expression=exp.Literal.number(str(folds))), "INTEGER")
 
 

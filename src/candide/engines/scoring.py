@@ -5,6 +5,7 @@ A column the model knows and the source lacks is missing in every row; other col
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from candide.labels import Labels
 from candide.model import Model, UnusableValueError
 from candide.plan import Part, Plan
 from candide.tally import Block
+from candide.tally.base import rows_of
 from candide.text import Documents
 
 BATCH = 1 << 17  # rows in a batch
@@ -82,16 +84,16 @@ def _scored(plan: Plan, model: Model, blocks: list[Any]) -> tuple[NDArray, NDArr
         raise not_finite(plan.parts[error.block].columns, blocks[error.block]) from None
 
 
-def posterior_by_fold(plan: Plan, models: Sequence[Model], fold: NDArray, batch: pa.RecordBatch) -> NDArray:
-    """log p(class | x) of each row under the model of its fold; the rows are encoded once for all of them."""
-    out = np.empty((batch.num_rows, models[0].n_classes))
-    blocks = None if any(part.has_documents for part in plan.parts) else _blocks(plan, batch)
-    for f, model in enumerate(models):
-        rows = np.flatnonzero(fold == f)
-        if len(rows):
-            mine = _blocks(plan, batch.take(pa.array(rows))) if blocks is None else [b[rows] for b in blocks]
-            out[rows] = _scored(plan, model, mine)[0]
-    return out
+def posterior_by_fold(
+    plan: Plan, models: Sequence[Model], fold: NDArray, batch: pa.RecordBatch
+) -> Iterator[tuple[int, NDArray, NDArray]]:
+    """Fold by fold its rows and their log p(class | x) under its model; the rows are encoded once for all of them."""
+    order = np.argsort(fold.astype(np.uint16), kind="stable")  # by counting, where integers are this narrow
+    bounds = np.searchsorted(fold[order], np.arange(len(models) + 1))
+    blocks = _blocks(plan, batch.take(pa.array(order)))
+    for f, (a, b) in enumerate(pairwise(bounds.tolist())):
+        if a < b:
+            yield f, order[a:b], _scored(plan, models[f], [rows_of(block, slice(a, b)) for block in blocks])[0]
 
 
 def _columns(plan: Plan) -> Iterator[tuple[Part, int]]:
