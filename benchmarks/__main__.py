@@ -5,7 +5,7 @@ import importlib
 
 from benchmarks import results
 
-SUBJECTS = ("arrays", "tables", "scale", "text")
+SUBJECTS = ("arrays", "tables", "scale", "text", "files", "corpora", "gaussian")
 
 
 def main() -> None:

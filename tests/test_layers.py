@@ -10,7 +10,7 @@ import candide
 ROOT = Path(candide.__file__).parent
 # From the ground up. A module may import what lies in a lower row, or in its own package.
 LAYERS = [
-    {"errors"},
+    {"errors", "frozen"},
     {"labels", "kernels", "special", "progress"},
     {"text"},
     {"tally", "priors"},
@@ -19,7 +19,7 @@ LAYERS = [
     {"plan"},
     {"census"},
     {"model"},
-    {"engines"},
+    {"engines", "features", "forms"},
     {"fitted"},
     {"explain"},
     {"scores", "store", "compare"},

@@ -12,11 +12,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from candide import errors, evaluate, events, priors
+    from candide import errors, evaluate, events, plot, priors
     from candide.estimators import (
         BernoulliNB,
         CategoricalNB,
         ComplementNB,
+        GaussianBayes,
         GaussianNB,
         MultinomialNB,
         NaiveBayes,
@@ -33,6 +34,7 @@ _HOME = {
     "BernoulliNB": "candide.estimators",
     "CategoricalNB": "candide.estimators",
     "ComplementNB": "candide.estimators",
+    "GaussianBayes": "candide.estimators",
     "GaussianNB": "candide.estimators",
     "MultinomialNB": "candide.estimators",
     "NaiveBayes": "candide.estimators",
@@ -42,6 +44,7 @@ _HOME = {
     "events": "candide.events",
     "fit": "candide.estimators",
     "load": "candide.estimators",
+    "plot": "candide.plot",
     "priors": "candide.priors",
 }
 
@@ -49,6 +52,7 @@ __all__ = [
     "BernoulliNB",
     "CategoricalNB",
     "ComplementNB",
+    "GaussianBayes",
     "GaussianNB",
     "MultinomialNB",
     "NaiveBayes",
@@ -58,6 +62,7 @@ __all__ = [
     "events",
     "fit",
     "load",
+    "plot",
     "priors",
 ]
 

@@ -18,14 +18,17 @@ categories still make one whole.
 [2.0, 0.0]
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from candide.errors import InputError, NotWithinError
+from candide.frozen import dataclass
 from candide.labels import Labels
 from candide.plan import Growth, Part, Plan
+from candide.table import Name
 from candide.tally import Levels, Tally
 from candide.tally.base import Codes, Floats
 
@@ -72,6 +75,18 @@ class Census:
             raise InputError(f"factor: {factor} is not a weight; pass a number >= 0, such as 0.9 to forget a tenth")
         tallies = tuple(t.scale(factor) for t in self.tallies)
         return replace(self, class_weight=self.class_weight * factor, tallies=tallies)
+
+    def of_columns(self, names: Collection[Name]) -> "Census":
+        """The census of some of the columns; columns modelled together stay together."""
+        wanted, parts, tallies = set(names), [], []
+        for part, tally in zip(self.plan.parts, self.tallies, strict=True):
+            at = [j for j, name in enumerate(part.columns) if name in wanted]
+            if at:
+                whole = len(at) == len(part.columns)
+                parts.append(part if whole else part.only(at))
+                tallies.append(tally if whole else tally.only(np.array(at, np.intp)))  # type: ignore[attr-defined]
+        plan = Plan(tuple(name for name in self.plan.columns if name in wanted), tuple(parts))
+        return replace(self, plan=plan, tallies=tuple(tallies))
 
     def _moved(self, plan: Plan, labels: Labels, classes: Codes, growth: list[Growth]) -> "Census":
         weight = np.zeros(len(labels))

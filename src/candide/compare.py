@@ -26,9 +26,12 @@ from candide.distributions import Density, LevelTable, LogScale, Normal, Switch,
 from candide.errors import InputError
 from candide.events import Complement, Multinomial
 from candide.fitted import Fitted
+from candide.kernels import text as kernel
 from candide.plan import Part
 from candide.table import Name
+from candide.tally import Terms
 from candide.tally.base import Floats, ratio
+from candide.text import shown
 
 Pair = tuple[float, float]  # before, after
 
@@ -100,6 +103,10 @@ def compare(a: Fitted, b: Fitted, most: int = 1000) -> Comparison:
     labels = before.labels.values
     for i, part in enumerate(before.plan.parts):
         tallies = before.tallies[i], after.tallies[i]
+        if part.has_documents:
+            moves = _text_moves(part, labels, *tallies, most)  # type: ignore[arg-type]
+            columns, levels = columns + moves[0], levels + moves[1]
+            continue
         cells = _cells(part, *tallies)
         if cells is None:
             left_out += part.columns
@@ -156,6 +163,51 @@ def _level_moves(
         p_before, p_after, by, shock = (float(array[c, at]) for array in (*p, moved, surprise))
         found.append(LevelMove(part.columns[j], labels[c], level, p_before, p_after, by, shock, status))
     return found
+
+
+def _text_moves(part: Part, labels: Any, a: Terms, b: Terms, most: int) -> tuple[list[ColumnMove], list[LevelMove]]:
+    """How the terms of a column of text moved: their shares of a class's terms, or of its documents."""
+    event: Any = part.event
+    a, b = event.weighed(a).tally, event.weighed(b).tally
+    places, new = kernel.unite(a.letters, a.starts, b.letters, b.starts)
+    n_terms = a.n_terms + len(new)
+    words = a.word, places[b.word]
+    seen = [np.bincount(w, t.documents, n_terms) for w, t in zip(words, (a, b), strict=True)]
+    columns, levels = [], []
+    for c, label in enumerate(labels):
+        mine = [slice(t.classes[c], t.classes[c + 1]) for t in (a, b)]
+        met = np.union1d(*(w[cells] for w, cells in zip(words, mine, strict=True)))
+        p, q, weight = _shares(event, c, (a, b), words, mine, met, n_terms)
+        moved = _terms(p, q)
+        if event.model == "bernoulli":
+            moved += _terms(1.0 - p, 1.0 - q)
+        total = float(moved[:-1].sum() + moved[-1] * (n_terms - len(met)))  # the last is that of a term met in neither
+        surprise = _times(moved[None, :-1], weight)
+        lengths = tuple(float(ratio(t.length, t.n)[c, 0]) for t in (a, b))
+        values = {"terms a document": (lengths[0], lengths[1])}
+        if total * weight > 1e-9:
+            columns.append(ColumnMove(part.columns[0], label, event.name, total, float(total * weight), values))
+        for _, at in _top(surprise, most):
+            i = int(met[at])
+            key = a.key(i) if i < a.n_terms else b.key(int(new[i - a.n_terms]))
+            before, after, by, shock = (float(v) for v in (p[at], q[at], moved[at], surprise[0, at]))
+            term, status = shown(key, event.tokens), _status(seen[0][i], seen[1][i])
+            levels.append(LevelMove(part.columns[0], label, term, before, after, by, shock, status))
+    return columns, levels
+
+
+def _shares(
+    event: Any, c: int, tallies: Any, words: Any, mine: Any, met: NDArray, n_terms: int
+) -> tuple[Floats, Floats, Floats]:
+    """Before and after, the shares of the terms met in a class and, last, of one that was not; and their weight."""
+    shares, sizes = [], []
+    for tally, word, cells in zip(tallies, words, mine, strict=True):
+        count = np.zeros(len(met) + 1)
+        present = event.model == "bernoulli"
+        count[np.searchsorted(met, word[cells])] = (tally.documents if present else tally.total)[cells]
+        sizes.append(tally.n[c, 0] if present else count.sum())
+        shares.append((count + event.smallest) / (sizes[-1] + event.smallest * (2 if present else n_terms)))
+    return shares[0], shares[1], np.asarray(_joint(*sizes))
 
 
 def _cells(part: Part, a: Any, b: Any) -> _Cells | None:

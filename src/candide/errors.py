@@ -55,6 +55,10 @@ class ModelFileError(InputError):
     """A file that is not a model, or not a whole one."""
 
 
+class MissingLibraryError(CandideError, ImportError):
+    """Something asked for needs a library that is optional, and not installed."""
+
+
 class BusyError(CandideError):
     """A file that another process is writing, and has been for too long."""
 

@@ -7,7 +7,21 @@
 (5, 0.94)
 """
 
+from typing import TYPE_CHECKING, Any
+
 from candide.scores import METRICS, Scores, spread
 from candide.tables import Validation, cross_validate
 
-__all__ = ["METRICS", "Scores", "Validation", "cross_validate", "spread"]
+if TYPE_CHECKING:
+    from candide.estimators.curves import LearningCurves, learning_curves
+
+__all__ = ["METRICS", "LearningCurves", "Scores", "Validation", "cross_validate", "learning_curves", "spread"]
+
+
+def __getattr__(name: str) -> Any:
+    """What compares classifiers needs scikit-learn, and is imported when it is first asked for."""
+    if name not in ("LearningCurves", "learning_curves"):
+        raise AttributeError(f"module 'candide.evaluate' has no attribute {name!r}")
+    from candide.estimators import curves
+
+    return getattr(curves, name)

@@ -1,8 +1,9 @@
 """Explain: what a model knows of each column, from the tallies alone, with no second look at the data.
 
 >>> from candide.demo import garden
->>> [(name, round(value, 2)) for name, value in strengths(garden())[:2]]
-[('leaf_mm', 1.15), ('height_cm', 0.72)]
+>>> soil = next(given for given in conditionals(Fitted(garden())) if given.column == "scented")
+>>> soil.rows, soil.values.shape
+(['yes', 'no'], (2, 3))
 """
 
 from collections.abc import Iterator
@@ -11,31 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from candide.census import Census
 from candide.errors import InputError, unknown
 from candide.fitted import Fitted, Scorer
 from candide.labels import Labels
 from candide.plan import Part
 from candide.table import Name
-from candide.text import Documents
+from candide.text import Documents, shown
 
-
-def strengths(census: Census) -> list[tuple[Name, float]]:
-    """The columns by how much they tell of the class, strongest first.
-
-    The figure is the log evidence for "this column depends on the class" over "it does not", in nats per row: what
-    knowing the class saves in describing the column, after paying for the extra parameters. Below zero the column
-    is better described without the class.
-    """
-    rows = max(float(census.class_weight.sum()), 1e-300)
-    found = []
-    for part, tally in zip(census.plan.parts, census.tallies, strict=True):
-        try:
-            gain = part.event.evidence(tally).sum(axis=0) - part.event.evidence(tally.pool())[0]
-        except InputError:  # an event model or a prior without a marginal likelihood has no say here
-            continue
-        found += [(name, float(g) / rows) for name, g in zip(part.columns, gain, strict=True)]
-    return sorted(found, key=lambda pair: -pair[1])
+_FEW = 8  # columns modelled together whose correlations are told
 
 
 @dataclass(frozen=True)
@@ -59,23 +43,43 @@ def conditionals(fitted: Fitted | Scorer, most_levels: int = 12) -> Iterator[Giv
             elif part.has_levels:
                 a, b = distribution.offsets[j : j + 2]  # type: ignore[attr-defined]
                 probability = np.exp(distribution.table[a:b])  # type: ignore[attr-defined]
-                counts = fitted.census.tallies[i].counts if isinstance(fitted, Fitted) else None  # type: ignore[attr-defined]
+                counts = fitted.chosen.tallies[i].counts if isinstance(fitted, Fitted) else None  # type: ignore[attr-defined]
                 often = probability @ shares if counts is None else counts[:, a:b].sum(axis=0)
                 yield Given(column, part.event.name, *_levels(part.levels[j], probability, often, most_levels))
             else:
                 shown = {n: p for n, p in params.items() if p.shape == (fitted.model.n_classes, len(part.columns))}
-                yield Given(column, part.event.name, list(shown), np.array([p[:, j] for p in shown.values()]))
+                rows, values = list(shown), [p[:, j] for p in shown.values()]
+                if "correlation" in params and len(part.columns) <= _FEW:
+                    others = [i for i in range(len(part.columns)) if i != j]
+                    rows += [f"correlation with {part.columns[i]}" for i in others]
+                    values += [params["correlation"][:, j, i] for i in others]
+                yield Given(column, part.event.name, rows, np.array(values))
 
 
 def _given_terms(fitted: Fitted | Scorer, part: Part, column: Name, most: int) -> Given:
     """The shares in each class of the terms that speak most for each class."""
-    if not isinstance(fitted, Fitted):
-        return Given(column, part.event.name, [], np.empty((0, len(fitted.labels))))
     each = max(1, most // max(1, len(fitted.labels)))
+    if not isinstance(fitted, Fitted):
+        return Given(
+            column, part.event.name, *_heaviest(fitted.model.distributions[text_part(fitted, column)[0]], each)
+        )
     best = {t.term: None for label in fitted.labels.values for t in top_terms(fitted, column, label, each)}
-    tally: Any = fitted.census.tallies[text_part(fitted, column)[0]]
+    tally: Any = fitted.chosen.tallies[text_part(fitted, column)[0]]
     counts = np.array([tally.table(term)[0] for term in best]).reshape(-1, len(fitted.labels))
     return Given(column, part.event.name, list(best), counts / np.maximum(tally.length[:, 0], 1e-300))
+
+
+def _heaviest(law: Any, each: int) -> tuple[list[str], np.ndarray]:
+    """Without counts: of each class the terms that weigh most beside the next class, as the shares they stand for."""
+    if getattr(law, "mean_length", 0) == 0 or law.tokens.bits:  # hashed, or weights that are no shares
+        return [], np.empty((0, law.n_classes))
+    n = len(law.cells.starts) - 1
+    weight = law.weights(np.arange(n), np.ones(n))  # (term, class)
+    best: dict[int, None] = {}
+    for c in range(law.n_classes if n else 0):
+        others = np.delete(weight, c, axis=1).max(axis=1, initial=-np.inf)
+        best |= dict.fromkeys(np.argsort(others - weight[:, c], kind="stable")[:each].tolist())
+    return law.cells.names(np.array(list(best), np.intp)), np.exp(weight[list(best)])
 
 
 def _levels(levels: Labels, probability: np.ndarray, often: np.ndarray, most: int) -> tuple[list[str], np.ndarray]:
@@ -105,20 +109,16 @@ def top_terms(fitted: Fitted, column: Name | None, label: Any, n: int = 10) -> l
     if label not in fitted.labels.values:
         raise unknown("class", label, fitted.labels.values)
     event, c = part.event, fitted.labels.values.index(label)
-    odds, tally = event.log_odds(fitted.census.tallies[i], c)  # type: ignore[attr-defined]
+    odds, tally = event.log_odds(fitted.chosen.tallies[i], c)  # type: ignore[attr-defined]
     mine = tally.class_of_cell == c
     count = np.bincount(tally.word[mine], tally.total[mine], tally.n_terms)
     others = tally.pool().total - count
-    names = tally.keys() if event.tokens.bits else tally.words()  # type: ignore[attr-defined]
+    names, tokens = tally.keys(), event.tokens  # type: ignore[attr-defined]
     best = np.flatnonzero(odds >= np.sort(odds)[-n:][0]) if 0 < n < len(odds) else np.arange(len(odds))
     order = sorted(best.tolist(), key=lambda i: (-odds[i], -count[i], names[i]))[: max(n, 0)]
-    shown = [_bucket(names[i]) if isinstance(names[i], bytes) else names[i] for i in order]
-    rows = zip(shown, odds[order].tolist(), count[order].tolist(), others[order].tolist(), strict=True)
+    terms = [shown(names[i], tokens) for i in order]
+    rows = zip(terms, odds[order].tolist(), count[order].tolist(), others[order].tolist(), strict=True)
     return [TopTerm(*row) for row in rows]
-
-
-def _bucket(key: bytes) -> str:
-    return f"bucket {int.from_bytes(key[:4], 'little')}"
 
 
 @dataclass(frozen=True)

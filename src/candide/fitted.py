@@ -14,18 +14,24 @@ A :class:`Scorer` is what is left when the counts are taken away: it predicts th
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from numpy.typing import NDArray
 
 from candide.census import Census
 from candide.errors import InputError
+from candide.frozen import dataclass
 from candide.labels import Labels
 from candide.model import Model, UnusableValueError, estimate
 from candide.plan import Plan
 from candide.table import Name, Table
+from candide.tally import Block
+
+if TYPE_CHECKING:
+    from candide.features import FeatureScores
+    from candide.forms import Linear, Quadratic
 
 
 @dataclass(frozen=True)
@@ -35,6 +41,7 @@ class Settings:
     class_prior: Any = "empirical"
     estimate: Any = "predictive"
     priors: Any = None
+    select: int | str | None = None  # how many columns, the strongest, or "evidence": all that tell of the class
 
 
 class Asked:
@@ -52,33 +59,68 @@ class Asked:
         """p(class | x), (row, class)."""
         return self.ask(Model.posterior, table)
 
+    def linear(self) -> "Linear":
+        """The model as weights and a bias, where its score is linear; else an error with the remedy."""
+        from candide import forms
+
+        return forms.linear(self.model, self.plan.parts, self.labels, self._blocks)
+
+    def quadratic(self) -> "Quadratic":
+        """The model as squares, weights and a bias, where its score is quadratic at most."""
+        from candide import forms
+
+        return forms.quadratic(self.model, self.plan.parts, self.labels, self._blocks)
+
     def ask(self, verb: Any, table: Table) -> NDArray:
         """Ask the model about rows; an infinite value is an error that names its column and row."""
-        plan = self.plan
-        for name in plan.columns:
-            if name not in table.names:
-                raise InputError(f"column {name!r} is missing; the model was fitted on {list(plan.columns)}")
-        blocks = plan.blocks(table)
+        blocks = self._blocks(table)
         try:
             return verb(self.model, blocks)
         except UnusableValueError as error:
             from candide.engines.arrays import not_finite
 
-            raise not_finite(plan.parts[error.block].columns, blocks[error.block]) from None
+            raise not_finite(self.plan.parts[error.block].columns, blocks[error.block]) from None
+
+    def _blocks(self, rows: Any) -> list[Block]:
+        table, plan = Table.of(rows), self.plan
+        there = set(table.names)
+        for name in plan.columns:
+            if name not in there:
+                raise InputError(f"column {name!r} is missing; the model was fitted on {list(plan.columns)}")
+        return plan.blocks(table)
 
 
 @dataclass(frozen=True, eq=False)
 class Fitted(Asked):
-    """Counts, settings, the name of the column that was learned, and where the rows came from if that is told."""
+    """Counts, settings, the name of the column that was learned, and where the rows came from if that is told.
+
+    ``census`` holds every column that was counted, so that merges go on and the choice of columns can be made again;
+    ``plan`` and ``model`` are of the columns that the settings choose.
+    """
 
     census: Census
     settings: Settings = field(default_factory=Settings)
     target: str | None = None
     provenance: Mapping[str, str] = field(default_factory=dict)
 
+    @cached_property
+    def chosen(self) -> Census:
+        """The census of the columns that the settings choose."""
+        if self.settings.select is None:
+            return self.census
+        from candide import features
+
+        return self.census.of_columns(features.choose(self.census, self.settings.select, self.settings.priors))
+
     @property
     def plan(self) -> Plan:  # type: ignore[override]
-        return self.census.plan
+        return self.chosen.plan
+
+    def feature_scores(self) -> "FeatureScores":
+        """How much each column tells of the class, strongest first: of all columns counted, chosen or not."""
+        from candide import features
+
+        return features.scores(self.census, self.settings.priors, self.settings.select)
 
     @property
     def labels(self) -> Labels:  # type: ignore[override]
@@ -87,7 +129,7 @@ class Fitted(Asked):
     @cached_property
     def model(self) -> Model:  # type: ignore[override]
         """Estimated at first use; a merge makes a new Fitted, so it is never stale."""
-        return estimate(self.census, self.settings.class_prior, self.settings.estimate, self.settings.priors)
+        return estimate(self.chosen, self.settings.class_prior, self.settings.estimate, self.settings.priors)
 
     def changed(self, **settings: Any) -> "Fitted":
         """The same counts under other settings."""
@@ -127,4 +169,4 @@ class Scorer(Asked):
             "save it with detail='tally' for that"
         )
 
-    changed = __add__ = __sub__ = scale = _refuse
+    changed = __add__ = __sub__ = scale = feature_scores = _refuse

@@ -35,7 +35,7 @@ class Labels:
     @classmethod
     def of(cls, column: Any) -> "Labels":
         """The distinct values present in an array, a series, an Arrow array or any iterable."""
-        return cls(tuple(sorted(_distinct(as_column(column)), key=_order)))
+        return cls(tuple(sorted(_distinct(as_column(column)), key=order)))
 
     def __len__(self) -> int:
         return len(self.values)
@@ -111,7 +111,7 @@ class Labels:
         if self.values == other.values:
             same = np.arange(len(self), dtype=np.intp)
             return self, same, same
-        both = Labels(tuple(sorted(self._index | other._index, key=_order)))
+        both = Labels(tuple(sorted(self._index | other._index, key=order)))
         place = both._index
         moves = [np.array([place[v] for v in labels.values], np.intp) for labels in (self, other)]
         return both, moves[0], moves[1]
@@ -225,6 +225,7 @@ def _rank(value: Any) -> int:
     return 0 if isinstance(value, bool | int | float) else 1 if isinstance(value, str) else 2
 
 
-def _order(value: Any) -> tuple[int, Any]:
+def order(value: Any) -> tuple[int, Any]:
+    """What labels are sorted by: numbers, then text, then others by type."""
     rank = _rank(value)
     return rank, value if rank < 2 else (type(value).__name__, str(value))

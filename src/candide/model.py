@@ -5,7 +5,6 @@ then the log-sum-exp, on threads. Knows nothing of data frames, labels or scikit
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from candide.census import Census
 from candide.distributions import Distribution
 from candide.errors import CellError, InputError, unknown
 from candide.events import Categorical, EventModel
+from candide.frozen import dataclass
 from candide.kernels import threads
 from candide.labels import Labels
 from candide.priors import Prior, prior_of
@@ -101,7 +101,7 @@ class Model:
         """Score rows chunk by chunk and ``finish`` each chunk; ``keep`` the joint array or only what finish writes."""
         n_rows = blocks[0].shape[0]
         out: NDArray = np.empty((n_rows, self.n_classes) if keep else n_rows, dtype)
-        step = max(64, _CHUNK_BYTES // (8 * self.n_classes))
+        step = max(*(d.rows_at_once for d in self.distributions), _CHUNK_BYTES // (8 * self.n_classes))
 
         def work(rows: slice) -> None:
             scratch = None if keep else np.empty((min(step, rows.stop - rows.start), self.n_classes))
@@ -116,7 +116,8 @@ class Model:
                 finish(joint, out[chunk])
 
         cost = self.n_classes * sum(width(block) for block in blocks)
-        threads.over_rows(work, n_rows, cost=max(1, cost))
+        by_blas = any(d.by_blas for d in self.distributions)
+        threads.over_rows(work, n_rows, cost=max(1, cost), by_blas=by_blas)
         return out
 
 
@@ -128,7 +129,7 @@ def estimate(census: Census, class_prior: Any = "empirical", how: Any = "predict
     """
     for what, given in (("priors", priors), ("estimate", how)):
         _check_names(what, given, [part.event.name for part in census.plan.parts])
-    chosen = [_prior_for(part.event, priors) for part in census.plan.parts]
+    chosen = [prior_for(part.event, priors) for part in census.plan.parts]
     distributions = []
     for part, tally, prior in zip(census.plan.parts, census.tallies, chosen, strict=True):
         try:
@@ -149,7 +150,8 @@ def _how_for(event: EventModel, how: Any) -> str:
     return how.get(event.name, "predictive") if isinstance(how, Mapping) else how
 
 
-def _prior_for(event: EventModel, priors: Any) -> Prior | None:
+def prior_for(event: EventModel, priors: Any) -> Prior | None:
+    """The prior that the settings give an event model; None leaves it its own."""
     if isinstance(priors, Mapping):
         priors = priors.get(event.name)
     return None if priors is None else prior_of(priors)

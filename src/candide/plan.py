@@ -10,7 +10,7 @@ A plan is encoding. Two censuses merge only if their plans agree on columns and 
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,13 @@ from numpy.typing import NDArray
 
 from candide.errors import InputError, InputTypeError, MergeError, unknown
 from candide.events import EventModel, event_of
+from candide.frozen import dataclass
 from candide.labels import Labels
 from candide.schema import Column, inspect
 from candide.table import Name, Table
 from candide.tally import Block, Spec
+
+Key = Name | tuple[Name, ...] | None  # what tells blocks of one event model apart
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,16 @@ class Part:
         return self.event.kind == "terms"
 
     @property
+    def is_group(self) -> bool:
+        """Whether its columns are modelled together, as one group."""
+        return self.event.joint
+
+    @property
+    def in_batches(self) -> bool:
+        """Whether it is counted from rows, because an aggregate query cannot say it."""
+        return self.has_documents or self.event.kind == "comoments"
+
+    @property
     def spec(self) -> Spec:
         return self.event.spec(len(self.columns), tuple(len(levels) for levels in self.levels))
 
@@ -49,6 +62,12 @@ class Part:
         if not self.has_levels:
             return self
         return replace(self, levels=tuple(_levels(table.column(name), name) for name in self.columns))
+
+    def only(self, features: Sequence[int]) -> "Part":
+        """The part of some of these columns, with their levels and their share of a prior that has a value a column."""
+        levels = tuple(self.levels[j] for j in features) if self.levels else ()
+        event = _of_features(self.event, features, len(self.columns), self.has_levels)
+        return Part(event, tuple(self.columns[j] for j in features), levels)
 
     def counts_like(self, other: "Part") -> bool:
         """Whether both are tallied in the same way, whatever their priors and levels."""
@@ -62,11 +81,20 @@ class Part:
             documents: Any = table.documents(self.columns[0])
             return documents
         if not self.has_levels:
-            return table.numbers(self.columns)
+            return self._numbers(table)
         codes = np.empty((table.n_rows, len(self.columns)), np.int32, order="F")
         for j, (name, levels) in enumerate(zip(self.columns, self.levels, strict=True)):
             codes[:, j] = levels.encode(table.column(name))
         return codes
+
+    def _numbers(self, table: Table) -> Block:
+        try:
+            return table.numbers(self.columns)
+        except InputError as error:
+            if not self.is_group:
+                raise
+            together = ", ".join(map(repr, self.columns[:5])) + (", ..." if len(self.columns) > 5 else "")
+            raise type(error)(f"{error}; columns modelled together ({together}) must be numbers") from None
 
 
 @dataclass(frozen=True)
@@ -91,8 +119,8 @@ class Plan:
         for a, b in zip(self.parts, other.parts, strict=False):
             if not a.counts_like(b):
                 raise MergeError(
-                    f"columns {list(a.columns)} are counted as {a.event} in one model "
-                    f"and {list(b.columns)} as {b.event} in the other; fit both with the same events"
+                    f"columns {_named(a.columns)} are counted as {a.event} in one model "
+                    f"and {_named(b.columns)} as {b.event} in the other; fit both with the same events"
                 )
             united = [x.union(y) for x, y in zip(a.levels, b.levels, strict=True)]
             parts.append(replace(a, levels=tuple(u[0] for u in united)))
@@ -128,16 +156,21 @@ def plan_of(columns: Sequence[Column], events: Any = "auto") -> Plan:
     Columns that hold nothing to model are left out, unless an event model is asked for them.
     """
     names = dict.fromkeys(column.name for column in columns)
+    asked: dict[Name, tuple[EventModel, Key]] = {}
     if isinstance(events, Mapping):
-        asked = {_known(name, names): event_of(event) for name, event in events.items()}
-    else:
-        asked = dict.fromkeys(names, event_of(events)) if _is_one(events) else {}
+        asked = _asked(events, names)
+    elif _is_one(events):
+        asked = dict.fromkeys(names, (event_of(events), None))
     usual = {name: event_of(name) for name in {column.event for column in columns} if name}
-    groups: dict[tuple[EventModel, Name | None], list[Name]] = {}
+    groups: dict[tuple[EventModel, Key], list[Name]] = {}
+    known: dict[tuple[int, Key], list[Name]] = {}
     for column in columns:
-        event = asked.get(column.name) or usual.get(column.event or "")
+        event, key = asked.get(column.name) or (usual.get(column.event or ""), None)
         if event is not None:  # a column of documents is a block of its own
-            groups.setdefault((event, column.name if event.kind == "terms" else None), []).append(column.name)
+            key = column.name if event.kind == "terms" else key
+            if (id(event), key) not in known:  # to hash an event model takes longer than all else here
+                known[id(event), key] = groups.setdefault((event, key), [])
+            known[id(event), key].append(column.name)
     used = {name for group in groups.values() for name in group}
     if not used:
         raise InputError(
@@ -146,6 +179,49 @@ def plan_of(columns: Sequence[Column], events: Any = "auto") -> Plan:
     return Plan(
         tuple(n for n in names if n in used), tuple(Part(event, tuple(group)) for (event, _), group in groups.items())
     )
+
+
+def _of_features(event: EventModel, features: Sequence[int], n_features: int, by_level: bool) -> EventModel:
+    """An event model whose prior has one value a column, for some of the columns."""
+    prior = event.prior
+    if by_level or not is_dataclass(prior) or not is_dataclass(event):
+        return event
+    held = {f.name: getattr(prior, f.name) for f in fields(prior)}
+    long = {name: v for name, v in held.items() if isinstance(v, tuple) and len(v) == n_features}
+    if not long:
+        return event
+    return replace(event, prior=replace(prior, **{name: tuple(v[j] for j in features) for name, v in long.items()}))
+
+
+def named_events(events: Mapping[Any, Any]) -> dict[Name, EventModel]:
+    """The event model asked for each column, whether by itself or in a group."""
+    return {name: event_of(event) for key, event in events.items() for name in _members(key)}
+
+
+def _members(key: Any) -> tuple[Name, ...]:
+    return key if isinstance(key, tuple) else (key,)
+
+
+def _asked(events: Mapping[Any, Any], names: Collection[Name]) -> dict[Name, tuple[EventModel, Key]]:
+    """The event model of every column named, and what tells its block from others of that model.
+
+    A group of columns is a block where the model ties them to each other; so is a column named alone.
+    """
+    found: dict[Name, tuple[EventModel, Key]] = {}
+    for key, given in events.items():
+        event, members = event_of(given), _members(key)
+        if isinstance(key, tuple) and not event.groups:
+            raise InputError(
+                f"columns {list(key)}: {event.name} models each column by itself; name the columns apart, "
+                "or model numbers together with Gaussian(covariance='full')"
+            )
+        if not members:
+            raise InputError(f"events: a group without columns, of {event.name}; name its columns")
+        for name in members:
+            if _known(name, names) in found:
+                raise InputError(f"column {name!r} is in two entries of events; leave it in one of them")
+            found[name] = event, (key if event.joint or isinstance(key, tuple) else None)
+    return found
 
 
 def _is_one(events: Any) -> bool:
@@ -173,6 +249,11 @@ def _levels(column: Any, name: Name) -> Labels:
     if any(isinstance(v, float) and np.isinf(v) for v in labels.values):
         raise InputError(f"column {name!r}: infinity is not a usable level; make it missing (NaN), or drop the row")
     return labels
+
+
+def _named(columns: tuple[Name, ...], most: int = 10) -> str:
+    more = f" and {len(columns) - most} more" if len(columns) > most else ""
+    return f"{list(columns[:most])}{more}"
 
 
 def _difference(a: tuple[Name, ...], b: tuple[Name, ...]) -> str:

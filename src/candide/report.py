@@ -10,8 +10,9 @@ from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
+from rich.text import Text
 
-from candide import explain
+from candide import explain, features
 from candide.census import Census
 from candide.fitted import Fitted, Scorer
 from candide.labels import Labels
@@ -44,7 +45,7 @@ def show_fit(learned: Any, validation: Any, data: str, output: str | None) -> No
     parts: list[RenderableType] = [
         _panel(
             f"{census.n_rows:,} rows counted, {len(census.labels)} classes of {learned.fitted.target!r}, "
-            f"{len(census.plan.columns)} columns modelled",
+            f"{len(census.plan.columns)} columns modelled{_of_them(learned.fitted)}",
             "candide fit",
         ),
         classes(census),
@@ -73,7 +74,7 @@ def fit_facts(learned: Any, validation: Any, output: str | None) -> dict[str, An
             for part in census.plan.parts
             for n in part.columns
         ],
-        "strengths": dict(explain.strengths(census)),
+        "strengths": dict(features.strengths(census)),
         "notes": learned.notes,
         "output": output,
     }
@@ -109,13 +110,19 @@ def show_model(fitted: Fitted | Scorer, levels: int) -> None:
         ),
     ]
     parts += (
-        _without_counts(fitted) if isinstance(fitted, Scorer) else [classes(fitted.census), columns(fitted.census, ())]
+        _without_counts(fitted)
+        if isinstance(fitted, Scorer)
+        else [classes(fitted.census), columns(fitted.census, ()), scores(fitted)]
     )
     shown = list(explain.conditionals(fitted, levels))
     parts += [_given(given, fitted.labels) for given in shown[:_MOST]]
     if len(shown) > _MOST:
         parts.append(f"[dim]and {len(shown) - _MOST} more columns; --json has them all[/dim]")
     say(*parts)
+
+
+def _of_them(fitted: Any) -> str:
+    return f", {len(fitted.plan.columns)} of them chosen" if fitted.settings.select else ""
 
 
 def _without_counts(fitted: Scorer) -> list[RenderableType]:
@@ -137,18 +144,21 @@ def _model_shares(fitted: Scorer) -> dict[str, float]:
 
 def model_facts(fitted: Fitted | Scorer, levels: int) -> dict[str, Any]:
     if isinstance(fitted, Scorer):
-        counted = {"rows": fitted.rows, "classes": _model_shares(fitted), "strengths": dict(fitted.strengths or ())}
+        told = dict(fitted.strengths or ())
+        counted: dict[str, Any] = {"rows": fitted.rows, "classes": _model_shares(fitted), "strengths": told}
     else:
         census = fitted.census
         counted = {
             "rows": census.n_rows,
             "classes": _shares(census),
-            "strengths": dict(explain.strengths(census)),
+            "strengths": dict(features.strengths(census)),
+            "scores": [vars(score) for score in fitted.feature_scores()],
         }
     return {
         **counted,
         "target": fitted.target,
         "estimate": fitted.settings.estimate,
+        "select": fitted.settings.select,
         "provenance": dict(fitted.provenance),
         "columns": [
             {"column": g.column, "event": g.event, "given": dict(zip(g.rows, g.values.tolist(), strict=True))}
@@ -258,7 +268,7 @@ def classes(census: Census) -> Table:
 def columns(census: Census, looked: Sequence[Any]) -> Table:
     """The columns by strength, with their event models and what was seen of each; then those left out."""
     table = _table("Columns, strongest first", "column", "event model", "seen as", "missing", "nats per row")
-    strength = dict(explain.strengths(census))
+    strength = dict(features.strengths(census))
     rows = []
     for part, tally in zip(census.plan.parts, census.tallies, strict=True):
         pooled = tally.pool()
@@ -289,6 +299,14 @@ def columns(census: Census, looked: Sequence[Any]) -> Table:
                 f"[dim]{escape(str(column.name))}[/dim]", "[dim]left out[/dim]", f"[dim]{column.kind}[/dim]", "", ""
             )
     return table
+
+
+def scores(fitted: Fitted) -> Text:
+    """How much each column tells of the class, three ways."""
+    found = fitted.feature_scores()
+    some = f"; {sum(score.chosen for score in found):,} of {len(found):,} chosen" if fitted.settings.select else ""
+    title = f"How much each column tells of the class{some} (evidence and information in nats)\n"
+    return Text.assemble((title, "bold"), str(found), no_wrap=True)
 
 
 def metrics(folds: Sequence[Scores], title: str) -> Table:
@@ -356,7 +374,7 @@ def _seen(part: Any, pooled: Any, j: int) -> str:
         short = ", ".join(n if len(n) <= 20 else n[:17] + "..." for n in names[:3])
         return f"{len(names)} levels: {short}{', ...' if len(names) > 3 else ''}"
     n = max(pooled.n[0, j], 1e-300)
-    if part.event.kind == "moments":
+    if part.event.kind in ("moments", "comoments"):
         return f"mean {pooled.mean[0, j]:.4g}, sd {(pooled.m2[0, j] / n) ** 0.5:.4g}"
     if part.event.kind == "terms":
         return f"{pooled.n_terms:,} terms"

@@ -4,7 +4,7 @@
 kind            when                                                                 default event model
 ==============  ===================================================================  ===================
 number          a numeric type, or objects that are all numbers                      gaussian
-date            dates and times: days since 1970                                     gaussian
+date            dates and times: days since 1970; times of day and durations: days   gaussian
 category        text, booleans, other objects; numbers that are all 0 or 1           categorical
 count           a sparse matrix                                                      multinomial
 identifier      named columns of 20 or more values, all different: text of fewer     left out
@@ -115,7 +115,8 @@ def _look_arrow(name: Name, values: Any) -> Column:
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         if pa.types.is_dictionary(values.type):  # somebody declared these numbers to be categories
             return Column(name, "category")
-        return _look_numbers(name, arrow_floats(values))
+        whole = pa.types.is_integer(kind)  # looked at as they are: as floats, large ones would seem equal
+        return _look_numbers(name, values.drop_null().to_numpy() if whole else arrow_floats(values))
     return Column(name, "category")
 
 

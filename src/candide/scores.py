@@ -29,7 +29,14 @@ _RANK_BINS = 2 * ((int(np.float32(_FAR).view(np.int32)) >> _DROPPED) - _NEAR) + 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """What is needed of posteriors and true classes to give every metric: counts and sums, which add."""
+    """What is needed of posteriors and true classes to give every metric: counts and sums, which add.
+
+    >>> scores = Scores.of(np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2]]), np.array([0, 1, 1]))
+    >>> scores.n, round(scores.accuracy, 3), scores.balanced_accuracy, round(scores.log_loss, 3), round(scores.brier, 3)
+    (3.0, 0.667, 0.75, 0.742, 0.27)
+    >>> scores.auc, round(scores.calibration_error, 3), sorted(scores.metrics())[:2]
+    (1.0, 0.433, ['accuracy', 'auc'])
+    """
 
     confusion: Floats  # (true class, predicted class) weight
     neg_log: Floats  # () sum of -log p(true class)
@@ -99,11 +106,18 @@ class Scores:
         return float(np.abs(stated - right).sum() / weight.sum())
 
     def metrics(self) -> dict[str, float]:
+        """Every metric by its name."""
         return {name: getattr(self, name) for name in METRICS}
 
 
 def spread(folds: list[Scores]) -> dict[str, tuple[float, float]]:
-    """Mean and standard deviation of each metric over folds."""
+    """Mean and standard deviation of each metric over folds.
+
+    >>> folds = [Scores.of(np.log([[0.9, 0.1], [0.4, 0.6]]), np.array(y)) for y in ([0, 1], [0, 0])]
+    >>> mean, deviation = spread(folds)["accuracy"]
+    >>> mean, round(deviation, 3)
+    (0.75, 0.354)
+    """
     table: dict[str, Any] = {name: [getattr(fold, name) for fold in folds] for name in METRICS}
     return {name: (float(np.mean(v)), float(np.std(v, ddof=1)) if len(v) > 1 else 0.0) for name, v in table.items()}
 

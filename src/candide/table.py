@@ -8,16 +8,19 @@ A column is known by its name in a data frame and by its position in an array.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from candide.errors import InputError, InputTypeError
+from candide.frozen import dataclass
 from candide.labels import as_column, is_absent, is_arrow
 from candide.tally.base import Csr
-from candide.text import Documents
+
+if TYPE_CHECKING:
+    from candide.text import Documents
 
 Name = str | int
 
@@ -83,6 +86,8 @@ class Table:
 
     @classmethod
     def _of_frame(cls, data: Any) -> "Table":
+        if is_arrow(data) and hasattr(data, "column_names") and 0 < data.num_columns == len(set(data.column_names)):
+            return cls._of_columns(dict(zip(data.column_names, data.columns, strict=True)))
         import narwhals as nw
 
         try:
@@ -106,9 +111,7 @@ class Table:
     def numbers(self, names: tuple[Name, ...]) -> NDArray | Csr:
         """A block of numbers, NaN where absent: a view of the data where it can be, never a wider copy."""
         if isinstance(self.source, Csr):
-            if names != self.names:
-                raise InputTypeError("a sparse matrix takes one event model for all its columns")
-            return self.source
+            return self.source if names == self.names else _some_columns(self.source, names)
         if isinstance(self.source, np.ndarray) and self.source.dtype.kind in "fiub":
             return self.source if names == self.names else self.source[:, np.array(names, np.intp)]
         if not names:
@@ -131,12 +134,25 @@ class Table:
             return self.column(name)[:n_rows]
         return _column(self.source[name][:n_rows])
 
-    def documents(self, name: Name) -> Documents:
+    def documents(self, name: Name) -> "Documents":
         """One column of documents, where it lies."""
+        from candide.text import Documents
+
         if isinstance(self.source, Csr):
             raise InputTypeError("a sparse matrix cannot hold documents; pass a list, or a data frame")
         column = self.source[:, self.names.index(name)] if isinstance(self.source, np.ndarray) else self.source[name]
         return Documents.of(column.to_native() if hasattr(column, "to_native") else column)
+
+
+def _some_columns(rows: Csr, names: tuple[Name, ...]) -> Csr:
+    """Sparse rows of some of the columns, in the order of their names."""
+    place = np.full(rows.n_features, -1, np.int64)
+    place[np.array(names, np.intp)] = np.arange(len(names))
+    first = int(rows.indptr[0])
+    at = place[rows.indices[first : rows.indptr[-1]]]
+    kept = np.concatenate([[0], np.cumsum(at >= 0)])
+    data = rows.data[first : rows.indptr[-1]][at >= 0]
+    return Csr(data, at[at >= 0].astype(rows.indices.dtype), kept[rows.indptr - first], len(names))
 
 
 _DAY = 86_400e6  # microseconds: as a number, a date is days since 1970
@@ -224,7 +240,7 @@ def arrow_floats(column: Any) -> NDArray[np.float64]:
     """An Arrow column of numbers as float64, NaN where null; without pandas, which pyarrow's own way would import."""
     import pyarrow as pa
 
-    column = column.cast(pa.float64())
+    column = column.cast(pa.float64(), safe=False)  # whole numbers past 2**53 are rounded
     chunks = [column] if isinstance(column, pa.Array) else column.chunks
     out = np.empty(len(column))
     start = 0
@@ -256,14 +272,16 @@ def _is_time(column: Any) -> bool:
     import pyarrow as pa
 
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    return pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_duration(kind)
+    return pa.types.is_temporal(kind)
 
 
 def _times(column: Any) -> NDArray:
-    """An Arrow column of dates, times or durations as an ndarray of them, NaT where null."""
+    """An Arrow column of dates, times (since midnight) or durations as an ndarray of them, NaT where null."""
     import pyarrow as pa
 
     plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    if pa.types.is_time(plain.type):
+        plain = plain.cast(pa.time64("us")).cast(pa.int64()).cast(pa.duration("us"))
     return plain.to_numpy(zero_copy_only=False) if isinstance(plain, pa.Array) else plain.to_numpy()
 
 

@@ -33,8 +33,7 @@ from candide.errors import InputError, unknown
 from candide.fitted import Fitted, Scorer, Settings
 from candide.kernels import threads
 from candide.labels import Labels
-from candide.model import Model
-from candide.plan import Plan
+from candide.plan import Part, Plan
 from candide.progress import Watch, silent
 from candide.schema import Column
 from candide.scores import Scores
@@ -52,7 +51,14 @@ class Learned:
 
 @dataclass(frozen=True)
 class Validation:
-    """Cross-validation: the scores of each fold on rows it was not trained on, and the model of all rows."""
+    """Cross-validation: the scores of each fold on rows it was not trained on, and the model of all rows.
+
+    >>> from candide.demo import rows
+    >>> plants, herb = rows(300, seed=0)
+    >>> validation = cross_validate({**plants, "herb": herb}, "herb", folds=5)
+    >>> len(validation.folds), validation.total.n
+    (5, 300.0)
+    """
 
     folds: list[Scores]
     learned: Learned
@@ -122,6 +128,10 @@ def cross_validate(
     """Cross-validate without refitting: count the folds apart in one pass, score them in another.
 
     The training census of a fold is the sum of the others.
+
+    >>> rows = {"size": [float(i % 10) for i in range(200)], "kind": ["a" if i % 10 < 5 else "b" for i in range(200)]}
+    >>> cross_validate(rows, "kind", folds=10).total.accuracy
+    1.0
     """
     if folds < 2:
         raise InputError(f"folds: {folds}; cross-validation needs at least 2")
@@ -134,9 +144,9 @@ def cross_validate(
         whole = _checked(reduce(add, parts), target)
         if whole.n_rows < folds:
             raise InputError(f"{whole.n_rows} rows cannot be divided into {folds} folds")
-        models = [Fitted(census, settings).model for census in _others(parts)]
+        trained = [Fitted(census, settings) for census in _others(parts)]  # each chooses its columns for itself
         with watch(source, "scoring"):
-            scores = _score_folds(source, target, whole, models, weight, seed)
+            scores = _score_folds(source, target, whole, trained, weight, seed)
     notes = prepared.notes + _unlabelled(target, counted)
     return Validation(scores, Learned(Fitted(whole, settings, target), prepared.columns, notes))
 
@@ -209,20 +219,21 @@ def _count(
 ) -> Counted:
     if any(callable(part.spec.transform) for part in prepared.plan.parts):
         return _count_batches(source, target, prepared.plan, weight, folds, seed)
-    if any(part.has_documents for part in prepared.plan.parts):
-        return _count_documents(source, target, prepared, weight, folds, seed)
+    if any(map(_in_batches, prepared.plan.parts)):
+        return _count_both(source, target, prepared, weight, folds, seed)
     counted = duckdb.count(duckdb.Rows(source, target, weight, folds, seed), prepared)
     if weight is not None and (nearer := duckdb.nearer(counted, prepared)):
         counted = duckdb.count(duckdb.Rows(source, target, weight, folds, seed), replace(prepared, near=nearer))
     return counted
 
 
-def _count_documents(
-    source: Source, target: str, prepared: Prepared, weight: str | None, folds: int, seed: int
-) -> Counted:
-    """Documents are counted from Arrow batches, the other columns by a query; the two are one census a fold."""
-    documents, others = (_only(prepared.plan, wanted) for wanted in (True, False))
-    read = _count_batches(source, target, documents, weight, folds, seed)
+def _count_both(source: Source, target: str, prepared: Prepared, weight: str | None, folds: int, seed: int) -> Counted:
+    """Documents, columns modelled together and very many numbers are counted from Arrow batches, the others by a query.
+
+    The two are one census a fold.
+    """
+    in_batches, others = (_only(prepared.plan, wanted) for wanted in (True, False))
+    read = _count_batches(source, target, in_batches, weight, folds, seed)
     if not others.parts:
         return read
     asked = _count(source, target, replace(prepared, plan=others), weight, folds, seed)
@@ -230,14 +241,19 @@ def _count_documents(
     return Counted(joined, read.unlabelled)
 
 
-def _only(plan: Plan, documents: bool) -> Plan:
-    parts = tuple(part for part in plan.parts if part.has_documents == documents)
+def _in_batches(part: Part) -> bool:
+    """Whether a part is counted from rows: a query cannot say it, or takes longer to plan than the rows to count."""
+    return part.in_batches or (len(part.columns) > duckdb.WIDE and not part.has_levels)
+
+
+def _only(plan: Plan, in_batches: bool) -> Plan:
+    parts = tuple(part for part in plan.parts if _in_batches(part) == in_batches)
     used = {name for part in parts for name in part.columns}
     return Plan(tuple(name for name in plan.columns if name in used), parts)
 
 
 def _count_batches(source: Source, target: str, plan: Plan, weight: str | None, folds: int, seed: int) -> Counted:
-    """What SQL cannot say, a user's own event model, is counted from Arrow batches by the array engine."""
+    """What SQL cannot say, such as a user's own event model, is counted from Arrow batches by the array engine."""
     query = duckdb.rows_query(duckdb.Rows(source, target, weight, folds, seed), plan)
     censuses: list[Census | None] = [None] * max(1, folds)
     unlabelled = 0
@@ -267,9 +283,11 @@ def _others(parts: list[Census]) -> Iterator[Census]:
 
 
 def _score_folds(
-    source: Source, target: str, whole: Census, models: list[Model], weight: str | None, seed: int
+    source: Source, target: str, whole: Census, trained: list[Fitted], weight: str | None, seed: int
 ) -> list[Scores]:
-    plan, labels, folds = whole.plan, whole.labels, len(models)
+    models, chosen = [fitted.model for fitted in trained], [fitted.plan for fitted in trained]
+    labels, folds, used = whole.labels, len(models), {name for plan in chosen for name in plan.columns}
+    plan = whole.plan if len(used) == len(whole.plan.columns) else whole.of_columns(used).plan
     scores: list[Scores | None] = [None] * folds
     query = duckdb.score_query(duckdb.Rows(source, target, weight, folds, seed), plan)
 
@@ -277,7 +295,7 @@ def _score_folds(
         fold = batch.column("candide_fold").to_numpy()
         codes, known, w = _truth(labels, batch, weight)
         out = []
-        for f, rows, log_posterior in scoring.posterior_by_fold(plan, models, fold, batch):
+        for f, rows, log_posterior in scoring.posterior_by_fold(plan, models, chosen, fold, batch):
             if not known[rows].all():
                 rows, log_posterior = rows[known[rows]], log_posterior[known[rows]]
             if len(rows):

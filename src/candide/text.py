@@ -13,7 +13,7 @@ own pattern, and documents given as lists of words or word numbers, take a slowe
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.errors import InputError, InputTypeError, unknown
+from candide.frozen import dataclass
 from candide.kernels import text as kernel
 from candide.kernels import threads
 from candide.kernels._text_twin import BINARY, PLAIN, SUBLINEAR, keys_of
@@ -97,6 +98,11 @@ class Tokens:
 def tokens_of(settings: Any) -> Tokens:
     """The part of some settings that says how documents become terms."""
     return Tokens(**{field.name: getattr(settings, field.name) for field in fields(Tokens)})
+
+
+def shown(key: bytes, tokens: Tokens) -> str:
+    """A key as it is shown: a term as text, a hashed one as the number of its bucket."""
+    return f"bucket {int.from_bytes(key[:4], 'little')}" if tokens.bits else key.decode("utf-8", "surrogatepass")
 
 
 def terms_of(text: str | Sequence[Any], tokens: Tokens) -> list[str]:
@@ -275,28 +281,31 @@ class Counted(NamedTuple):
 
 
 @cache
-def _compiled(tokens: Tokens, signs: bool) -> Any:
+def _compiled(tokens: Tokens, role: str, signs: bool) -> Any:
     assert kernel.compiled is not None
     stop = [word.encode("utf-8", "surrogatepass") for word in tokens.stop_words]
     starts = np.concatenate([[0], np.cumsum([len(word) for word in stop], dtype=np.int64)])
-    return kernel.compiled.Terms(
+    return getattr(kernel.compiled, role)(
         kernel.folds(tokens.lowercase),
         kernel.characters(tokens.lowercase),
         characters=tokens.analyzer == "char",
         ngrams=tokens.ngrams,
         shortest=2,
-        longest=tokens.max_token_length or _LONGEST,
+        longest=min(tokens.max_token_length or _LONGEST, _LONGEST),
         stop=kernel.compiled.Words(np.frombuffer(b"".join(stop), np.uint8), starts) if stop else None,
         bits=tokens.bits,
         signs=signs,
     )
 
 
-def _read(documents: Documents, tokens: Tokens, signs: bool = False) -> tuple[Any, tuple, Any]:
-    """The loops for some documents, the documents as these want them, and what must live meanwhile."""
+def _read(documents: Documents, tokens: Tokens, role: str, signs: bool = False) -> tuple[Any, tuple, Any]:
+    """The loops for some documents, the documents as these want them, and what must live meanwhile.
+
+    ``role`` is "Counter" or "Scorer".
+    """
     if kernel.compiled is not None and tokens.pattern is None and not documents.given:
         *view, keep = documents.views(tokens)
-        return _compiled(tokens, signs), tuple(view), keep
+        return _compiled(tokens, role, signs), tuple(view), keep
     texts = (documents.text(row, tokens.errors) for row in range(len(documents)))
     keys = [None if t is None else [w.encode("utf-8", "surrogatepass") for w in terms_of(t, tokens)] for t in texts]
     return Twin(bits=tokens.bits, signs=signs), (keys,), None
@@ -304,7 +313,7 @@ def _read(documents: Documents, tokens: Tokens, signs: bool = False) -> tuple[An
 
 def count(documents: Documents, y: NDArray, weight: NDArray | None, *, n_classes: int, tokens: Tokens) -> Counted:
     """Count the terms of documents class by class."""
-    loops, read, _keep = _read(documents, tokens)
+    loops, read, _keep = _read(documents, tokens, "Counter")
     y = np.ascontiguousarray(y, np.int64)
     w = np.ones(len(y)) if weight is None else np.ascontiguousarray(weight, np.float64)
     order = np.argsort(y, kind="stable").astype(np.int64, copy=False)
@@ -313,7 +322,7 @@ def count(documents: Documents, y: NDArray, weight: NDArray | None, *, n_classes
 
 def score(words: Any, documents: Documents, tokens: Tokens, table: tuple, out: NDArray, manner: int) -> NDArray:
     """Add the weights of each document's terms to its row of ``out``; (rows, 2) sums of what is common to classes."""
-    loops, read, _keep = _read(documents, tokens, tokens.signed)
+    loops, read, _keep = _read(documents, tokens, "Scorer", tokens.signed)
     sums = np.zeros((len(documents), 2))
     loops.score(words, *read, *table, out, sums, manner=manner)
     return sums
@@ -321,7 +330,7 @@ def score(words: Any, documents: Documents, tokens: Tokens, table: tuple, out: N
 
 def rows(words: Any, documents: Documents, tokens: Tokens) -> tuple[NDArray, NDArray, NDArray]:
     """Sparse rows (counts, positions, where rows start) of the known terms of documents."""
-    loops, read, _keep = _read(documents, tokens, tokens.signed)
+    loops, read, _keep = _read(documents, tokens, "Scorer", tokens.signed)
     return loops.rows(words, *read)
 
 

@@ -43,7 +43,7 @@ def test_one_event_for_all():
 
 
 def test_settings_divide_columns_of_one_family():
-    plan = make_plan(Table.of(TABLE), {"age": Gaussian(), "pay": Gaussian(variance="shared")})
+    plan = make_plan(Table.of(TABLE), {"age": Gaussian(), "pay": Gaussian(covariance="tied-diagonal")})
     assert ("age",) in [part.columns for part in plan.parts]
     assert ("pay",) in [part.columns for part in plan.parts]
 

@@ -1,5 +1,6 @@
 """The same rows through every door end in one and the same census."""
 
+import datetime as dt
 import gzip
 import io
 import json
@@ -232,3 +233,25 @@ def test_dates_are_days(tmp_path):
     np.testing.assert_allclose(census.tallies[0].mean[:, 0], [days[::2].mean(), days[1::2].mean()], rtol=1e-12)
     frame = data.to_pandas()
     assert_same_census(census, NaiveBayes().fit(frame.drop(columns="y"), frame["y"]).census_)
+
+
+def test_times_of_day_and_durations_are_days():
+    minutes = np.arange(60) * 23
+    clock = [None, *((dt.datetime(2020, 1, 1) + dt.timedelta(minutes=int(m))).time() for m in minutes[1:])]
+    lasts = [dt.timedelta(minutes=int(m)) for m in minutes]
+    data = pa.table({"clock": pa.array(clock), "lasts": pa.array(lasts), "y": [0, 1] * 30})
+    census = learn(data, "y").fitted.census
+    days = minutes / (24 * 60)
+    expected = [[days[2::2].mean(), days[::2].mean()], [days[1::2].mean(), days[1::2].mean()]]
+    np.testing.assert_allclose(census.tallies[0].mean, expected, rtol=1e-12)
+    frame = pd.DataFrame({"clock": clock, "lasts": pd.Series(lasts)})
+    assert_same_census(census, NaiveBayes().fit(frame, data["y"].to_pandas()).census_)
+
+
+def test_whole_numbers_past_the_floats_are_an_identifier_or_rounded():
+    n = 60
+    steps, spread = [2**60 + i for i in range(n)], [2**60 + 2**40 * (i * 7 % n) for i in range(n)]
+    data = pa.table({"key": steps, "size": pa.array([None, *spread[1:]]), "y": [0, 1] * 30})
+    learned = learn(data, "y")
+    assert {c.name: c.kind for c in learned.columns} == {"key": "identifier", "size": "number"}
+    np.testing.assert_allclose(learned.fitted.census.tallies[0].mean[1, 0], np.mean(spread[1::2]), rtol=1e-12)

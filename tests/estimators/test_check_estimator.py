@@ -12,6 +12,8 @@ ESTIMATORS = [
     candide.BernoulliNB(),
     candide.CategoricalNB(),
     candide.ComplementNB(),
+    candide.GaussianBayes(),
+    candide.GaussianBayes("tied", "ledoit-wolf"),
     candide.GaussianNB(),
     candide.MultinomialNB(),
     candide.NaiveBayes(),

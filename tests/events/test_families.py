@@ -49,8 +49,8 @@ POSITIVE = st.floats(2.0**-10, 50.0, width=32)
 SMALL_COUNT = st.integers(0, 6).map(float)
 CASES = {
     **{
-        f"gaussian {v}": Case(Gaussian(variance=v, fixed=3.0), NIG, REAL)
-        for v in ("class", "shared", "features", "fixed")
+        f"gaussian {v}": Case(Gaussian(covariance=v, fixed=3.0), NIG, REAL)
+        for v in ("diagonal", "tied-diagonal", "spherical", "fixed")
     },
     "lognormal": Case(LogNormal(), NIG, POSITIVE),
     "bernoulli": Case(Bernoulli(threshold=0.5), Beta(2.0, 0.6), SMALL_COUNT, smooth=Beta(2, 2)),
@@ -126,14 +126,14 @@ def test_evidence_is_the_product_of_one_step_ahead_predictions(name, data):
     total = np.zeros(N_CLASSES)
     for i, c in enumerate(y):
         # One feature after another where features share a variance, a document as a whole where they are words.
-        steps = np.eye(N_FEATURES, dtype=bool) if name == "gaussian features" else np.ones((1, N_FEATURES), bool)
+        steps = np.eye(N_FEATURES, dtype=bool) if name == "gaussian spherical" else np.ones((1, N_FEATURES), bool)
         for step in steps:
             part = np.where(step, X[i : i + 1], -1 if case.sizes else np.nan)
             total[c] += case.event.estimate(seen, case.prior, "predictive").log_prob(part)[0, c]
             seen = seen + count(case.event, part, y[i : i + 1], sizes=case.sizes)
     evidence = case.event.evidence(count(case.event, X, y, sizes=case.sizes), case.prior)
     assert evidence.shape == (N_CLASSES, N_FEATURES)
-    if name == "gaussian shared":
+    if name == "gaussian tied-diagonal":
         assert evidence.sum() == pytest.approx(total.sum(), rel=1e-8, abs=1e-8)
     else:
         np.testing.assert_allclose(evidence.sum(axis=1), total, rtol=1e-8, atol=1e-8)

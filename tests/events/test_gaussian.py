@@ -13,7 +13,7 @@ from candide.priors import AddedVariance, NormalInverseGamma
 from candide.tally import Moments
 
 HOWS = ("map", "mean", "predictive")
-VARIANCES = ("class", "shared", "features", "fixed")
+VARIANCES = ("diagonal", "tied-diagonal", "spherical", "fixed")
 
 
 def count(X, y, n_classes=2, event=None):
@@ -27,14 +27,14 @@ def odds(event, X, y, query, how):
 
 
 @pytest.mark.parametrize("how", HOWS)
-@pytest.mark.parametrize("variance", ["class", "shared"])
+@pytest.mark.parametrize("variance", ["diagonal", "tied-diagonal"])
 @settings(max_examples=30, deadline=None)
 @given(scale=st.floats(1e-6, 1e6), shift=st.floats(-100, 100), seed=st.integers(0, 10_000))
 def test_the_default_prior_has_no_units(variance, how, scale, shift, seed):
     rng = np.random.default_rng(seed)
     X, y, query = rng.normal(size=(12, 2)), np.arange(12) % 2, rng.normal(size=(5, 2))
     units = np.array([scale, 1.0])
-    event = Gaussian(variance=variance)
+    event = Gaussian(covariance=variance)
     before = odds(event, X, y, query, how)
     after = odds(event, (X + shift) * units, y, (query + shift) * units, how)
     np.testing.assert_allclose(after, before, rtol=1e-8, atol=1e-8)
@@ -55,7 +55,7 @@ def test_a_column_that_does_not_vary_changes_no_posterior(constant, variance, ho
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(11, 2)), np.array([0] * 8 + [1] * 3)
     wide = np.column_stack([X, np.full(11, constant)])
-    event = Gaussian(variance=variance)
+    event = Gaussian(covariance=variance)
     query = rng.normal(size=(4, 2))
     for value in (constant, constant + 0.5, np.nan):
         found = odds(event, wide, y, np.column_stack([query, np.full(4, value)]), how)
@@ -66,7 +66,7 @@ def test_a_column_that_does_not_vary_changes_no_posterior(constant, variance, ho
 @pytest.mark.parametrize("variance", VARIANCES)
 def test_columns_without_a_value_and_constant_classes_are_finite(variance, how):
     X = np.array([[1.0, np.nan, 5.0], [1.0, np.nan, 6.0], [2.0, np.nan, np.nan], [4.0, np.nan, np.nan]])
-    event = Gaussian(variance=variance)
+    event = Gaussian(covariance=variance)
     tally = count(X, [0, 0, 1, 1], n_classes=3, event=event)  # column 1: none; class 1, column 2: none; class 2: none
     assert np.isfinite(event.estimate(tally, how=how).log_prob(np.array([[1.0, 2.0, 3.0], [1e6, -1e6, 0.0]]))).all()
     assert np.isfinite(event.evidence(tally)).all()
@@ -77,8 +77,9 @@ def test_mle_names_the_class_and_the_column_of_a_point_mass():
     with pytest.raises(InputError, match=r"class 0, column 1: all values are the same.*estimate='predictive'"):
         Gaussian().estimate(count(X, [0, 0, 1, 1]), how="mle")
     with pytest.raises(InputError, match="class 2, column 0: no value"):
-        Gaussian(variance="shared").estimate(count(X, [0, 0, 1, 1], n_classes=3), how="mle")
-    assert np.isfinite(Gaussian(variance="shared").estimate(count(X, [0, 0, 1, 1]), how="mle").log_prob(X)).all()
+        Gaussian(covariance="tied-diagonal").estimate(count(X, [0, 0, 1, 1], n_classes=3), how="mle")
+    shared = Gaussian(covariance="tied-diagonal").estimate(count(X, [0, 0, 1, 1]), how="mle")
+    assert np.isfinite(shared.log_prob(X)).all()
 
 
 @pytest.mark.parametrize("prior", ["jeffreys", "uniform"])
@@ -143,10 +144,10 @@ def test_evidence_needs_a_proper_prior(prior):
 
 
 def test_settings_are_checked():
-    with pytest.raises(InputError, match="did you mean 'shared'"):
-        Gaussian(variance="share")
+    with pytest.raises(InputError, match="did you mean 'tied-diagonal'"):
+        Gaussian(covariance="tied-diagnal")
     with pytest.raises(InputError, match="fixed is a variance"):
-        Gaussian(variance="fixed", fixed=0.0)
+        Gaussian(covariance="fixed", fixed=0.0)
 
 
 def test_the_lognormal_refuses_to_count_what_has_no_logarithm_and_gives_it_density_zero():

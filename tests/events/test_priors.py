@@ -51,7 +51,7 @@ def test_events_are_found_by_name_class_and_instance():
     for name, event in EVENTS.items():
         assert event.name == name
         assert event_of(name) == event_of(event) == event()
-    assert event_of(Gaussian(variance="shared")).variance == "shared"
+    assert event_of(Gaussian(covariance="tied-diagonal")).covariance == "tied-diagonal"
     for wrong in ("gausian", 3):
         with pytest.raises(InputError, match="unknown event"):
             event_of(wrong)

@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 
 from candide.errors import InputError, InputTypeError, MergeError, NotWithinError
 from candide.kernels import threads
-from candide.tally import KINDS, Csr, Levels, Moments, Spec, Sums, base
+from candide.tally import KINDS, CoMoments, Csr, Levels, Moments, Spec, Sums, base
 
 EPS = np.finfo(float).eps
 
@@ -32,7 +32,7 @@ class Encoding:
 
     name: str
     spec: Spec
-    values: str  # "numbers" | "positive" | "counts" | "codes"
+    values: str  # "numbers" | "positive" | "modest" | "counts" | "codes"
     sparse: bool = False
 
 
@@ -46,6 +46,9 @@ ENCODINGS = [
     Encoding("sums-of-roots", Spec("sums", 1, transform=np.sqrt), "positive"),
     Encoding("sums-of-counts", Spec("sums", 1, nonnegative=True, log_factorial=True), "counts"),
     Encoding("sums-sparse", Spec("sums", 1, nonnegative=True, log_factorial=True), "counts", sparse=True),
+    Encoding("comoments", Spec("comoments", 1), "numbers"),
+    Encoding("comoments-of-logs", Spec("comoments", 1, transform="log"), "positive"),
+    Encoding("comoments-fourth", Spec("comoments", 1, fourth=True), "modest"),
 ]
 every_encoding = pytest.mark.parametrize("encoding", ENCODINGS, ids=lambda e: e.name)
 
@@ -122,8 +125,11 @@ def rows_of(draw, encoding, max_rows=40, widths=(1, 2, 3, 7, 60)):
     elif encoding.values == "counts":
         values = rng.poisson(rng.choice([0.0, 0.3, 5.0], d), (n, d)).astype(draw(st.sampled_from(["f8", "f4"])))
     else:
-        values = rng.normal(size=(n, d)) * draw(st.sampled_from([0.0, 1e-6, 1.0, 1e6, 1e100]))
-        values += draw(st.sampled_from([0.0, 1.0, -1e8, 1e9]))
+        modest = encoding.values == "modest"  # fourth powers of 1e100 are no numbers
+        values = rng.normal(size=(n, d)) * draw(
+            st.sampled_from([0.0, 1e-3, 1.0] if modest else [0.0, 1e-6, 1.0, 1e6, 1e100])
+        )
+        values += draw(st.sampled_from([0.0, 1.0, -20.0] if modest else [0.0, 1.0, -1e8, 1e9]))
         if draw(st.booleans()) and np.abs(values).max(initial=0) < 1e30:
             values = values.astype(np.float32)
         if encoding.values == "positive":
@@ -153,6 +159,7 @@ def assert_same(got, want, rows, removed_from=None):
     for name, want_state in want.arrays().items():
         slack = {
             "n": 1e-13 * w,
+            "weight": 1e-13 * w,
             "counts": 1e-13 * w,
             "offsets": 0.0,
             "mean": blur,
@@ -162,8 +169,21 @@ def assert_same(got, want, rows, removed_from=None):
         if name == "m2":
             m2 = max(want_state.max(initial=0.0), 0.0 if removed_from is None else removed_from.m2.max(initial=0.0))
             slack = 1e-12 * m2 + 2 * blur * np.sqrt(w * m2) + w * blur * blur
+        if name in ("scatter", "third", "fourth"):
+            slack = _product_slack(name, want, w, blur, stretch, removed_from)
         np.testing.assert_allclose(got.arrays()[name], want_state, rtol=1e-12, atol=slack, err_msg=name)
     assert_sound(got)
+
+
+def _product_slack(name, want, w, blur, stretch, removed_from):
+    """The rounding of sums of products of residuals, each of the size of the largest deviation."""
+    m2 = max(t.m2.max(initial=0.0) for t in (want, removed_from or want))
+    slack = 1e-12 * m2 + 2 * blur * np.sqrt(w * m2) + w * blur * blur
+    if name == "scatter":
+        return slack
+    root = np.sqrt(m2) + np.sqrt(w) * blur  # no residual is larger, but for its weight's root
+    largest = root * max(1.0, 1.0 / np.sqrt(0.1))  # the least weight but zero is 0.1
+    return (1e-12 * m2 + slack) * stretch * (largest if name == "third" else largest * largest)
 
 
 def assert_identical(got, want):
@@ -177,10 +197,13 @@ def assert_sound(tally):
     for name, state in tally.arrays().items():
         assert state.dtype == (np.intp if name == "offsets" else np.float64)
         assert np.isfinite(state).all()
-        assert name not in ("n", "counts", "m2") or (state >= 0).all()
-    if isinstance(tally, Moments):
+        assert name not in ("n", "weight", "counts", "m2") or (state >= 0).all()
+    if isinstance(tally, Moments | CoMoments):
         assert not tally.mean[tally.n == 0].any()
         assert not tally.m2[tally.n == 0].any()
+    if isinstance(tally, CoMoments):
+        assert (tally.m2 >= 0).all()
+        np.testing.assert_array_equal(tally.scatter, tally.scatter.swapaxes(1, 2))
 
 
 # The laws -----------------------------------------------------------------------------------------------------------
@@ -256,7 +279,8 @@ def test_removing_what_was_not_counted_is_an_error(encoding, data, where):
     rows = data.draw(rows_of(encoding))
     one, other = rows.cuts([where])
     a, b = one.tally(), other.tally()
-    assume(other.tally().pool().arrays()["counts" if isinstance(a, Levels) else "n"].any())
+    state = other.tally().pool().arrays()
+    assume(next(state[name] for name in ("counts", "n", "weight") if name in state).any())
     with pytest.raises(NotWithinError, match="removed"):
         a - (a + b)
 
@@ -401,7 +425,36 @@ def test_levels_are_the_exact_weights(encoding, data):
     np.testing.assert_allclose(rows.tally().n, present, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS[5:], ids=lambda e: e.name)
+@pytest.mark.parametrize("encoding", ENCODINGS[9:], ids=lambda e: e.name)
+@given(data=st.data())
+def test_comoments_are_the_exact_ones_of_the_complete_rows(encoding, data):
+    rows = data.draw(rows_of(encoding, max_rows=15, widths=(1, 2, 4)))
+    tallied = rows.values.astype(float)
+    if encoding.spec.transform:
+        tallied = np.vectorize(lambda v: math.log(v), otypes=[float])(tallied)
+    want = rows.empty()
+    weights = np.ones(len(rows)) if rows.weight is None else rows.weight
+    for c in range(rows.n_classes):
+        there = (rows.y == c) & ~np.isnan(tallied).any(axis=1)
+        those = zip(weights[there].tolist(), tallied[there].tolist(), strict=True)
+        pairs = [(Fraction(w), list(map(Fraction, x))) for w, x in those]
+        total = sum(w for w, _ in pairs)
+        if not total:
+            continue
+        p = range(tallied.shape[1])
+        centre = [sum(w * x[j] for w, x in pairs) / total for j in p]
+        want.weight[c], want.mean[c] = float(total), [float(m) for m in centre]
+        apart = [(w, [v - m for v, m in zip(x, centre, strict=True)]) for w, x in pairs]
+        for j in p:
+            for k in p:
+                want.scatter[c, j, k] = float(sum(w * x[j] * x[k] for w, x in apart))
+                if want.fourth is not None:
+                    want.third[c, j, k] = float(sum(w * x[j] ** 2 * x[k] for w, x in apart))
+                    want.fourth[c, j, k] = float(sum(w * x[j] ** 2 * x[k] ** 2 for w, x in apart))
+    assert_same(rows.tally(), want, rows)
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS[5:9], ids=lambda e: e.name)
 @given(data=st.data())
 def test_sums_are_the_exact_ones(encoding, data):
     rows = data.draw(rows_of(encoding, widths=(1, 2, 5)))

@@ -143,9 +143,9 @@ y = np.array([0, 0, 0, 1, 1], dtype=np.intp)
 PRIOR = NormalInverseGamma(mean=0.5, kappa=0.7, a=2.3, b=1.9)
 CELLS = [(c, j) for c in range(2) for j in range(2)]
 GROUPS = {
-    "class": [[cell] for cell in CELLS],
-    "shared": [[(c, j) for c in range(2)] for j in range(2)],
-    "features": [[(c, j) for j in range(2)] for c in range(2)],
+    "diagonal": [[cell] for cell in CELLS],
+    "tied-diagonal": [[(c, j) for c in range(2)] for j in range(2)],
+    "spherical": [[(c, j) for j in range(2)] for c in range(2)],
 }
 
 
@@ -174,7 +174,7 @@ def variance_integral(cells, f=lambda v: 1.0):
 
 @pytest.mark.parametrize("variance", GROUPS)
 def test_gaussian_evidence_and_predictive_are_the_integrals(variance):
-    event = Gaussian(variance=variance)
+    event = Gaussian(covariance=variance)
     tally = count(event, X, y, 2)
     evidence, law = event.evidence(tally, PRIOR), event.estimate(tally, PRIOR, "predictive")
     for group in GROUPS[variance]:
@@ -188,7 +188,7 @@ def test_gaussian_evidence_and_predictive_are_the_integrals(variance):
 
 
 def test_fixed_variance_is_the_integral_over_the_mean():
-    event = Gaussian(variance="fixed", fixed=1.44)
+    event = Gaussian(covariance="fixed", fixed=1.44)
     tally = count(event, X, y, 2)
     evidence, law = event.evidence(tally, PRIOR), event.estimate(tally, PRIOR, "predictive")
     for c, j in CELLS:
@@ -216,7 +216,7 @@ def log_joint(theta, group, prior):
     [("nig", PRIOR, "map"), ("flat", "uniform", "map"), ("flat", None, "mle"), ("jeffreys", Jeffreys(), "map")],
 )
 def test_gaussian_modes_are_the_tops(variance, kind, prior, how):
-    event = Gaussian(variance=variance)
+    event = Gaussian(covariance=variance)
     law = event.estimate(count(event, X, y, 2), prior, how)
     for group in GROUPS[variance]:
         start = np.array([*(X[y == c, j].mean() for c, j in group), 0.0])
@@ -233,7 +233,7 @@ def test_gaussian_modes_are_the_tops(variance, kind, prior, how):
 
 @pytest.mark.parametrize("variance", GROUPS)
 def test_expected_variance_is_its_average_over_the_posterior(variance):
-    event = Gaussian(variance=variance)
+    event = Gaussian(covariance=variance)
     law = event.estimate(count(event, X, y, 2), PRIOR, "mean")
     for group in GROUPS[variance]:
         cells = [X[y == c, j] for c, j in group]

@@ -191,14 +191,15 @@ def originals() -> tuple[dict[str, bytes], dict]:
     out = {}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "m.candide"
-        for name in ("text-open", "text-hashed"):
-            MODELS[name][0].save(path)
-            out[name] = path.read_bytes()
+        for name in ("text-open", "text-hashed", "text-polya", "text-complement", "text-bernoulli"):
+            for detail in ("tally", "score"):
+                MODELS[name][0].save(path, detail=detail)
+                out[f"{name} {detail}"] = path.read_bytes()
         for name in ("mixed-str", "mixed-odd", "by-name", "class-shares", "long-prior", "multinomial-mean"):
             for detail in store.DETAILS:
                 MODELS[name][0].save(path, detail=detail, provenance={"source": "tests"})
                 out[f"{name} {detail}"] = path.read_bytes()
-    return out, mixed()
+    return out, {**mixed(), "text": ["free prize, call é", None, "five five words"] * 20}
 
 
 def room(extra: int) -> None:

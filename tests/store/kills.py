@@ -1,6 +1,6 @@
 """Updates that are killed at random moments: the file must always be the old model or the new one, whole.
 
-python tests/store/kills.py [KILLS] [SEED]
+python tests/store/kills.py [KILLS] [SEED]: kills ``candide update`` itself, then processes that update in a loop.
 """
 
 import random
@@ -50,9 +50,12 @@ def run(kills: int, seed: int, folder: Path) -> Counter:
     """Kill so many updaters; an AssertionError if a file is not a sum of whole updates, or lacks one that was told."""
     rng, path, found, expected = random.Random(seed), folder / "m.candide", Counter(), 1
     store.save(Fitted(garden()), path)
+    process, start = updater(path, 10), time.monotonic()
+    process.communicate()
+    expected, takes = 11, (time.monotonic() - start) / 10
     for _ in range(kills):
         process = updater(path, 1000)
-        time.sleep(rng.random() * 0.03)
+        time.sleep(rng.random() * 4 * takes)
         process.send_signal(signal.SIGKILL)
         told, _ = process.communicate()
         fitted = store.load(path)
@@ -63,12 +66,48 @@ def run(kills: int, seed: int, folder: Path) -> Counter:
         assert (fitted.census.class_weight == 100.0 * updates).all()
         found["killed before it could say so" if updates > expected + said else "killed between"] += 1
         expected = updates
-    found["updates"] = expected - 1
+    found["updates"] = expected - 11
     store.update(path, lambda fitted: fitted)  # no lock is left that would hold it up
+    return found
+
+
+def run_commands(kills: int, seed: int, folder: Path) -> Counter:
+    """Kill ``candide update`` so many times, at moments from all of it and, every other time, from its end."""
+    rng, path, rows, found = random.Random(seed), folder / "m.candide", folder / "rows.csv", Counter()
+    rows.write_text("x,y\n" + "".join(f"{i % 17 / 4},{'ab'[i % 2]}\n" for i in range(300)))
+    command = [sys.executable, "-m", "candide"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    subprocess.run([*command, "fit", rows, "--target", "y", "-o", path], check=True, **quiet)
+    expected, takes = 1, 0.0
+    for _ in range(2):
+        start = time.monotonic()
+        subprocess.run([*command, "update", path, rows], check=True, **quiet)
+        expected, takes = expected + 1, time.monotonic() - start
+    turn = 0
+    while turn < kills:
+        process, start = subprocess.Popen([*command, "update", str(path), str(rows)], **quiet), time.monotonic()
+        try:
+            process.wait(takes * (rng.random() if turn % 2 else 0.8 + 0.2 * rng.random()))
+            takes = time.monotonic() - start  # the machine is quicker now
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+        ended = process.wait() == 0
+        fitted = store.load(path, verify=True)
+        updates, rest = divmod(fitted.census.n_rows, 300)
+        assert rest == 0, "half an update"
+        assert updates == expected + 1 if ended else expected <= updates <= expected + 1, "an update was lost"
+        assert (fitted.census.class_weight == 150.0 * updates).all()
+        found[
+            "ended before" if ended else "killed, the new model" if updates > expected else "killed, the old model"
+        ] += 1
+        expected, turn = updates, turn + (not ended)
+    subprocess.run([*command, "update", path, rows, "--wait", "1"], check=True, **quiet)  # no lock is left
+    assert store.load(path).census.n_rows == 300 * (expected + 1)
     return found
 
 
 if __name__ == "__main__":
     n, first = (int(text) for text in [*sys.argv[1:], *["200", "0"][len(sys.argv) - 1 :]])
-    with tempfile.TemporaryDirectory() as place:
-        print(dict(run(n, first, Path(place))))
+    for sort in (run_commands, run):
+        with tempfile.TemporaryDirectory() as place:
+            print(sort.__name__, dict(sort(n, first, Path(place))), flush=True)

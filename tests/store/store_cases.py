@@ -1,11 +1,14 @@
 """Models of every sort for the tests of model files: a name, a fitted estimator, and rows to ask it about."""
 
+from datetime import UTC, date, datetime
+
 import numpy as np
 
 import candide as cd
 from candide import events, priors
 
 N = 60
+_NOON = datetime(2024, 6, 1, 12, tzinfo=UTC)
 
 
 def _rng(seed=0):
@@ -20,6 +23,8 @@ def labels_of(kind, n=N):
         "bool": y > 0,
         "float": np.array([-2.0, 0.0, 1e300])[y],
         "odd": np.array(["", 'a "quoted"\nline', "🙂\x00é"], object)[y],
+        "date": np.array([date(2024, 2, 29), date(1, 1, 1), date(9999, 12, 31)], object)[y],
+        "datetime": np.array([datetime(2024, 2, 29, 23, 59, 1, 7), _NOON, datetime(1, 1, 1)], object)[y],
     }[kind]
 
 
@@ -50,9 +55,15 @@ EVENTS = {
     "complement": (events.Complement(norm=True), counts()),
     "exponential": (events.Exponential(), numbers(positive=True)),
     "gaussian": (events.Gaussian(), numbers()),
-    "gaussian-shared": (events.Gaussian(variance="shared"), numbers()),
-    "gaussian-fixed": (events.Gaussian(variance="fixed", fixed=2.5), numbers()),
+    "gaussian-shared": (events.Gaussian(covariance="tied-diagonal"), numbers()),
+    "gaussian-fixed": (events.Gaussian(covariance="fixed", fixed=2.5), numbers()),
+    "gaussian-spherical": (events.Gaussian(covariance="spherical"), numbers()),
+    "gaussian-full": (events.Gaussian(covariance="full"), numbers()),
+    "gaussian-full-oas": (events.Gaussian(covariance="full", shrinkage="oas"), numbers()),
+    "gaussian-tied": (events.Gaussian(covariance="tied", shrinkage=0.2), numbers()),
+    "gaussian-tied-lw": (events.Gaussian(covariance="tied", shrinkage="ledoit-wolf"), numbers()),
     "lognormal": (events.LogNormal(), numbers(positive=True)),
+    "lognormal-full": (events.LogNormal(covariance="full"), numbers(positive=True)),
     "multinomial": (events.Multinomial(), counts()),
     "poisson": (events.Poisson(), counts()),
 }
@@ -62,6 +73,7 @@ PRIORS = {
     "dirichlet-many": ("multinomial", priors.Dirichlet((0.1, 1 / 3, 2.0, 5.0))),
     "gamma": ("poisson", priors.Gamma(2.0, 1 / 7)),
     "normal_inverse_gamma": ("gaussian", priors.NormalInverseGamma(1 / 3, 0.1, 2.0, 0.7)),
+    "normal_inverse_wishart": ("gaussian-full", priors.NormalInverseWishart((1.0, 0.1, 1 / 3), 0.1, 7.0, 2.0)),
     "jeffreys": ("exponential", priors.Jeffreys()),
     "uniform": ("bernoulli", priors.Uniform()),
 }
@@ -79,18 +91,29 @@ TEXTS = {
 }
 
 
+def _classifier(event, **settings):
+    """The classifier that loading gives back."""
+    if event.joint and event.name == "gaussian":
+        return cd.GaussianBayes(event.covariance, event.shrinkage, **settings)
+    return cd.NaiveBayes(event, **settings)
+
+
 def models():
     """(name, fitted estimator, rows) of every sort."""
     for name, (event, X) in EVENTS.items():
         for how in ("predictive", "mean"):
-            yield f"{name}-{how}", cd.NaiveBayes(event, estimate=how).fit(X, labels_of("str")), X
+            yield f"{name}-{how}", _classifier(event, estimate=how).fit(X, labels_of("str")), X
     for name, (event, prior) in PRIORS.items():
-        X = EVENTS[event][1]
-        yield f"prior-{name}", cd.NaiveBayes(event, priors=prior).fit(X, labels_of("int")), X
+        event, X = EVENTS[event]
+        yield f"prior-{name}", _classifier(event, priors=prior).fit(X, labels_of("int")), X
+    unbiased = cd.GaussianBayes("tied", estimate="mle", priors=priors.Unbiased())
+    yield "prior-unbiased", unbiased.fit(numbers(), labels_of("str")), numbers()
+    with_group = cd.NaiveBayes({("age", "zip"): events.Gaussian(covariance="full")})
+    yield "group-and-more", with_group.fit(mixed(), labels_of("str")), mixed()
     X = numbers()
     smoothed = cd.NaiveBayes(events.Gaussian(prior=priors.AddedVariance(1e-3)), estimate="mle")
     yield "prior-added_variance", smoothed.fit(X, labels_of("str")), X
-    for kind in ("str", "int", "bool", "float", "odd"):
+    for kind in ("str", "int", "bool", "float", "odd", "date", "datetime"):
         yield f"labels-{kind}", cd.NaiveBayes().fit(X, labels_of(kind)), X
         yield f"mixed-{kind}", cd.NaiveBayes().fit(mixed(), labels_of(kind)), mixed()
     y = labels_of("str")

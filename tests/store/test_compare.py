@@ -121,6 +121,61 @@ def test_a_prior_without_smoothing_gives_infinite_moves_not_nan():
     assert not any(np.isnan(m.moved) for m in compare(before, after).columns)
 
 
+def documents(rng, shares, n):
+    """Documents of twenty words out of as many as there are shares."""
+    words = np.array([f"word{i:02}" for i in range(len(shares))])
+    return [" ".join(rng.choice(words, 20, p=shares)) for _ in range(n)]
+
+
+@pytest.mark.parametrize("settings", [{}, {"bits": 20}, {"model": "polya"}, {"model": "complement"}])
+def test_moves_of_words_are_divergences(settings):
+    rng = np.random.default_rng(3)
+    shares = rng.dirichlet(np.ones(30)), rng.dirichlet(np.ones(30))
+    texts = [documents(rng, p, 50) + documents(rng, shares[0], 50) for p in shares]
+    texts[1][0] += " unheard"
+    y = np.repeat(["a", "b"], 50)
+    before, after = (cd.TextNB(**settings).fit(t, y).fitted_ for t in texts)
+    found = compare(before, after)
+    vocabulary = sorted({w for text in texts for t in text for w in t.split()})
+    counts = [np.array([sum(t.split().count(w) for t in text[:50]) for w in vocabulary]) for text in texts]
+    p, q = ((n + 1.0) / (n + 1.0).sum() for n in counts)
+    [move] = [m for m in found.columns if m.label == "a"]
+    assert move.moved == pytest.approx(special.rel_entr(p, q).sum() + special.rel_entr(q, p).sum(), rel=1e-9)
+    n, m = (c.sum() for c in counts)
+    assert move.surprise == pytest.approx(move.moved * n * m / (2 * (n + m)), rel=1e-9)
+    assert move.values == {"terms a document": (20.0, pytest.approx(20.02))}
+    moves = [m for m in found.levels if m.label == "a"]
+    assert sum(m.moved for m in moves) == pytest.approx(move.moved, rel=1e-9)
+    assert [m.surprise for m in moves] == sorted((m.surprise for m in moves), reverse=True)
+    if not settings.get("bits"):
+        assert {m.level: m.after for m in moves} == {
+            w: pytest.approx(x) for w, x, same in zip(vocabulary, q, p == q, strict=True) if not same
+        }
+        told = [{w for t in text for w in t.split()} for text in texts]
+        assert {m.level for m in moves if m.status == "new"} == {m.level for m in moves} & (told[1] - told[0])
+        assert {m.level for m in moves if m.status == "gone"} == {m.level for m in moves} & (told[0] - told[1])
+
+
+def test_moves_of_present_words_are_divergences_of_their_switches():
+    y = np.repeat(["a", "b"], 30)
+    texts = [["tea time"] * 10 + ["tea"] * 20 + ["milk"] * 30, ["tea"] * 30 + ["milk"] * 30]
+    before, after = (cd.TextNB("bernoulli").fit(t, y).fitted_ for t in texts)
+    [move] = [m for m in compare(before, after).levels if m.label == "a"]
+    p, q = 11 / 32, 1 / 32
+    want = (p - q) * np.log(p / q) + (q - p) * np.log((1 - p) / (1 - q))
+    assert (move.level, move.status) == ("time", "gone")
+    assert (move.before, move.after, move.moved) == pytest.approx((p, q, want))
+    assert move.surprise == pytest.approx(want * 30 * 30 / 120)
+
+
+def test_a_table_with_text_leaves_nothing_out():
+    y, rng = np.repeat(["a", "b"], 30), np.random.default_rng(0)
+    both = [{"x": rng.normal(size=60), "t": documents(rng, rng.dirichlet(np.ones(9)), 60)} for _ in range(2)]
+    found = compare(*(cd.NaiveBayes({"t": cd.events.Text()}).fit(X, y).fitted_ for X in both))
+    assert {m.column for m in found.columns} == {"x", "t"}
+    assert not found.left_out
+
+
 def test_models_of_other_columns_cannot_be_compared(two):
     other = cd.NaiveBayes("gaussian").fit({"z": two[0]}, two[2]).fitted_
     with pytest.raises(InputError, match="different columns"):

@@ -32,8 +32,12 @@ def test_two_processes_updating_a_hundred_times_each_lose_nothing(path):
 
 
 def test_killed_at_random_moments_the_file_is_whole(tmp_path):
-    found = kills.run(20, 1, tmp_path)
+    found = kills.run(12, 1, tmp_path)
     assert found["updates"] > 0
+
+
+def test_the_command_killed_at_random_moments_leaves_the_file_whole(tmp_path):
+    assert kills.run_commands(3, 2, tmp_path).total() >= 3
 
 
 def test_threads_take_turns_too(path):

@@ -243,9 +243,15 @@ def test_what_is_not_a_table(data, says):
         Table.of(data)
 
 
-def test_sparse_rows_have_no_categories_and_no_parts():
+def test_sparse_rows_have_no_categories():
     table = Table.of(sp.csr_array(np.eye(3)))
     with pytest.raises(InputTypeError, match="sparse"):
         table.column(0)
-    with pytest.raises(InputTypeError, match="one event model"):
-        table.numbers((0, 1))
+
+
+@pytest.mark.parametrize("names", [(0, 1), (3,), (4, 0, 2), ()])
+def test_some_columns_of_sparse_rows(names):
+    whole = sp.random_array((7, 5), density=0.4, format="csr", rng=np.random.default_rng(0))
+    rows = Table.of(whole).numbers(names)
+    read = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=rows.shape).toarray()
+    np.testing.assert_array_equal(read, whole.toarray()[:, list(names)])

@@ -10,10 +10,12 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sklearn.model_selection import StratifiedKFold
 from tests import data
 
 import candide as cd
 from candide import tables
+from candide.engines import folders
 from candide.errors import InputError
 from candide.events import Text
 
@@ -52,6 +54,39 @@ def test_the_product_of_weak_columns_is_strong():
     assert accuracy(list(X)) > max(alone) + 0.06
 
 
+def traits(text):
+    """What a message looks like, whatever its words: numbers and categories."""
+    size = np.array([max(len(t), 1) for t in text], float)
+    return {
+        "length": size,
+        "digits": np.array([sum(map(str.isdigit, t)) for t in text]) / size,
+        "capitals": np.array([sum(map(str.isupper, t)) for t in text]) / size,
+        "exclaims": np.array(["!" in t for t in text]),
+        "money": np.array(["£" in t or "$" in t for t in text]),
+        "link": np.array(["www" in t.lower() or "http" in t.lower() for t in text]),
+    }
+
+
+def test_words_and_looks_of_real_messages_are_better_together():
+    table = pq.read_table(data.corpus("sms_spam"))
+    text, y = np.array(table["text"].to_pylist(), object), np.array(table["class"].to_pylist())
+    columns = {"text": text, **traits(text)}
+
+    def accuracy(names):
+        found = []
+        for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(y, y):
+            few = train[:400]  # with all of them the words alone know nearly everything
+            events = {"text": Text()} if "text" in names else "auto"
+            model = cd.NaiveBayes(events=events).fit({n: columns[n][few] for n in names}, y[few])
+            found.append((model.predict({n: columns[n][test] for n in names}) == y[test]).mean())
+        return np.mean(found)
+
+    words, looks, both = accuracy(["text"]), accuracy(list(traits(text))), accuracy(list(columns))
+    assert 0.95 < words < 0.98
+    assert 0.95 < looks < 0.98
+    assert both > max(words, looks) + 0.005
+
+
 def test_each_column_of_text_is_a_block_of_its_own():
     X, y = made(60)
     model = cd.NaiveBayes(events={"title": Text(ngrams=(1, 2)), "body": Text()}).fit(X, y)
@@ -59,6 +94,20 @@ def test_each_column_of_text_is_a_block_of_its_own():
     assert parts == {("body",): "text", ("title",): "text", ("hour",): "gaussian", ("sender",): "categorical"}
     auto = cd.NaiveBayes().fit(X, y)  # free text is recognised
     assert {part.columns for part in auto.census_.plan.parts if part.event.name == "text"} == {("body",), ("title",)}
+
+
+def test_top_terms_of_each_column_of_text():
+    X, y = made(200)
+    model = cd.NaiveBayes(events={"title": Text(), "body": Text(bits=16)}).fit(X, y)
+    alone = cd.TextNB().fit(X["title"], y)
+    assert model.top_terms("bill", 3, column="title") == alone.top_terms("bill", 3)
+    assert all(top.term.startswith("bucket ") for top in model.top_terms("bill", 3, column="body"))
+    with pytest.raises(InputError, match="unknown column of text None; Known: body, title"):
+        model.top_terms("bill")
+    with pytest.raises(InputError, match="unknown class 'spam'"):
+        model.top_terms("spam", column="title")
+    with pytest.raises(InputError, match="no column of text"):
+        cd.NaiveBayes().fit({"hour": X["hour"]}, y).top_terms("bill")
 
 
 def test_the_joint_is_the_sum_of_the_columns():
@@ -169,6 +218,18 @@ def test_files_of_another_encoding(mail):
         cd.fit(str(mail), target="class")
     for reading, word in (({"encoding": "latin-1"}, "café"), ({"errors": "ignore"}, "caf")):
         assert word in cd.fit(str(mail), target="class", **reading).census_.tallies[0].words()
+
+
+def test_files_are_read_some_at_a_time_and_as_often_as_they_are_asked_for(mail, monkeypatch):
+    want = cd.fit(str(mail), target="class").census_
+    monkeypatch.setattr(folders, "_ROWS", 3)
+    files = folders.Files(mail)
+    rows = pa.table(files)
+    assert [len(chunk) for chunk in rows["text"].chunks] == [3, 3, 2]
+    assert rows == pa.table(files)
+    got = cd.fit(str(mail), target="class").census_
+    assert sorted(got.tallies[0].words()) == sorted(want.tallies[0].words())
+    assert got.n_rows == 8
 
 
 def test_folders_of_tables_stay_tables(tmp_path):

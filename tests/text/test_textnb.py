@@ -177,11 +177,12 @@ def test_spam_in_five_folds():
 @pytest.mark.parametrize(
     ("name", "settings", "least"),
     [
-        ("newsgroups20", {"model": "complement", "sublinear": True}, 0.835),
-        ("reuters_r8", {"idf": True, "ngrams": (1, 2)}, 0.955),
+        ("newsgroups20", {"model": "complement", "ngrams": (1, 2), "sublinear": True, "alpha": 0.1}, 0.85),
+        ("reuters_r8", {"model": "complement", "ngrams": (1, 2)}, 0.96),
     ],
 )
 def test_official_test_sets(name, settings, least):
+    """With the options that cross-validation on the training documents chooses (``python -m benchmarks corpora``)."""
     documents, y, split = corpus(name)
     train, test = split == "train", split == "test"
     model = cd.TextNB(**settings).fit(documents[train], y[train])

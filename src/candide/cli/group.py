@@ -50,7 +50,12 @@ def learning_options(command: Callable) -> Callable:
     """What is learned and how; shared by fit and evaluate."""
     options = [
         click.option(
-            "--event", "events", multiple=True, metavar="COL=NAME", help="The event model of a column (repeatable)."
+            "--event",
+            "events",
+            multiple=True,
+            metavar="COL=NAME",
+            help="The event model of a column, or of columns modelled together: COL,COL=gaussian-full "
+            "(or gaussian-tied, gaussian-spherical) (repeatable).",
         ),
         click.option("--drop", multiple=True, metavar="COL", help="Leave a column out (repeatable)."),
         click.option("--weight", metavar="COL", help="The column of row weights."),
@@ -68,6 +73,11 @@ def learning_options(command: Callable) -> Callable:
             type=click.Choice(["predictive", "mean", "map", "mle"]),
             help="How counts become probabilities.",
         ),
+        click.option(
+            "--select",
+            metavar="K|evidence",
+            help="Use the K columns that tell most of the class, or all that tell; each fold chooses for itself.",
+        ),
     ]
     for option in reversed(options):
         command = option(command)
@@ -77,15 +87,26 @@ def learning_options(command: Callable) -> Callable:
 def learning_of(options: dict[str, Any]) -> dict[str, Any]:
     from candide.fitted import Settings
 
-    events = {}
+    events: dict[Any, str] = {}
     for text in options.pop("events"):
         column, equals, name = text.rpartition("=")
         if not equals:
             raise InputError(f"--event {text!r}: pass COL=NAME, such as --event zip=categorical")
-        events[column] = name
-    settings = Settings(class_prior=options.pop("class_prior"), estimate=options.pop("estimate"))
+        events[tuple(column.split(",")) if "," in column and "-" in name else column] = name
+    settings = Settings(
+        class_prior=options.pop("class_prior"), estimate=options.pop("estimate"), select=_select(options.pop("select"))
+    )
     known = {"drop": options.pop("drop"), "weight": options.pop("weight")}
     return {"events": events or "auto", "settings": settings, "reading": reading_of(options), **known}
+
+
+def _select(text: str | None) -> int | str | None:
+    from candide.features import checked_select
+
+    try:
+        return checked_select(int(text) if text and text.removeprefix("-").isdigit() else text)
+    except InputError:
+        raise InputError(f"--select {text!r}: pass a number of columns >= 1, or 'evidence'") from None
 
 
 def reading_of(options: dict[str, Any]) -> Any:

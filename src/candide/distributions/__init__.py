@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from candide.distributions.density import Density
     from candide.distributions.dirichlet_multinomial import DirichletMultinomial
     from candide.distributions.linear import TermWeights
+    from candide.distributions.multivariate import MultivariateNormal, MultivariateT
     from candide.distributions.normal import LogScale, Normal, StudentT
     from candide.distributions.tables import LevelTable, Switch
     from candide.distributions.terms import TermBursts, TermScores
@@ -22,6 +23,8 @@ __all__ = [
     "Distribution",
     "LevelTable",
     "LogScale",
+    "MultivariateNormal",
+    "MultivariateT",
     "Normal",
     "StudentT",
     "Switch",
@@ -34,6 +37,8 @@ _HOME = {
     "DirichletMultinomial": "dirichlet_multinomial",
     "LevelTable": "tables",
     "LogScale": "normal",
+    "MultivariateNormal": "multivariate",
+    "MultivariateT": "multivariate",
     "Normal": "normal",
     "StudentT": "normal",
     "Switch": "tables",

@@ -4,6 +4,7 @@ Axes are (row, class, feature). A distribution holds no state but its parameters
 """
 
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +13,17 @@ from candide import kernels
 from candide.errors import InputError, InputTypeError
 from candide.tally.base import Block, Codes, Csr, Floats
 
+if TYPE_CHECKING:  # read when a form is asked for, so that loading a model stays quick
+    from candide.distributions.forms import Form
+
 
 class Distribution(ABC):
     """p(x | class) for every column of a block at once. An absent value adds 0."""
+
+    not_linear: ClassVar[str] = "its log-density is not linear in the value; choose another event model"  # why, remedy
+
+    rows_at_once: ClassVar[int] = 64  # fewer of them are scored at a higher price each
+    by_blas: ClassVar[bool] = False  # whether rows are scored by products of matrices
 
     @property
     @abstractmethod
@@ -39,6 +48,15 @@ class Distribution(ABC):
     @abstractmethod
     def parameters(self) -> dict[str, NDArray]:
         """What a person wants to see: (class, feature) arrays by name."""
+
+    def quadratic(self) -> "Form | None":
+        """The score as a polynomial of at most second degree in inputs read from the row; None where it is none."""
+        return None
+
+    def linear(self) -> "Form | None":
+        """The score as weights and a base; None where it is not linear."""
+        form = self.quadratic()
+        return form if form is not None and form.square is None else None
 
     def log_prob(self, block: Block) -> Floats:
         """(row, class) log-probabilities."""

@@ -6,8 +6,8 @@
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,11 @@ from numpy.typing import NDArray
 from candide import kernels
 from candide.distributions.base import Distribution, dense, numbers, row_numbers, where_present
 from candide.errors import InputError
+from candide.frozen import dataclass
 from candide.tally.base import Block, Codes, Csr, Floats
+
+if TYPE_CHECKING:
+    from candide.distributions.forms import OfNumbers
 
 _CELLS = 1 << 16  # (row, class, feature) cells worked at once: temporaries that stay in cache
 
@@ -25,6 +29,9 @@ class Density(Distribution):
     log_density: Callable[..., NDArray]  # (x, **params): x (row, 1, feature), params (class, feature)
     params: dict[str, Floats]  # (class, feature) each
     draw: Callable[..., NDArray] | None = None  # (rng, **params) -> values of the parameters' shape
+    natural: Callable[..., tuple[Floats, Floats]] | None = None  # (**params) -> weight, base where it is linear in x
+
+    not_linear: ClassVar[str] = "its log-density is not linear in the value; use estimate='mean', 'map' or 'mle'"
 
     def __post_init__(self) -> None:
         # One layout for all: the order of a sum, and so its last bit, follows that of the arrays.
@@ -81,6 +88,11 @@ class Density(Distribution):
     def _terms(self, x: NDArray) -> Floats:
         x = x.astype(np.float64, copy=False)  # float32 would carry its rounding through the special functions
         return where_present(x, self._log_density(x[:, None, :], self.params))
+
+    def quadratic(self) -> "OfNumbers | None":
+        from candide.distributions.forms import OfNumbers
+
+        return None if self.natural is None else OfNumbers(*self.natural(**self.params))
 
     def sample(self, y: Codes, rng: "np.random.Generator") -> NDArray:
         if self.draw is None:

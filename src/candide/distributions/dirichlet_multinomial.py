@@ -8,8 +8,8 @@ A the sum of alpha and N the sum of the counts, log p = sum over j of log_rising
 [0.333333333333, 0.166666666667]
 """
 
-from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from candide import kernels, special
 from candide.distributions.base import Distribution, row_numbers
 from candide.distributions.linear import absent_as_zero
+from candide.frozen import dataclass
 from candide.tally.base import Block, Codes, Csr, Floats, ratio
 
 _FEW = 4  # occurrences of a word up to which the sum of logs is a table
@@ -26,6 +27,8 @@ _FEW = 4  # occurrences of a word up to which the sum of logs is a table
 class DirichletMultinomial(Distribution):
     alpha: Floats  # (class, feature) some positive in every class
     length: int = 1  # words in a sampled document
+
+    not_linear: ClassVar[str] = "with estimate='predictive' repeats count less; use estimate='mean', 'map' or 'mle'"
 
     @property
     def n_classes(self) -> int:

@@ -5,9 +5,8 @@
 [[0.125, 0.125]]
 """
 
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +14,14 @@ from numpy.typing import NDArray
 from candide import kernels
 from candide.distributions.base import Distribution, numbers
 from candide.errors import InputError
+from candide.frozen import dataclass
 from candide.tally.base import Block, Codes, Csr, Floats
 
+if TYPE_CHECKING:
+    from candide.distributions.forms import OfNumbers
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@dataclass(frozen=True, eq=False)
 class StruckOut:
     """Log-weights in two parts that add without NaN: the finite ones, and marks (1.0) where they are -inf."""
 
@@ -64,6 +67,11 @@ class TermWeights(Distribution):
     def _terms(self, x: NDArray) -> Floats:
         x = absent_as_zero(x)[0][:, None, :]
         return np.where(x == 0, 0.0, x * self.weights.T)
+
+    def quadratic(self) -> "OfNumbers":
+        from candide.distributions.forms import OfNumbers
+
+        return OfNumbers(self.weights.T, np.zeros(self.weights.T.shape), zero_if_absent=True)
 
     def sample(self, y: Codes, rng: "np.random.Generator") -> Floats:
         """Word counts of documents of ``length`` words: the model says nothing of lengths."""

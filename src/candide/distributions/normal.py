@@ -5,15 +5,20 @@
 [[-1.419, -2.112], [0.0, 0.0]]
 """
 
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from candide import kernels, special
 from candide.distributions.base import Distribution, numbers, where_present
+from candide.frozen import dataclass
 from candide.tally.base import Block, Codes, Floats
+
+if TYPE_CHECKING:
+    from candide.distributions.forms import Form, OfNumbers
 
 
 class _Located(Distribution):
@@ -35,6 +40,11 @@ class Normal(_Located):
     mean: Floats  # (class, feature)
     variance: Floats  # (class, feature) positive
 
+    not_linear: ClassVar[str] = (
+        "the variances of the classes differ; use Gaussian(covariance='tied-diagonal') with estimate='mean', 'map' or "
+        "'mle', or quadratic()"
+    )
+
     @cached_property
     def _arrays(self) -> tuple[Floats, ...]:  # type: ignore[override]
         log_norm = -0.5 * (np.log(2 * np.pi) + np.log(self.variance))
@@ -51,6 +61,21 @@ class Normal(_Located):
     def sample(self, y: Codes, rng: "np.random.Generator") -> Floats:
         return rng.normal(self.mean[y], np.sqrt(self.variance[y]))
 
+    def quadratic(self) -> "OfNumbers":
+        """Where all classes have one variance the square is the same in all, and left out.
+
+        There what is left is taken about the middle of the means: (mean - middle) / variance is exact where the means
+        are large beside their differences.
+        """
+        from candide.distributions.forms import OfNumbers
+
+        mean, variance = np.broadcast_arrays(self.mean, self.variance)
+        same, middle = (variance == variance[:1]).all(axis=0), mean.mean(axis=0)
+        weight = np.where(same, mean - middle, mean) / variance
+        base = -0.5 * np.where(same, (mean - middle) * (mean + middle), mean * mean) / variance
+        base = np.where(same, base, base - 0.5 * np.log(2 * np.pi * variance))
+        return OfNumbers(weight, base, None if same.all() else np.where(same, 0.0, -0.5 / variance))
+
     def parameters(self) -> dict[str, NDArray]:
         return {"mean": self.mean, "variance": self.variance}
 
@@ -60,6 +85,11 @@ class StudentT(_Located):
     df: Floats  # (class, feature) positive
     loc: Floats  # (class, feature)
     scale: Floats  # (class, feature) positive
+
+    not_linear: ClassVar[str] = (
+        "with estimate='predictive' it is Student's t; use estimate='mean', 'map' or 'mle', "
+        "and Gaussian(covariance='tied-diagonal') for a linear score"
+    )
 
     @cached_property
     def _arrays(self) -> tuple[Floats, ...]:  # type: ignore[override]
@@ -88,6 +118,10 @@ class LogScale(Distribution):
     base: Distribution
 
     @property
+    def by_blas(self) -> bool:  # type: ignore[override]
+        return self.base.by_blas
+
+    @property
     def n_classes(self) -> int:
         return self.base.n_classes
 
@@ -107,6 +141,17 @@ class LogScale(Distribution):
         x, logs = _logs(x)
         terms = self.base.terms(logs) - np.nan_to_num(logs)[:, None, :]
         return np.where((x <= 0)[:, None, :], -np.inf, terms)
+
+    @property
+    def not_linear(self) -> str:  # type: ignore[override]
+        return self.base.not_linear.replace("Gaussian(", "LogNormal(")
+
+    def quadratic(self) -> "Form | None":
+        """In the logs: 1/x is the same in every class."""
+        from candide.distributions.forms import OfNumbers
+
+        form = self.base.quadratic()
+        return replace(form, function="log") if isinstance(form, OfNumbers) else None
 
     def sample(self, y: Codes, rng: "np.random.Generator") -> Floats:
         return np.exp(self.base.sample(y, rng))

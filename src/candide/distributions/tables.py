@@ -5,8 +5,8 @@
 [0.5, 0.25, 1.0]
 """
 
-from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,11 @@ from candide import kernels
 from candide.distributions.base import Distribution, numbers, where_present
 from candide.distributions.linear import StruckOut
 from candide.errors import InputError
+from candide.frozen import dataclass
 from candide.tally.base import Block, Codes, Csr, Floats
+
+if TYPE_CHECKING:
+    from candide.distributions.forms import OfLevels, OfNumbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +67,12 @@ class LevelTable(Distribution):
             found = np.searchsorted(edges, y + rng.random(len(y)), side="right") - y * (stop - start)
             out[:, j] = np.minimum(found, stop - start - 1)
         return out
+
+    def quadratic(self) -> "OfLevels":
+        from candide.distributions.forms import OfLevels, with_unseen
+
+        weight = with_unseen(self.table, self.unseen, self.offsets)
+        return OfLevels(weight, np.zeros((self.n_classes, self.n_features)), offsets=self.offsets)
 
     def parameters(self) -> dict[str, NDArray]:
         """Probabilities (class, levels), ragged over features by ``offsets``."""
@@ -122,6 +132,13 @@ class Switch(Distribution):
         """0 and 1, or where the threshold does not part these, numbers that it does part."""
         no, yes = min(0.0, self.threshold), max(1.0, np.nextafter(self.threshold, np.inf))
         return np.where(rng.random((len(y), self.n_features)) < np.exp(self.log_yes)[y], yes, no)
+
+    def quadratic(self) -> "OfNumbers":
+        from candide.distributions.forms import OfNumbers
+
+        with np.errstate(invalid="ignore"):
+            weight = self.log_yes - self.log_no
+        return OfNumbers(weight, self.log_no, function="above", threshold=self.threshold)
 
     def parameters(self) -> dict[str, NDArray]:
         return {"probability": np.exp(self.log_yes)}

@@ -7,9 +7,8 @@ the weighted occurrences of the terms of a document, the score of a class is
 """
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +16,15 @@ from numpy.typing import NDArray
 from candide import special
 from candide.distributions.base import Distribution
 from candide.errors import InputError
+from candide.frozen import dataclass
 from candide.kernels import text as kernel
 from candide.kernels._text_twin import weight_of
+from candide.tally import keys
 from candide.tally.base import Block, Codes, Floats
 from candide.text import Documents, Tokens, rows, score
+
+if TYPE_CHECKING:
+    from candide.distributions.forms import OfTerms
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +46,13 @@ class Cells:
         """Some of the terms as text."""
         whole, starts = self.letters.tobytes(), self.starts
         return [whole[starts[i] : starts[i + 1]].decode("utf-8", "surrogatepass") for i in np.asarray(places).tolist()]
+
+    def in_order(self) -> tuple["Cells", Codes]:
+        """The same cells with the terms in ascending order, and the order they were brought in."""
+        order = keys.order(self.letters, self.starts)
+        at, _ = self.at(order)
+        ends = np.concatenate([[0], np.cumsum(np.diff(self.ends)[order])]).astype(np.int64)
+        return Cells(*keys.taken(self.letters, self.starts, order), ends, self.column[at], self.value[at]), order
 
     def at(self, places: Codes) -> tuple[Codes, Codes]:
         """The cells of some terms, and for each the position in ``places`` it belongs to."""
@@ -125,6 +136,18 @@ class TermScores(OfDocuments):
             out += self.base[place][:, None] * self.scale
         return out * np.array([weight_of(self.manner, n) for n in times.tolist()])[:, None]
 
+    def quadratic(self) -> "OfTerms":
+        """Linear in the weighed occurrences; hashed terms are known by the place of their bucket."""
+        from candide.distributions.forms import OfTerms
+
+        weight = self.weights(np.arange(len(self.cells.starts) - 1), np.ones(len(self.cells.starts) - 1))
+        if self.only_known is not None:
+            met = np.zeros(weight.shape, bool)
+            met[np.repeat(np.arange(len(weight)), np.diff(self.cells.ends)), self.cells.column] = True
+            weight[~met & self.only_known] = -np.inf
+        base = np.zeros(self.n_classes) if self.constant is None else self.constant
+        return OfTerms(weight.T, base[:, None], law=self, manner=self.manner)
+
     def sample(self, y: Codes, rng: "np.random.Generator") -> NDArray:
         """Documents of ``mean_length`` words in no order: the model says nothing of lengths and orders."""
         if not self.mean_length or self.tokens.bits:
@@ -150,6 +173,8 @@ class TermBursts(OfDocuments):
     cells: Cells  # alpha of the terms met in a class
     alpha: Floats  # (class,) of a term not met in it
     concentration: Floats  # (class,) sum of alpha over all terms
+
+    not_linear: ClassVar[str] = "under the model 'polya' repeats count less; use the model 'multinomial'"
 
     @property
     def n_classes(self) -> int:

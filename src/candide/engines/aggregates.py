@@ -48,18 +48,27 @@ class Column:
 
     @property
     def read(self) -> exp.Expression:
-        """The value as the model wants it: a level, or a double (NaN is missing, a date is days since 1970)."""
+        """The value as aggregates want it: NaN, which they would count, is missing."""
+        if not self._is_float:
+            return self.value
+        nan = exp.Anonymous(this="isnan", expressions=[exp.column(self.name, quoted=True)])
+        return exp.Case(ifs=[exp.If(this=exp.Not(this=nan), true=self.value)])
+
+    @property
+    def value(self) -> exp.Expression:
+        """The value as the model wants it: a level, or a double; times and dates are days."""
         raw, kind = exp.column(self.name, quoted=True), self.type.upper()
-        if kind in ("DOUBLE", "FLOAT", "REAL"):
-            nan = exp.Anonymous(this="isnan", expressions=[raw])
-            return exp.Case(ifs=[exp.If(this=exp.Not(this=nan), true=_double(raw.copy()))])
-        if self.is_level:
+        if self.is_level and not self._is_float:
             plain = kind in ("VARCHAR", "BOOLEAN") or "INT" in kind
             return raw if plain else exp.cast(raw, "DOUBLE" if kind.startswith("DECIMAL") else "TEXT")
-        if kind == "DATE" or kind.startswith("TIMESTAMP"):
+        if kind in ("DATE", "INTERVAL") or kind.startswith("TIME"):
             seconds = exp.Anonymous(this="epoch", expressions=[raw])
             return exp.Div(this=seconds, expression=exp.Literal.number("86400.0"))
         return _double(raw)
+
+    @property
+    def _is_float(self) -> bool:
+        return self.type.upper() in ("DOUBLE", "FLOAT", "REAL")
 
 
 def _double(value: exp.Expression) -> Any:

@@ -10,6 +10,7 @@ from candide.errors import InputError
 
 _LINE = re.compile(r"Line: (\d+)")
 _CONVERT = re.compile(r'converting column "(.*?)"\. Could not convert string "(.*?)"', re.DOTALL)
+_STREAM = re.compile(r"failed: Invalid: (.*?)\. Detail: Python exception", re.DOTALL)  # what a stream of ours said
 _COLUMNS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
 
 
@@ -25,6 +26,8 @@ def explained(name: str) -> Iterator[None]:
 def _say(name: str, text: str) -> str:
     line = _LINE.search(text)
     where = f"{name}, line {line[1]}" if line else name
+    if said := _STREAM.search(text):
+        return said[1]
     if bad := _CONVERT.search(text):
         return (
             f"{where}: column {bad[1]!r}: {_short(bad[2])!r} is not a number; "

@@ -33,7 +33,7 @@ from candide.tally import Moments, Tally
 from candide.tally.base import Floats
 
 _SETS = 40  # grouping sets in one query
-_WIDE = 400  # columns in one query, where columns can be read apart: planning costs more than linearly
+WIDE = 400  # columns in one query, where columns can be read apart: planning costs more than linearly
 
 Keys = dict[tuple[Any, int], int]  # (label, fold) -> position of its group
 Cells = dict[str | None, list[list[Any]]]  # column -> its cells, one list a group; None -> rows and weight
@@ -74,7 +74,7 @@ def count(rows: Rows, prepared: Prepared) -> Counted:
     columns = {c.name: c for c in _columns(source, plan, rows.weight, prepared.near)}
     apart = [n for n, c in columns.items() if c.is_level and (rows.weight is not None or n in prepared.many)]
     together = [(part, columns[str(n)]) for part in plan.parts for n in part.columns if str(n) not in apart]
-    step = max(1, len(together)) if source.csv else _WIDE  # the lines of a CSV are read whole, and once
+    step = max(1, len(together)) if source.csv else WIDE  # the lines of a CSV are read whole, and once
     keys, cells, unlabelled = _grouped(rows, together[:step])
     for start in range(step, len(together), step):
         _, more, _ = _grouped(rows, together[start : start + step], keys)

@@ -5,11 +5,14 @@
 >>> for name, text in (("ham/1", "see you"), ("spam/1", "free prize"), ("spam/2", "free call")):
 ...     (root / name).parent.mkdir(exist_ok=True)
 ...     _ = (root / name).write_text(text)
->>> holds_documents(root), read(root).to_pylist()[0]
+>>> import pyarrow as pa
+>>> holds_documents(root), pa.table(Files(root)).to_pylist()[0]
 (True, {'text': 'see you', 'class': 'ham'})
 """
 
 import os
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ from candide.errors import InputError
 
 _TABLES = {"csv", "tsv", "tab", "parquet", "pq", "jsonl", "ndjson", "json", "arrow", "feather", "ipc", "arrows"}
 _PACKED = {"gz", "zst", "bz2"}
+_BATCH, _ROWS = 1 << 23, 1 << 12  # characters and files read at a time
 
 
 def holds_documents(path: str | os.PathLike) -> bool:
@@ -28,28 +32,48 @@ def holds_documents(path: str | os.PathLike) -> bool:
     return all(file is not None and not (_endings(file) & (_TABLES | _PACKED)) for file in first)
 
 
-def read(path: str | os.PathLike, encoding: str = "utf-8", errors: str = "strict") -> Any:
-    """An Arrow table of the files of a folder of folders: ``text``, and ``class``, the name of the folder.
+@dataclass(frozen=True)
+class Files:
+    """The files of a folder of folders as rows of ``text`` and ``class``, the name of the folder.
 
-    ``errors`` is the rule for bytes that are not of the encoding: "strict" (an error that names the file), "replace"
-    or "ignore".
+    Whoever asks for the rows (by the Arrow C stream interface) gets them from the disk, some files at a time, as often
+    as they are asked for. ``errors`` is the rule for bytes that are not of the encoding: "strict" (an error that names
+    the file), "replace" or "ignore".
     """
-    import pyarrow as pa
 
-    texts, classes = [], []
-    for folder in _folders(Path(path)):
-        for file in _files(folder):
-            try:
-                texts.append(file.read_bytes().decode(encoding, errors))
-            except UnicodeDecodeError as error:
-                raise InputError(
-                    f"{file}: {error.reason} at byte {error.start}, read as {encoding}; "
-                    "pass another encoding, such as latin-1, or errors='replace'"
-                ) from None
-            except LookupError as error:
-                raise InputError(str(error)) from None
-            classes.append(folder.name)
-    return pa.table({"text": pa.array(texts, pa.large_string()), "class": pa.array(classes, pa.string())})
+    path: str | os.PathLike
+    encoding: str = "utf-8"
+    errors: str = "strict"
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        import pyarrow as pa
+
+        schema = pa.schema([("text", pa.large_string()), ("class", pa.string())])
+        batches = (pa.record_batch(list(columns), schema=schema) for columns in self._batches())
+        return pa.RecordBatchReader.from_batches(schema, batches).__arrow_c_stream__(requested_schema)
+
+    def _batches(self) -> Iterator[tuple[list[str], list[str]]]:
+        texts, classes, size = [], [], 0
+        for folder in _folders(Path(self.path)):
+            for file in _files(folder):
+                texts.append(self._text(file))
+                classes.append(folder.name)
+                size += len(texts[-1])
+                if size > _BATCH or len(texts) >= _ROWS:
+                    yield texts, classes
+                    texts, classes, size = [], [], 0
+        yield texts, classes
+
+    def _text(self, file: Path) -> str:
+        try:
+            return file.read_bytes().decode(self.encoding, self.errors)
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{file}: {error.reason} at byte {error.start}, read as {self.encoding}; "
+                "pass another encoding, such as latin-1, or errors='replace'"
+            ) from None
+        except LookupError as error:
+            raise InputError(str(error)) from None
 
 
 def _folders(path: Path) -> list[Path]:

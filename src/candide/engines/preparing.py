@@ -10,9 +10,8 @@ import pyarrow as pa
 from candide.engines.looks import csv_type, describe_target, spelled_numbers
 from candide.engines.sources import Source
 from candide.errors import InputError, unknown
-from candide.events import event_of
 from candide.labels import Labels
-from candide.plan import Part, Plan, plan_of
+from candide.plan import Part, Plan, named_events, plan_of
 from candide.schema import LOOK, Column, look
 from candide.table import Table
 
@@ -45,9 +44,9 @@ def prepare(
     head = source.arrow(f"SELECT * FROM source LIMIT {LOOK}")
     if head.num_rows == 0:
         raise InputError(f"{source.name} has no rows")
-    asked = {n: event_of(e) for n, e in events.items()} if isinstance(events, Mapping) else {}
+    asked = named_events(events) if isinstance(events, Mapping) else {}
     if source.csv:
-        head = _typed(source, head, target, [n for n, event in asked.items() if _is_text(Part(event, (n,)))])
+        head = _typed(source, head, target, [str(n) for n, event in asked.items() if _is_text(Part(event, (n,)))])
     values = dict(zip(head.column_names, head.columns, strict=True))
     notes = describe_target(target, values[target])
     wanted = {n: column for n, column in values.items() if n not in {target, weight, *drop}}

@@ -26,12 +26,15 @@ from candide.tally.base import rows_of
 from candide.text import Documents
 
 BATCH = 1 << 17  # rows in a batch
-_DOCUMENTS = 1 << 14  # and of rows with documents, which are long
+_VALUES = 1 << 23  # values in a batch, where rows are wide
+_DOCUMENTS = 1 << 12  # and of rows with documents, which are long
 
 
 def batch_size(plan: Plan) -> int:
     """How many rows of a plan's columns are read at a time."""
-    return _DOCUMENTS if any(part.has_documents for part in plan.parts) else BATCH
+    if any(part.has_documents for part in plan.parts):
+        return _DOCUMENTS
+    return min(BATCH, max(_VALUES // len(plan.columns), 1 << 11))
 
 
 def scored(
@@ -84,16 +87,38 @@ def _scored(plan: Plan, model: Model, blocks: list[Any]) -> tuple[NDArray, NDArr
         raise not_finite(plan.parts[error.block].columns, blocks[error.block]) from None
 
 
+Places = list[tuple[int, NDArray[np.intp] | None]]  # for each part of a plan: which part of a wider one, which columns
+
+
+def places(plan: Plan, chosen: Plan) -> Places:
+    """Where the blocks of a plan of some of the columns lie in those of the plan; None for all columns of a block."""
+    at = {name: (i, j) for i, part in enumerate(plan.parts) for j, name in enumerate(part.columns)}
+    out: Places = []
+    for part in chosen.parts:
+        i = at[part.columns[0]][0]
+        whole = part.columns == plan.parts[i].columns
+        out.append((i, None if whole else np.array([at[name][1] for name in part.columns], np.intp)))
+    return out
+
+
 def posterior_by_fold(
-    plan: Plan, models: Sequence[Model], fold: NDArray, batch: pa.RecordBatch
+    plan: Plan, models: Sequence[Model], chosen: Sequence[Plan], fold: NDArray, batch: pa.RecordBatch
 ) -> Iterator[tuple[int, NDArray, NDArray]]:
-    """Fold by fold its rows and their log p(class | x) under its model; the rows are encoded once for all of them."""
+    """Fold by fold its rows and their log p(class | x) under its model; the rows are encoded once for all of them.
+
+    The model of a fold may use only some of the plan's columns: those of its own plan.
+    """
     order = np.argsort(fold.astype(np.uint16), kind="stable")  # by counting, where integers are this narrow
     bounds = np.searchsorted(fold[order], np.arange(len(models) + 1))
     blocks = _blocks(plan, batch.take(pa.array(order)))
     for f, (a, b) in enumerate(pairwise(bounds.tolist())):
         if a < b:
-            yield f, order[a:b], _scored(plan, models[f], [rows_of(block, slice(a, b)) for block in blocks])[0]
+            some = [_narrow(rows_of(blocks[i], slice(a, b)), at) for i, at in places(plan, chosen[f])]
+            yield f, order[a:b], _scored(chosen[f], models[f], some)[0]
+
+
+def _narrow(block: Any, columns: NDArray[np.intp] | None) -> Block:
+    return block if columns is None else np.asfortranarray(block[:, columns])
 
 
 def _columns(plan: Plan) -> Iterator[tuple[Part, int]]:
@@ -109,7 +134,7 @@ def _value(source: Source, part: Part, j: int) -> exp.Expression:
         raw = exp.column(name, quoted=True)
         return raw if kind.upper() in ("VARCHAR", "BLOB") else exp.cast(raw, "TEXT")
     column = Column(name, kind, is_level=part.has_levels)
-    return _level_as(column, part.levels[j]) if part.has_levels else column.read
+    return _level_as(column, part.levels[j]) if part.has_levels else column.value
 
 
 def _level_as(column: Column, levels: Labels) -> exp.Expression:

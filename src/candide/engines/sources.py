@@ -187,7 +187,7 @@ class Source:
         if path == "-":
             path, self.name = str(self._spool()), "standard input"
         if os.path.isdir(path) and folders.holds_documents(path):
-            self._attach_frame(folders.read(path, self.reading.encoding or "utf-8", self.reading.errors))
+            self._attach_frame(folders.Files(path, self.reading.encoding or "utf-8", self.reading.errors))
             self.documents = ("text",)
             return
         kind = _format(path)

@@ -1,6 +1,7 @@
 """The scikit-learn face: the only layer that imports sklearn."""
 
 from candide.estimators.dropins import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
+from candide.estimators.gaussian_bayes import GaussianBayes
 from candide.estimators.naive_bayes import NaiveBayes, fit, load
 from candide.estimators.text import TextNB
 
@@ -8,6 +9,7 @@ __all__ = [
     "BernoulliNB",
     "CategoricalNB",
     "ComplementNB",
+    "GaussianBayes",
     "GaussianNB",
     "MultinomialNB",
     "NaiveBayes",

@@ -1,5 +1,6 @@
 """The verbs every classifier here shares, from two hooks: the model, and the blocks of some rows."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -7,9 +8,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from candide import forms
 from candide.engines.arrays import not_finite
 from candide.errors import InputError
+from candide.forms import Linear, Quadratic
+from candide.labels import Labels
 from candide.model import Model, UnusableValueError
+from candide.plan import Part
 from candide.tally import Block
 
 
@@ -27,25 +32,94 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         raise NotImplementedError
 
     def predict(self, X: Any) -> NDArray:
-        """The most probable class of each row."""
+        """The most probable class of each row.
+
+        >>> import candide as cd
+        >>> model = cd.NaiveBayes().fit([[1.0], [2.0], [8.0], [9.0]], ["low", "low", "top", "top"])
+        >>> model.predict([[1.5], [8.5]]).tolist()
+        ['low', 'top']
+        """
         codes = self._ask(Model.classify, X)
         return self.classes_[codes]
 
     def predict_proba(self, X: Any) -> NDArray:
-        """p(class | x), (rows, classes), in the order of ``classes_``."""
+        """p(class | x), (rows, classes), in the order of ``classes_``.
+
+        >>> import candide as cd
+        >>> model = cd.NaiveBayes().fit([[1.0], [2.0], [8.0], [9.0]], ["low", "low", "top", "top"])
+        >>> model.predict_proba([[5.0], [1.5]]).round(2).tolist()
+        [[0.5, 0.5], [0.98, 0.02]]
+        """
         return self._ask(Model.posterior, X)
 
     def predict_log_proba(self, X: Any) -> NDArray:
-        """log p(class | x), (rows, classes)."""
+        """log p(class | x), (rows, classes).
+
+        >>> import candide as cd
+        >>> model = cd.NaiveBayes().fit([[1.0], [2.0], [8.0], [9.0]], ["low", "low", "top", "top"])
+        >>> np.exp(model.predict_log_proba([[5.0]])).round(2).tolist()
+        [[0.5, 0.5]]
+        """
         return self._ask(Model.log_posterior, X)
 
     def predict_joint_log_proba(self, X: Any) -> NDArray:
-        """log p(x, class), (rows, classes): the score before it is normalised."""
+        """log p(x, class), (rows, classes): the score before it is normalised.
+
+        >>> import candide as cd
+        >>> model = cd.NaiveBayes().fit([[1.0], [2.0], [8.0], [9.0]], ["low", "low", "top", "top"])
+        >>> joint = model.predict_joint_log_proba([[5.0]])  # summed over the classes it is log p(x)
+        >>> bool(np.isclose(np.logaddexp.reduce(joint, axis=1), model.log_density([[5.0]])))
+        True
+        """
         return self._ask(Model.joint_log_likelihood, X)
 
     def log_density(self, X: Any) -> NDArray:
-        """log p(x), (rows,): low where the model has seen nothing like the row."""
+        """log p(x), (rows,): low where the model has seen nothing like the row.
+
+        >>> import candide as cd
+        >>> model = cd.NaiveBayes().fit([[1.0], [2.0], [8.0], [9.0]], ["low", "low", "top", "top"])
+        >>> near, far = model.log_density([[1.5], [400.0]])
+        >>> bool(near > far)
+        True
+        """
         return self._ask(Model.log_density, X)
+
+    def linear(self) -> Linear:
+        """The classifier as weights and a bias, where its score is linear: ``w . x + b > 0`` says what it predicts.
+
+        Gaussian columns need a variance that the classes share; other columns any estimate but "predictive" (for
+        categories that too). Where the score is not linear an error says why, and what to change.
+
+        >>> import candide as cd
+        >>> shared = cd.events.Gaussian(covariance="tied-diagonal")  # means 1 and 5, variance 1
+        >>> model = cd.NaiveBayes(shared, estimate="mle").fit([[0.0], [2.0], [4.0], [6.0]], ["a", "a", "b", "b"])
+        >>> form = model.linear()
+        >>> form.coef.round(6).tolist(), form.intercept.round(6).tolist()
+        ([[4.0]], [-12.0])
+        """
+        check_is_fitted(self)
+        return forms.linear(self._estimated(), self._parts(), self._labels(), self._rows)
+
+    def quadratic(self) -> Quadratic:
+        """The classifier as squares, weights and a bias: Gaussian columns may have a variance in each class.
+
+        >>> import candide as cd
+        >>> model = cd.NaiveBayes("gaussian", estimate="mle").fit([[0.0], [2.0], [3.0], [7.0]], ["a", "a", "b", "b"])
+        >>> model.quadratic().square.round(6).tolist()  # (1/1 - 1/4) / 2, of variances 1 and 4
+        [[0.375]]
+        """
+        check_is_fitted(self)
+        return forms.quadratic(self._estimated(), self._parts(), self._labels(), self._rows)
+
+    def _parts(self) -> Sequence[Part]:
+        """Columns, levels and event model of each of the model's distributions."""
+        raise NotImplementedError
+
+    def _labels(self) -> Labels:
+        raise NotImplementedError
+
+    def _rows(self, X: Any) -> list[Block]:
+        return self._blocks(X)[0]
 
     def _ask(self, verb: Any, X: Any) -> NDArray:
         check_is_fitted(self)

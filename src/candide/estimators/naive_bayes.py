@@ -4,7 +4,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +17,17 @@ from candide.engines import arrays
 from candide.errors import InputError
 from candide.estimators.base import GenerativeClassifier
 from candide.estimators.validation import checked_classes, checked_labels, checked_weights
+from candide.explain import TopTerm, top_terms
 from candide.fitted import Fitted, Scorer, Settings
 from candide.labels import Labels
 from candide.model import Model
-from candide.plan import Plan, make_plan
+from candide.plan import Part, Plan, make_plan
 from candide.schema import inspect
 from candide.table import Table
 from candide.tally import Block
+
+if TYPE_CHECKING:
+    from candide.features import FeatureScores
 
 
 class NaiveBayes(GenerativeClassifier):
@@ -33,12 +37,16 @@ class NaiveBayes(GenerativeClassifier):
     ----------
     events : "auto", an event model or its name, or a mapping from columns to event models
         What each column is given the class. Columns not named are inferred: numbers are Gaussian, text,
-        booleans and 0/1 columns are categories, sparse columns are counts.
+        booleans and 0/1 columns are categories, sparse columns are counts. A tuple of columns is a group that is
+        modelled together: ``{("length", "width"): Gaussian(covariance="full")}`` lifts the independence there.
     class_prior : "empirical", "uniform", a prior, shares in class order, or a mapping from class to share
     estimate : "predictive", "mean", "map" or "mle", or a mapping from event names to these
         How a tally becomes a distribution; "predictive" averages over all parameters, so a class seen
         only a few times is modest about what it knows.
     priors : a prior, or a mapping from event names to priors; None for each event model's own
+    select : how many columns to use, the strongest; or "evidence", all that tell of the class; None for all columns
+        Chosen from the counts after the counting, so that it may be chosen again (``with_prior``); inside
+        cross-validation each fold chooses for itself.
 
     Examples
     --------
@@ -54,17 +62,28 @@ class NaiveBayes(GenerativeClassifier):
     >>> both = model + cd.NaiveBayes().partial_fit(older, ["yes"])
     >>> both.census_.class_weight.tolist()
     [2.0, 5.0]
+    >>> both.scale(0.5).census_.class_weight.tolist()
+    [1.0, 2.5]
+    >>> rows, labels = both.sample(3, random_state=0)
+    >>> sorted(rows), len(labels)
+    (['age', 'job'], 3)
     """
 
     fitted_: Any  # Fitted, or where a file kept no counts Scorer
 
     def __init__(
-        self, events: Any = "auto", class_prior: Any = "empirical", estimate: Any = "predictive", priors: Any = None
+        self,
+        events: Any = "auto",
+        class_prior: Any = "empirical",
+        estimate: Any = "predictive",
+        priors: Any = None,
+        select: int | str | None = None,
     ):
         self.events = events
         self.class_prior = class_prior
         self.estimate = estimate
         self.priors = priors
+        self.select = select
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Count the rows of ``X`` under their labels, forgetting what was counted before."""
@@ -77,7 +96,7 @@ class NaiveBayes(GenerativeClassifier):
         """Count more rows. New classes and new levels may come at any time; ``classes`` may announce them."""
         table, y, weight = self._checked(X, y, sample_weight)
         first = not hasattr(self, "fitted_")
-        plan = self._plan(table) if first else self._same_columns(X, table)
+        plan = self._plan(table) if first else self._same_columns(X, table, self.census_.plan)
         labels = Labels.of(y)
         if classes is not None:
             labels = labels.union(Labels.of(np.asarray(classes)))[0]
@@ -85,10 +104,17 @@ class NaiveBayes(GenerativeClassifier):
         return self._keep(X, table, census if first else self.census_ + census, reset=first)
 
     def unlearn(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Take away rows counted earlier, as if they had never been seen. Classes and levels stay known."""
+        """Take away rows counted earlier, as if they had never been seen. Classes and levels stay known.
+
+        >>> import candide as cd
+        >>> X, y = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None]}, ["no", "no", "yes", "yes"]
+        >>> model = cd.NaiveBayes().fit(X, y).unlearn({"age": [51], "job": [None]}, ["yes"])
+        >>> model.census_.class_weight.tolist()
+        [2.0, 1.0]
+        """
         check_is_fitted(self)
         table, y, weight = self._checked(X, y, sample_weight)
-        plan = self._same_columns(X, table)
+        plan = self._same_columns(X, table, self.census_.plan)
         part = arrays.count(table, y, weight, plan=plan.grown(table), labels=Labels.of(y))
         return self._keep(X, table, self.census_ - part, reset=False)
 
@@ -98,9 +124,22 @@ class NaiveBayes(GenerativeClassifier):
         check_is_fitted(self)
         return self.fitted_.census
 
-    def with_prior(self, priors: Any = None, *, class_prior: Any = None, estimate: Any = None) -> Self:
-        """The same counts under other priors: a new classifier, with no second look at the data."""
-        changes = {"priors": priors, "class_prior": class_prior, "estimate": estimate}
+    def with_prior(
+        self, priors: Any = None, *, class_prior: Any = None, estimate: Any = None, select: int | str | None = None
+    ) -> Self:
+        """The same counts under other priors or with another choice of columns: a new classifier, no second look.
+
+        What is not given stays; ``select`` of as many columns as there are takes them all.
+
+        >>> import candide as cd
+        >>> X, y = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None]}, ["no", "no", "yes", "yes"]
+        >>> model = cd.NaiveBayes().fit(X, y)
+        >>> sure = model.with_prior(class_prior={"no": 0.99, "yes": 0.01})
+        >>> asked = {"age": [40], "job": [None]}
+        >>> model.predict(asked).tolist(), sure.predict(asked).tolist()
+        (['yes'], ['no'])
+        """
+        changes = {"priors": priors, "class_prior": class_prior, "estimate": estimate, "select": select}
         other = clone(self).set_params(**{name: value for name, value in changes.items() if value is not None})
         return other._copy_fit(self, self.census_)
 
@@ -131,8 +170,34 @@ class NaiveBayes(GenerativeClassifier):
             for j, name in enumerate(part.columns):
                 columns[name] = part.levels[j].array[block[:, j]] if part.has_levels else block[:, j]
         if all(isinstance(name, int) for name in plan.columns):
-            return np.column_stack([columns[name] for name in plan.columns]), self.classes_[y]
+            absent = np.full(n_samples, np.nan)  # columns that were not chosen
+            return np.column_stack([columns.get(j, absent) for j in range(self.n_features_in_)]), self.classes_[y]
         return {name: columns[name] for name in plan.columns}, self.classes_[y]
+
+    def feature_scores(self) -> "FeatureScores":
+        """How much each column tells of the class, strongest first, from the counts: evidence, information, a test.
+
+        >>> import candide as cd
+        >>> model = cd.NaiveBayes().fit({"a": [1, 2, 8, 9.5], "b": ["x", "y", "x", "y"]}, [0, 0, 1, 1])
+        >>> [score.column for score in model.feature_scores()]
+        ['a', 'b']
+        """
+        check_is_fitted(self)
+        return self.fitted_.feature_scores()
+
+    def top_terms(self, label: Any, n: int = 10, *, column: Any = None) -> list[TopTerm]:
+        """The terms of a column of text that speak most for a class: by log-odds against all others, with counts.
+
+        ``column`` may be left out where there is one column of text only.
+
+        >>> import candide as cd
+        >>> mail = {"body": ["free prize inside for you", "see you at five then", "a free prize for all"]}
+        >>> model = cd.NaiveBayes({"body": "text"}).fit(mail, ["spam", "ham", "spam"])
+        >>> [t.term for t in model.top_terms("spam", 3)]
+        ['for', 'free', 'prize']
+        """
+        check_is_fitted(self)
+        return top_terms(self.fitted_, column, label, n)
 
     def predict_table(
         self, source: Any, out: str | os.PathLike | None = None, *, keep: Sequence[str] = (), **reading: Any
@@ -140,6 +205,11 @@ class NaiveBayes(GenerativeClassifier):
         """Score any source in a stream: into a file (the number of rows comes back), or into an Arrow table.
 
         The columns are those of ``keep``, then ``prediction``, ``p_<class>`` for every class, and ``log_density``.
+
+        >>> import candide as cd
+        >>> X, y = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None]}, ["no", "no", "yes", "yes"]
+        >>> cd.NaiveBayes().fit(X, y).predict_table({"age": [30], "job": ["cook"]}).column_names
+        ['prediction', 'p_no', 'p_yes', 'log_density']
         """
         from candide.tables import Reading, predict  # here and below: arrays need no database
 
@@ -154,6 +224,14 @@ class NaiveBayes(GenerativeClassifier):
         ``detail`` is "tally" (default: the counts, so that the file can be merged, updated and estimated again),
         "score" (parameters alone: it predicts) or "explain" (and how much each column tells); ``provenance`` is text
         by name that is kept with it, such as a date.
+
+        >>> import candide as cd
+        >>> X, y = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None]}, ["no", "no", "yes", "yes"]
+        >>> import os, tempfile
+        >>> path = os.path.join(tempfile.mkdtemp(), "jobs.candide")
+        >>> cd.NaiveBayes().fit(X, y).save(path, provenance={"source": "the manual"})
+        >>> cd.load(path).predict(X).tolist()
+        ['no', 'no', 'yes', 'yes']
         """
         from candide import store
 
@@ -162,11 +240,20 @@ class NaiveBayes(GenerativeClassifier):
 
     @classmethod
     def of(cls, fitted: Fitted | Scorer) -> Self:
-        """The classifier of counts made elsewhere: by ``candide.fit``, or read from a file."""
-        plan, settings = fitted.plan, fitted.settings
-        events = {name: part.event for part in plan.parts for name in part.columns}
-        self = cls(events, settings.class_prior, settings.estimate, settings.priors)
+        """The classifier of counts made elsewhere: by ``candide.fit``, or read from a file.
+
+        >>> import candide as cd
+        >>> from candide.demo import garden
+        >>> cd.NaiveBayes.of(Fitted(garden())).classes_.tolist()
+        ['lavender', 'sage', 'thyme']
+        """
+        plan, settings = fitted.plan if isinstance(fitted, Scorer) else fitted.census.plan, fitted.settings
+        keys = ((part, key) for part in plan.parts for key in ([part.columns] if part.is_group else part.columns))
+        events = {key: part.event for part, key in keys}
+        self = cls(events, settings.class_prior, settings.estimate, settings.priors, settings.select)
         self.fitted_, self.classes_, self.n_features_in_ = fitted, fitted.labels.array, len(plan.columns)
+        if all(isinstance(name, int) for name in plan.columns):
+            self.n_features_in_ = int(max(plan.columns)) + 1
         if all(isinstance(name, str) for name in plan.columns):
             self.feature_names_in_ = np.array(plan.columns, dtype=object)
         return self
@@ -192,7 +279,7 @@ class NaiveBayes(GenerativeClassifier):
 
     def _fitted(self, census: Census, before: Fitted | None) -> Fitted:
         """Counts under the settings of this estimator, with what was told of those before."""
-        settings = Settings(self.class_prior, self.estimate, self.priors)
+        settings = Settings(self.class_prior, self.estimate, self.priors, self.select)
         return Fitted(census, settings) if before is None else replace(before, census=census, settings=settings)
 
     def _keep(self, X: Any, table: Table, census: Census, *, reset: bool) -> Self:
@@ -215,23 +302,29 @@ class NaiveBayes(GenerativeClassifier):
     def _estimated(self) -> Model:
         return self.fitted_.model
 
-    def _same_columns(self, X: Any, table: Table) -> Plan:
-        check_is_fitted(self)
-        plan = self.fitted_.plan
+    def _parts(self) -> Sequence[Part]:
+        return self.fitted_.plan.parts
+
+    def _labels(self) -> Labels:
+        return self.fitted_.labels
+
+    def _same_columns(self, X: Any, table: Table, plan: Plan) -> Plan:
+        """The plan, if the rows have its columns: by name, or by place in rows as wide as those counted."""
         if all(isinstance(name, int) for name in table.names + plan.columns):
-            if len(table.names) != self.n_features_in_:
+            wider = isinstance(self.fitted_, Scorer) and len(table.names) > self.n_features_in_ > len(plan.columns)
+            if len(table.names) != self.n_features_in_ and not wider:  # chosen columns do not say how many there were
                 raise InputError(
                     f"X has {len(table.names)} features, but {type(self).__name__} is expecting "
                     f"{self.n_features_in_} features as input"
                 )
-        elif missing := [name for name in plan.columns if name not in table.names]:
+        elif missing := _missing(plan, table):
             _check_feature_names(self, X, reset=False)
             raise InputError(f"column {missing[0]!r} is missing; the model was fitted on {list(plan.columns)}")
         return plan
 
     def _blocks(self, X: Any) -> tuple[list[Block], list[tuple]]:
         table = Table.of(X)
-        plan = self._same_columns(X, table)
+        plan = self._same_columns(X, table, self.fitted_.plan)
         return plan.blocks(table), [part.columns for part in plan.parts]
 
     def __sklearn_tags__(self) -> Any:
@@ -241,6 +334,11 @@ class NaiveBayes(GenerativeClassifier):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
+
+
+def _missing(plan: Plan, table: Table) -> list[Any]:
+    there = set(table.names)
+    return [name for name in plan.columns if name not in there]
 
 
 def fit(
@@ -253,6 +351,7 @@ def fit(
     class_prior: Any = "empirical",
     estimate: Any = "predictive",
     priors: Any = None,
+    select: int | str | None = None,
     **reading: Any,
 ) -> NaiveBayes:
     """Fit a model to any source in one pass: a file, a folder, a query, a data frame, a relation.
@@ -268,7 +367,7 @@ def fit(
     """
     from candide.tables import Reading, learn
 
-    settings = Settings(class_prior, estimate, priors)
+    settings = Settings(class_prior, estimate, priors, select)
     learned = learn(
         source, target, events=events, drop=drop, weight=weight, settings=settings, reading=Reading(**reading)
     )
@@ -278,7 +377,7 @@ def fit(
 
 
 def load(path: str | os.PathLike) -> NaiveBayes:
-    """Read a model file: a :class:`TextNB` where that was saved, else a :class:`NaiveBayes`.
+    """Read a model file: a :class:`TextNB` or :class:`GaussianBayes` where that was saved, else a :class:`NaiveBayes`.
 
     >>> import os, tempfile, candide as cd
     >>> path = os.path.join(tempfile.mkdtemp(), "m.candide")
@@ -293,4 +392,8 @@ def load(path: str | os.PathLike) -> NaiveBayes:
         from candide.estimators.text import TextNB  # here, because it is built on this module
 
         return TextNB.of(fitted)
+    if [(p.event.name, p.is_group) for p in fitted.plan.parts] == [("gaussian", True)]:
+        from candide.estimators.gaussian_bayes import GaussianBayes
+
+        return GaussianBayes.of(fitted)
     return NaiveBayes.of(fitted)

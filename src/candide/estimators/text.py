@@ -6,9 +6,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
-from candide import explain
 from candide.census import Census
 from candide.errors import InputError
 from candide.estimators.naive_bayes import NaiveBayes
@@ -112,14 +110,25 @@ class TextNB(NaiveBayes):
 
     @property
     def event_(self) -> Text:
-        """The event model that these settings mean."""
+        """The event model that these settings mean.
+
+        >>> import candide as cd
+        >>> cd.TextNB("bernoulli", ngrams=(1, 2)).event_.ngrams
+        (1, 2)
+        """
         settings = {name: value for name, value in self.get_params().items() if name not in _NOT_OF_THE_EVENT}
         return Text(**settings, prior=Dirichlet(self.alpha))
 
     def with_prior(  # type: ignore[override]  # the prior of terms is one number
         self, alpha: Any = None, *, class_prior: Any = None, estimate: Any = None, **settings: Any
     ) -> Self:
-        """The same counts under another prior, or another of the settings that come after the counting."""
+        """The same counts under another prior, or another of the settings that come after the counting.
+
+        >>> import candide as cd
+        >>> model = cd.TextNB().fit(["Free prize, call now", "See you at five", "Free call"], ["spam", "ham", "spam"])
+        >>> model.with_prior(0.1, model="complement").predict(["a free call"]).tolist()
+        ['spam']
+        """
         changes = {"alpha": alpha, "class_prior": class_prior, "estimate": estimate, **settings}
         other = clone(self).set_params(**{name: value for name, value in changes.items() if value is not None})
         if other.event_.spec(1) != self.fitted_.plan.parts[0].event.spec(1):
@@ -127,13 +136,15 @@ class TextNB(NaiveBayes):
             raise InputError(f"{', '.join(changed)}: this changes what is counted; fit again")
         return other._copy_fit(self, self.census_)
 
-    def top_terms(self, label: Any, n: int = 10) -> list[explain.TopTerm]:
-        """The terms that speak most for a class: by log-odds against all others, with their counts."""
-        check_is_fitted(self)
-        return explain.top_terms(self.fitted_, _COLUMN, label, n)
-
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, NDArray]:
-        """Documents and labels drawn from the model: words in no order."""
+        """Documents and labels drawn from the model: words in no order.
+
+        >>> import candide as cd
+        >>> model = cd.TextNB().fit(["Free prize, call now", "See you at five", "Free call"], ["spam", "ham", "spam"])
+        >>> documents, labels = model.sample(2, random_state=0)
+        >>> len(documents), set(labels) <= {"ham", "spam"}
+        (2, True)
+        """
         columns, y = super().sample(n_samples, random_state)
         return columns[_COLUMN].tolist(), y
 
@@ -162,9 +173,8 @@ class TextNB(NaiveBayes):
         self.fitted_, self.classes_ = fitted, census.labels.array
         return self
 
-    def _same_columns(self, X: Any, table: Table) -> Plan:
-        check_is_fitted(self)
-        return self.fitted_.plan
+    def _same_columns(self, X: Any, table: Table, plan: Plan) -> Plan:
+        return plan
 
     def _blocks(self, X: Any) -> tuple[list[Block], list[tuple]]:
         documents: Any = _table(X).documents(_COLUMN)
@@ -172,7 +182,13 @@ class TextNB(NaiveBayes):
 
     @classmethod
     def of(cls, fitted: Fitted | Scorer) -> Self:
-        """The classifier of counts made elsewhere, or read from a file: of one column of text."""
+        """The classifier of counts made elsewhere, or read from a file: of one column of text.
+
+        >>> import candide as cd
+        >>> model = cd.TextNB().fit(["Free prize, call now", "See you at five", "Free call"], ["spam", "ham", "spam"])
+        >>> cd.TextNB.of(model.fitted_).predict(["free"]).tolist()
+        ['spam']
+        """
         parts = fitted.plan.parts
         if len(parts) != 1 or not isinstance(parts[0].event, Text):
             raise InputError("TextNB is of one column of text; use NaiveBayes for this model")

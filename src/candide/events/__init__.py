@@ -2,8 +2,8 @@
 
 A family is imported when it is first asked for: a program that loads a model pays for those in the model.
 
->>> event_of("gaussian"), event_of(EVENTS["poisson"]).name
-(Gaussian(variance='class', fixed=1.0, prior=NormalInverseGamma(mean=None, kappa=0.01, a=1.5, b=None)), 'poisson')
+>>> event_of("gaussian").covariance, event_of("gaussian-full").covariance, event_of(EVENTS["poisson"]).name
+('diagonal', 'full', 'poisson')
 """
 
 from collections.abc import Iterator, Mapping
@@ -39,6 +39,7 @@ __all__ = [
     "Text",
     "event_of",
 ]
+_COVARIANT = ("gaussian", "lognormal")  # families whose name may be followed by a covariance
 _FAMILIES = {name.lower(): name for name in __all__ if name.istitle() or name == "LogNormal"}
 
 
@@ -68,11 +69,18 @@ def __getattr__(name: str) -> Any:
 
 
 def event_of(x: EventModel | type[EventModel] | str) -> EventModel:
-    """The event model meant by an instance, a class or a name."""
+    """The event model meant by an instance, a class or a name; ``gaussian-full`` is Gaussian(covariance="full").
+
+    >>> event_of("poisson").name, event_of(EVENTS["gaussian"]).name
+    ('poisson', 'gaussian')
+    """
     if isinstance(x, EventModel):
         return x
     if isinstance(x, type) and issubclass(x, EventModel):
         return x()
+    if isinstance(x, str) and x.partition("-")[0] in _COVARIANT and "-" in x:
+        family, _, covariance = x.partition("-")
+        return EVENTS[family](covariance=covariance)  # type: ignore[call-arg]
     if not isinstance(x, str) or x not in EVENTS:
         raise unknown("event", x, EVENTS)
     return EVENTS[x]()

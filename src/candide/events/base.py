@@ -8,7 +8,7 @@ An own family names a tally kind and gives ``parameters`` and ``log_density``; t
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from candide.distributions import Density, Distribution
 from candide.errors import CellError, InputError, unknown
+from candide.frozen import dataclass
 from candide.priors import Prior, prior_of
 from candide.tally import KINDS, Spec
 from candide.tally.base import Floats
@@ -24,11 +25,37 @@ HOWS = ("mle", "map", "mean", "predictive")
 
 
 class EventModel:
-    """A class-conditional family. Public verbs check here, once; families fill in ``_estimate`` and ``_evidence``."""
+    """A class-conditional family. Public verbs check here, once; families fill in ``_estimate`` and ``_evidence``.
+
+    >>> from candide.events import Poisson
+    >>> from candide.tally import Sums
+    >>> event = Poisson()
+    >>> visits, y = np.array([[1.0], [3.0], [8.0]]), np.array([0, 0, 1])
+    >>> tally = Sums.of(visits, y, n_classes=2, spec=event.spec(1))
+    >>> event.estimate(tally, how="mle").parameters()["rate"].ravel().tolist()
+    [2.0, 8.0]
+    >>> event.evidence(tally).shape  # log p(values | prior), (class, feature)
+    (2, 1)
+
+    An own family gives ``parameters`` and ``log_density``, and comes with the rest.
+
+    >>> class Rare(EventModel):
+    ...     name, kind = "rare", "sums"
+    ...
+    ...     def parameters(self, tally, prior, how):
+    ...         return {"rate": tally.total / tally.n}
+    ...
+    ...     def log_density(self, x, rate):
+    ...         return x * np.log(rate) - rate
+    >>> Rare().estimate(tally).log_prob(np.array([[2.0]])).round(3).tolist()
+    [[-0.614, -3.841]]
+    """
 
     name: ClassVar[str] = ""
     kind: ClassVar[str] = ""  # the tally kind that suffices
     sparse: ClassVar[bool] = False  # whether it takes sparse rows
+    groups: ClassVar[bool] = False  # whether it takes a group of columns, ``events={("a", "b"): ...}``
+    joint: ClassVar[bool] = False  # whether the columns of a group depend on each other: then each group is a block
     accepts: ClassVar[tuple[type[Prior], ...]] = (Prior,)  # the priors it knows
     prior: Prior | str | None = None
     transform: Callable[[NDArray], NDArray] | None = None  # what is tallied, if it is not x itself
@@ -65,7 +92,7 @@ class EventModel:
 
     def _estimate(self, tally: Any, prior: Any, how: str) -> Distribution:
         params = {key: np.asarray(p, float) for key, p in self.parameters(tally, prior, how).items()}
-        return Density(self.log_density, params, self.draw)
+        return Density(self.log_density, params, self.draw, self.natural)
 
     def _evidence(self, tally: Any, prior: Any) -> Floats:
         raise InputError(f"the {self._title} event model has no marginal likelihood")
@@ -81,9 +108,11 @@ class EventModel:
         raise NotImplementedError(f"event model {self._title}: give log_density(x, **params)")
 
     draw: Callable[..., NDArray] | None = None  # draw(rng, **params) -> values of the parameters' shape
+    # natural(**params) -> weight, base: where log_density is weight * x + base, but for what all classes share
+    natural: Callable[..., tuple[Floats, Floats]] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Transform:
     """An own event model's transform, as encoding: equal where the family and its settings are, whatever the prior."""
 

@@ -5,7 +5,7 @@
 [0.5238095238095238, 0.5217391304347826]
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 import numpy as np
@@ -14,6 +14,7 @@ from candide.distributions import Distribution, Switch
 from candide.errors import InputError
 from candide.events.base import EventModel, refuse_improper
 from candide.events.conjugate import level_evidence, level_log_prob
+from candide.frozen import dataclass
 from candide.priors import Beta, Jeffreys, Prior, Uniform
 from candide.tally import Levels, Spec
 from candide.tally.base import Floats
@@ -21,7 +22,13 @@ from candide.tally.base import Floats
 
 @dataclass(frozen=True)
 class Bernoulli(EventModel):
-    """P(x > threshold) of its own in each class and column, under a Beta prior."""
+    """P(x > threshold) of its own in each class and column, under a Beta prior.
+
+    >>> import candide as cd
+    >>> model = cd.NaiveBayes(Bernoulli(threshold=0.5)).fit([[1, 0], [1, 1], [0, 1]], ["a", "a", "b"])
+    >>> model.predict([[1, 0]]).tolist()
+    ['a']
+    """
 
     name: ClassVar[str] = "bernoulli"
     kind: ClassVar[str] = "levels"

@@ -6,7 +6,7 @@
 [0.571429, 0.285714, 0.142857, 0.142857]
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from candide.distributions import Distribution, LevelTable
 from candide.errors import InputError
 from candide.events.base import EventModel, refuse_improper
 from candide.events.conjugate import level_evidence, level_log_prob, unseen_log_prob
+from candide.frozen import dataclass
 from candide.priors import Dirichlet, Jeffreys, Prior, Uniform
 from candide.tally import Levels
 from candide.tally.base import Floats
@@ -22,7 +23,13 @@ from candide.tally.base import Floats
 
 @dataclass(frozen=True)
 class Categorical(EventModel):
-    """The probability of each level in each class, under a Dirichlet prior."""
+    """The probability of each level in each class, under a Dirichlet prior.
+
+    >>> import candide as cd
+    >>> model = cd.NaiveBayes({"code": Categorical()}).fit({"code": [7, 7, 9, 9]}, ["a", "a", "b", "b"])
+    >>> model.predict_proba({"code": [7, 8]}).round(3).tolist()  # (2 + 1) / (2 + 2) against 1/4; 8 was never seen
+    [[0.75, 0.25], [0.5, 0.5]]
+    """
 
     name: ClassVar[str] = "categorical"
     kind: ClassVar[str] = "levels"

@@ -8,7 +8,7 @@ predictive is its posterior mean.
 [[0.25, 0.75], [0.6667, 0.3333]]
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 import numpy as np
@@ -17,17 +17,24 @@ from candide.distributions import Distribution, TermWeights
 from candide.events.base import EventModel, refuse
 from candide.events.conjugate import level_log_prob, pseudo_counts
 from candide.events.multinomial import as_levels, word_alpha
+from candide.frozen import dataclass
 from candide.priors import Dirichlet, Jeffreys, Prior, Uniform
 from candide.tally import Spec, Sums
 
 
 @dataclass(frozen=True)
 class Complement(EventModel):
-    """Minus the log-probability of each word outside the class; ``norm`` divides by a class's sum of weights."""
+    """Minus the log-probability of each word outside the class; ``norm`` divides by a class's sum of weights.
+
+    >>> import candide as cd
+    >>> cd.NaiveBayes(Complement()).fit([[3, 0], [2, 1], [0, 4]], ["a", "a", "b"]).predict([[1, 0]]).tolist()
+    ['a']
+    """
 
     name: ClassVar[str] = "complement"
     kind: ClassVar[str] = "sums"
     sparse: ClassVar[bool] = True
+    groups: ClassVar[bool] = True
     accepts: ClassVar[tuple[type[Prior], ...]] = (Dirichlet, Jeffreys, Uniform)
 
     norm: bool = False

@@ -7,7 +7,7 @@ The predictive is Lomax (Pareto from zero): the uncertainty of the rate gives it
 [0.4, 0.5]
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 import numpy as np
@@ -17,6 +17,7 @@ from candide import special
 from candide.distributions import Density, Distribution
 from candide.events.base import EventModel, refuse, refuse_improper
 from candide.events.conjugate import gamma_evidence, gamma_rate, gamma_values
+from candide.frozen import dataclass
 from candide.priors import Gamma, Jeffreys, Prior, Uniform
 from candide.tally import Spec, Sums
 from candide.tally.base import Floats
@@ -24,7 +25,14 @@ from candide.tally.base import Floats
 
 @dataclass(frozen=True)
 class Exponential(EventModel):
-    """Amounts from zero up. By default the prior has the weight of two values of the pooled mean."""
+    """Amounts from zero up. By default the prior has the weight of two values of the pooled mean.
+
+    >>> import candide as cd
+    >>> wait = {"minutes": [1.0, 0.5, 2.0, 30.0, 55.0, 12.0]}
+    >>> model = cd.NaiveBayes({"minutes": Exponential()}).fit(wait, ["short"] * 3 + ["long"] * 3)
+    >>> model.predict({"minutes": [0.7, 40.0]}).tolist()
+    ['short', 'long']
+    """
 
     name: ClassVar[str] = "exponential"
     kind: ClassVar[str] = "sums"
@@ -46,7 +54,7 @@ class Exponential(EventModel):
         estimate = gamma_rate(tally.n, tally.total, shape, rate, how)
         good = np.isfinite(estimate) & (estimate > 0)
         refuse(~good, "the values, none or all zero, give no rate; use estimate='predictive' or the prior Gamma()")
-        return Density(log_exponential, {"rate": estimate}, draw_exponential)
+        return Density(log_exponential, {"rate": estimate}, draw_exponential, natural_exponential)
 
     def _evidence(self, tally: Sums, prior: Prior | None) -> Floats:
         shape, rate = _gamma(prior, tally)
@@ -68,6 +76,10 @@ def log_exponential(x: NDArray, rate: Floats) -> NDArray:
 
 def draw_exponential(rng: "np.random.Generator", rate: Floats) -> Floats:
     return rng.standard_exponential(rate.shape) / rate
+
+
+def natural_exponential(rate: Floats) -> tuple[Floats, Floats]:
+    return -rate, np.log(rate)
 
 
 def log_lomax(x: NDArray, shape: Floats, rate: Floats) -> NDArray:

@@ -1,16 +1,27 @@
-"""Gaussian: a mean in each class and column, and a variance per cell, shared across classes or features, or fixed.
+"""Gaussian: a mean in each class and column, and variances, or covariances of columns that are modelled together.
+
+==================  ================================================================  ====================
+covariance          what is learned                                                   also known as
+==================  ================================================================  ====================
+``diagonal``        a variance for each class and column                              Gaussian naive Bayes
+``tied-diagonal``   a variance for each column, shared by the classes                 diagonal LDA
+``spherical``       a variance for each class, shared by the columns
+``fixed``           nothing: the variance is ``fixed``                                nearest mean
+``full``            a covariance matrix for each class                                QDA
+``tied``            one covariance matrix, shared by the classes                      LDA
+==================  ================================================================  ====================
 
 The predictive is Student's t: with few rows its tails say how little is known, with many it is the normal.
 
 >>> tally = Moments(np.array([[10.0]]), np.array([[0.0]]), np.array([[40.0]]))
 >>> [Gaussian().estimate(tally, "uniform", how).variance.item() for how in ("mle", "map")]  # flat prior: MAP is MLE
 [4.0, 4.0]
->>> type(Gaussian().estimate(tally)).__name__
-'StudentT'
+>>> type(Gaussian().estimate(tally)).__name__, Gaussian(covariance="full").kind
+('StudentT', 'comoments')
 """
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import field
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,44 +37,98 @@ from candide.events.normal_conjugate import (
     normal_prior,
     posterior,
 )
-from candide.priors import AddedVariance, Jeffreys, NormalInverseGamma, Prior, Uniform
-from candide.tally import Moments
+from candide.events.shrinkage import check_shrinkage
+from candide.frozen import dataclass
+from candide.priors import (
+    AddedVariance,
+    Jeffreys,
+    NormalInverseGamma,
+    NormalInverseWishart,
+    Prior,
+    Unbiased,
+    Uniform,
+)
+from candide.tally import CoMoments, Moments, Spec
 from candide.tally.base import Floats, ratio
 
-VARIANCES = ("class", "shared", "features", "fixed")
+COVARIANCES = ("diagonal", "tied-diagonal", "spherical", "fixed", "full", "tied")
+_TOGETHER = ("full", "tied")
 _REMEDY = "use estimate='predictive' or a proper prior such as NormalInverseGamma()"
 
 
 @dataclass(frozen=True)
 class Gaussian(EventModel):
-    """Normal values. A column that does not vary at all cannot tell classes apart, and is the same for all of them."""
+    """Normal values. A column that does not vary at all cannot tell classes apart, and is the same for all of them.
+
+    >>> import candide as cd
+    >>> X = {"size": [1.0, 2.0, 8.0, 9.0]}
+    >>> model = cd.NaiveBayes({"size": Gaussian(covariance="tied-diagonal")}).fit(X, ["a", "a", "b", "b"])
+    >>> model.predict({"size": [2.5, 7.0]}).tolist()
+    ['a', 'b']
+    >>> [(event.kind, event.together, event.joint) for event in (Gaussian(), Gaussian(covariance="full"))]
+    [('moments', False, False), ('comoments', True, True)]
+    """
 
     name: ClassVar[str] = "gaussian"
-    kind: ClassVar[str] = "moments"
-    accepts: ClassVar[tuple[type[Prior], ...]] = (NormalInverseGamma, Jeffreys, Uniform, AddedVariance)
+    accepts: ClassVar[tuple[type[Prior], ...]] = (
+        NormalInverseGamma,
+        NormalInverseWishart,
+        Jeffreys,
+        Uniform,
+        AddedVariance,
+        Unbiased,
+    )
+    groups: ClassVar[bool] = True
 
-    variance: str = "class"  # a variance of its own per "class" and column; "shared" by classes; by "features"; "fixed"
+    covariance: str = "diagonal"
     fixed: float = 1.0  # the variance when "fixed"
+    shrinkage: float | str | None = None  # of "full" and "tied": a share in 0..1, "ledoit-wolf" or "oas"
     prior: Prior | str | None = field(default=NormalInverseGamma())
 
     def __post_init__(self) -> None:
-        if self.variance not in VARIANCES:
-            raise unknown("variance", self.variance, VARIANCES)
+        if self.covariance not in COVARIANCES:
+            raise unknown("covariance", self.covariance, COVARIANCES)
         if not (np.isfinite(self.fixed) and self.fixed > 0):
             raise InputError(f"{type(self).__name__}: fixed is a variance and must be > 0 and finite, got {self.fixed}")
+        if self.shrinkage is not None:
+            check_shrinkage(self.shrinkage)
+            if not self.together:
+                raise InputError(
+                    f"shrinkage is of a covariance matrix, and {self.covariance!r} has none; "
+                    "pass covariance='full' or 'tied'"
+                )
 
-    def _estimate(self, tally: Moments, prior: Prior | None, how: str) -> Distribution:
+    @property
+    def together(self) -> bool:
+        """Whether the columns of a block are modelled together, by a covariance matrix."""
+        return self.covariance in _TOGETHER
+
+    @property
+    def joint(self) -> bool:  # type: ignore[override]
+        return self.together or self.covariance == "spherical"
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        return "comoments" if self.together else "moments"
+
+    def spec(self, n_features: int, sizes: tuple[int, ...] = ()) -> Spec:
+        return Spec(self.kind, n_features, fourth=self.shrinkage == "ledoit-wolf")
+
+    def _estimate(self, tally: Any, prior: Prior | None, how: str) -> Distribution:
         """A zero variance is a point mass of infinite density: an error under MLE, where no prior widens it."""
+        if self.together:
+            from candide.events.covariance import estimate  # here and below: most models have no use for it
+
+            return estimate(tally, prior, how, tied=self.covariance == "tied", shrinkage=self.shrinkage)
         if how == "mle":
             return self._most_likely(tally, prior)
-        if isinstance(prior, AddedVariance):
-            raise InputError(f"{prior!r} adds to the variance of the MLE; pass estimate='mle'")
+        _refuse_unfit(prior, "pass estimate='mle'")
         evened, flat = even_out(tally, prior)
-        groups = Groups(self.variance, flat)
+        groups = Groups(self.covariance, flat)
         after = posterior(evened, normal_prior(prior, evened, groups), groups)
         refuse(after.kappa <= 0, f"no value to take a mean of, and {prior!r} is improper; {_REMEDY}")
         wider = 1.0 + 1.0 / after.kappa if how == "predictive" else np.ones_like(after.kappa)
-        if self.variance == "fixed":
+        if self.covariance == "fixed":
             return Normal(after.mean, self.fixed * wider)
         # The joint mode: each of the group's means takes half a count, as does the variance's own exponent.
         below = {"map": after.a + 1 + groups.total(np.ones_like(after.a)) / 2, "mean": after.a - 1}.get(how, after.a)
@@ -77,23 +142,52 @@ class Gaussian(EventModel):
         fraction = prior.fraction if isinstance(prior, AddedVariance) else 0.0
         added = fraction * ratio(pooled.m2, pooled.n).max(initial=0.0)
         evened, flat = even_out(tally, None) if added == 0 else (tally, np.zeros(tally.n.shape[1], bool))
-        groups = Groups(self.variance, flat)
+        groups = Groups(self.covariance, flat)
         if added == 0:
             refuse(evened.n <= 0, f"no value to take a mean of; {_REMEDY}")
-            point = is_flat(evened, groups) & (self.variance != "fixed")
+            point = is_flat(evened, groups) & (self.covariance != "fixed")
             refuse(point, f"all values are the same, so the MLE is a point mass; {_REMEDY}")
-        if self.variance == "fixed":
+        if self.covariance == "fixed":
             return Normal(evened.mean, np.full_like(evened.mean, self.fixed + added))
-        return Normal(evened.mean, ratio(groups.total(evened.m2), groups.total(evened.n)) + added)
+        rows = groups.total(evened.n)
+        if isinstance(prior, Unbiased):
+            rows = rows - groups.total((evened.n > 0).astype(np.float64))
+            refuse(rows <= 0, f"too few values for an unbiased variance; {_REMEDY}")
+        return Normal(evened.mean, ratio(groups.total(evened.m2), rows) + added)
 
-    def _evidence(self, tally: Moments, prior: Prior | None) -> Floats:
-        """Where groups share a variance its part is shared out by weight: the sum over the group is exact."""
-        if isinstance(prior, AddedVariance):
-            raise InputError(f"{prior!r} is no density, so there is no marginal likelihood; use NormalInverseGamma()")
+    def _evidence(self, tally: Any, prior: Prior | None) -> Floats:
+        """Where groups share a variance its part is shared out by weight: the sum over the group is exact.
+
+        Of columns modelled together each is given those before it, in the rows that have them all.
+        """
+        if self.together:
+            return self._joint_evidence(tally, prior)
+        _refuse_unfit(prior, "there is no marginal likelihood; use NormalInverseGamma()")
         evened, flat = even_out(tally, prior)
-        groups = Groups(self.variance, flat)
+        groups = Groups(self.covariance, flat)
         values = normal_prior(prior, evened, groups)
         refuse_improper(values.improper, prior)
-        if self.variance == "fixed":
+        if self.covariance == "fixed":
             return known_variance_evidence(tally, values, groups, self.fixed)
         return normal_evidence(tally, values, groups)
+
+    def _joint_evidence(self, tally: CoMoments, prior: Prior | None) -> Floats:
+        from candide.events.covariance import evidence
+
+        whole = isinstance(prior, NormalInverseWishart)  # then no column stands alone, or the usual prior serves
+        apart = Gaussian()._evidence(tally.moments(), None if whole else prior) if not _mle_only(prior) else tally.mean
+        return evidence(tally, prior, apart, tied=self.covariance == "tied")
+
+
+def _mle_only(prior: Prior | None) -> bool:
+    return isinstance(prior, AddedVariance | Unbiased)
+
+
+def _refuse_unfit(prior: Prior | None, remedy: str) -> None:
+    if _mle_only(prior):
+        raise InputError(f"{prior!r} belongs to the MLE: it has no posterior and no marginal likelihood; {remedy}")
+    if isinstance(prior, NormalInverseWishart):
+        raise InputError(
+            f"{prior!r} is of columns modelled together (covariance='full' or 'tied'); "
+            "pass NormalInverseGamma() for columns with variances of their own"
+        )

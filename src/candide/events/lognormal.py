@@ -6,28 +6,35 @@
 [-2.4189, -inf]
 """
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import ClassVar
 
 from candide.distributions import Distribution, LogScale
 from candide.events.gaussian import Gaussian
+from candide.frozen import dataclass
 from candide.priors import Prior
-from candide.tally import Moments, Spec
+from candide.tally import CoMoments, Moments, Spec
 from candide.tally.base import Floats
 
 
 @dataclass(frozen=True)
 class LogNormal(Gaussian):
-    """A value <= 0 is an error when counted, and has density 0 when scored."""
+    """A value <= 0 is an error when counted, and has density 0 when scored.
+
+    >>> import candide as cd
+    >>> pay = {"pay": [900.0, 1100.0, 1500.0, 8000.0, 20000.0, 5000.0]}
+    >>> cd.NaiveBayes({"pay": LogNormal()}).fit(pay, ["a"] * 3 + ["b"] * 3).predict({"pay": [1200.0, 9000.0]}).tolist()
+    ['a', 'b']
+    """
 
     name: ClassVar[str] = "lognormal"
 
     def spec(self, n_features: int, sizes: tuple[int, ...] = ()) -> Spec:
-        return Spec(self.kind, n_features, transform="log")
+        return replace(super().spec(n_features, sizes), transform="log")
 
-    def _estimate(self, tally: Moments, prior: Prior | None, how: str) -> Distribution:
+    def _estimate(self, tally: Moments | CoMoments, prior: Prior | None, how: str) -> Distribution:
         return LogScale(super()._estimate(tally, prior, how))
 
-    def _evidence(self, tally: Moments, prior: Prior | None) -> Floats:
+    def _evidence(self, tally: Moments | CoMoments, prior: Prior | None) -> Floats:
         """Of x itself: each value's density gains 1/x, and the tally knows the sum of ln x."""
         return super()._evidence(tally, prior) - tally.n * tally.mean

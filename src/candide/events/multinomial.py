@@ -5,7 +5,7 @@
 [0.6667, 0.3333]
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from candide.errors import InputError
 from candide.events.base import EventModel, refuse_improper
 from candide.events.categorical import dirichlet_alpha
 from candide.events.conjugate import level_evidence, level_log_prob
+from candide.frozen import dataclass
 from candide.priors import Dirichlet, Jeffreys, Prior, Uniform
 from candide.tally import Levels, Spec, Sums
 from candide.tally.base import Floats
@@ -22,11 +23,17 @@ from candide.tally.base import Floats
 
 @dataclass(frozen=True)
 class Multinomial(EventModel):
-    """The probability of each word in each class, under a Dirichlet prior; the columns of the block are the words."""
+    """The probability of each word in each class, under a Dirichlet prior; the columns of the block are the words.
+
+    >>> import candide as cd
+    >>> cd.NaiveBayes(Multinomial()).fit([[3, 0], [2, 1], [0, 4]], ["a", "a", "b"]).predict([[0, 2]]).tolist()
+    ['b']
+    """
 
     name: ClassVar[str] = "multinomial"
     kind: ClassVar[str] = "sums"
     sparse: ClassVar[bool] = True
+    groups: ClassVar[bool] = True
     accepts: ClassVar[tuple[type[Prior], ...]] = (Dirichlet, Jeffreys, Uniform)
 
     prior: Prior | str | None = field(default=Dirichlet(1.0))

@@ -7,17 +7,16 @@ InverseGamma(a, b). After the data, with the pooled scatter of the group,
 
 >>> one = Moments(np.array([[4.0]]), np.array([[2.0]]), np.array([[6.0]]))
 >>> prior = NormalPrior(np.zeros(1), 1.0, np.array([[1.0]]), np.array([[1.0]]))
->>> after = posterior(one, prior, Groups("class", np.array([False])))
+>>> after = posterior(one, prior, Groups("diagonal", np.array([False])))
 >>> after.kappa.item(), after.mean.item(), after.a.item(), after.b.item()
 (5.0, 1.6, 3.0, 5.6)
 """
-
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from candide import special
+from candide.frozen import dataclass
 from candide.priors import Jeffreys, NormalInverseGamma, Prior, Uniform
 from candide.tally import Moments
 from candide.tally.base import Floats, ratio
@@ -25,18 +24,18 @@ from candide.tally.base import Floats, ratio
 _ULPS = 8 * np.finfo(np.float64).eps  # a spread of so few units in the last place is rounding
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Groups:
     """Which cells share a variance: none, all classes, or all features. A flat column shares only with itself."""
 
-    variance: str  # "class" | "shared" | "features"; "fixed" groups like "class"
+    covariance: str  # "diagonal" | "tied-diagonal" | "spherical"; "fixed" groups like "diagonal"
     flat: NDArray[np.bool_]  # (feature)
 
     def total(self, cells: Floats) -> Floats:
         """(class, feature) values summed over each cell's group, in every cell of it."""
-        if self.variance == "shared":
+        if self.covariance == "tied-diagonal":
             return np.broadcast_to(cells.sum(axis=0), cells.shape)
-        if self.variance == "features":
+        if self.covariance == "spherical":
             return np.where(self.flat, cells, np.where(self.flat, 0.0, cells).sum(axis=1, keepdims=True))
         return cells
 
@@ -44,7 +43,7 @@ class Groups:
         return self.total(cells) / self.total(np.ones(cells.shape))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class NormalPrior:
     mean: Floats  # (feature)
     kappa: float
@@ -56,7 +55,7 @@ class NormalPrior:
         return (self.a <= 0) | (self.b <= 0) | (self.kappa <= 0)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class NormalPosterior:
     mean: Floats  # (class, feature), as all
     kappa: Floats

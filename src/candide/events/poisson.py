@@ -7,7 +7,7 @@ The predictive is negative binomial: the uncertainty of the rate widens it.
 [2.5, 2.4, 2.6]
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 import numpy as np
@@ -17,6 +17,7 @@ from candide import special
 from candide.distributions import Density, Distribution
 from candide.events.base import EventModel, refuse, refuse_improper
 from candide.events.conjugate import gamma_evidence, gamma_rate, gamma_values
+from candide.frozen import dataclass
 from candide.priors import Gamma, Jeffreys, Prior, Uniform
 from candide.tally import Spec, Sums
 from candide.tally.base import Floats
@@ -24,7 +25,13 @@ from candide.tally.base import Floats
 
 @dataclass(frozen=True)
 class Poisson(EventModel):
-    """Counts per row. By default the prior has the weight of one row that shows the pooled mean."""
+    """Counts per row. By default the prior has the weight of one row that shows the pooled mean.
+
+    >>> import candide as cd
+    >>> model = cd.NaiveBayes({"visits": Poisson()}).fit({"visits": [0, 1, 1, 7, 9]}, ["new"] * 3 + ["regular"] * 2)
+    >>> model.predict({"visits": [2, 6]}).tolist()
+    ['new', 'regular']
+    """
 
     name: ClassVar[str] = "poisson"
     kind: ClassVar[str] = "sums"
@@ -45,7 +52,7 @@ class Poisson(EventModel):
             return Density(log_negative_binomial, after, draw_negative_binomial)
         estimate = gamma_rate(tally.total, tally.n, shape, rate, how)
         refuse(~np.isfinite(estimate), "no value to take a rate of; use estimate='predictive' or the prior Gamma()")
-        return Density(log_poisson, {"rate": estimate}, draw_poisson)
+        return Density(log_poisson, {"rate": estimate}, draw_poisson, natural_poisson)
 
     def _evidence(self, tally: Sums, prior: Prior | None) -> Floats:
         shape, rate = _gamma(prior, tally)
@@ -67,6 +74,10 @@ def log_poisson(x: NDArray, rate: Floats) -> NDArray:
 
 def draw_poisson(rng: "np.random.Generator", rate: Floats) -> Floats:
     return rng.poisson(rate).astype(np.float64)
+
+
+def natural_poisson(rate: Floats) -> tuple[Floats, Floats]:
+    return special.log(rate), -rate
 
 
 def log_negative_binomial(x: NDArray, shape: Floats, rate: Floats) -> NDArray:

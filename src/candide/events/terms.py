@@ -4,7 +4,6 @@ A cell is a term in a class. What a model says of terms not met in a class is on
 room are those of the cells, whatever the size of the vocabulary.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from candide import special
 from candide.distributions.terms import Cells, TermBursts, TermScores
+from candide.frozen import dataclass
 from candide.tally import Terms
 from candide.tally.base import Floats
 from candide.tally.terms import summed
@@ -40,7 +40,7 @@ class Weighed:
 
     def by_class(self, values: Floats) -> Floats:
         """(class,) sums over the cells of each class."""
-        return summed(self.tally.class_of_cell, values, self.tally.n_classes)
+        return self.tally.by_class(values)
 
     def by_term(self, values: Floats) -> Floats:
         """(term,) sums over the cells of each term."""
@@ -109,13 +109,13 @@ def complement(counted: Weighed, alpha: float, norm: bool) -> TermScores:
     """Minus the log-share of a term outside the class (Rennie et al., 2003)."""
     n = counted.total
     everywhere = counted.by_term(n)
-    outside = everywhere.sum() - counted.by_class(n) + alpha * counted.size
+    outside = np.sort(everywhere).sum() - counted.by_class(n) + alpha * counted.size
     base = -np.log(everywhere + alpha)
     around = everywhere[counted.tally.word]
     delta = np.log(around + alpha) - np.log(np.maximum(around - n, 0.0) + alpha)
     shared, scale = np.log(outside), np.ones(counted.tally.n_classes)
     if norm:
-        scale = 1.0 / (base.sum() + counted.size * shared + counted.by_class(delta))
+        scale = 1.0 / (np.sort(base).sum() + counted.size * shared + counted.by_class(delta))
         shared, delta = shared * scale, delta * scale[counted.tally.class_of_cell]
     unit = counted.factor
     if unit is not None:

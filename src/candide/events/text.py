@@ -21,7 +21,7 @@ not to be had             weights scaled to the same length for every document a
 [[0.3333, 0.1429], [1.0, 1.0], [1.0, 1.0]]
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 from candide.distributions import Distribution
@@ -30,6 +30,7 @@ from candide.events import terms
 from candide.events.base import EventModel, refuse_improper
 from candide.events.categorical import dirichlet_alpha
 from candide.events.conjugate import pseudo_counts
+from candide.frozen import dataclass
 from candide.priors import Dirichlet, Jeffreys, Prior, Uniform
 from candide.tally import Spec, Terms
 from candide.tally.base import Floats
@@ -46,6 +47,17 @@ class Text(EventModel):
     ``model`` is how terms make a document: "multinomial" (each occurrence counts), "bernoulli" (present or absent, and
     the absent term counts), "complement" (how little it resembles the other classes; no generative model) or "polya"
     (a repeated term says less than a new one). The predictive is that of one term: the posterior mean.
+
+    >>> import candide as cd
+    >>> event = Text(ngrams=(1, 2), min_count=1)
+    >>> model = cd.NaiveBayes({"body": event}).fit({"body": ["free prize", "see you", "free call"]}, ["s", "h", "s"])
+    >>> model.predict({"body": ["free"]}).tolist()
+    ['s']
+    >>> event.tokens.ngrams, event.smallest
+    ((1, 2), 1.0)
+    >>> tally = model.census_.tallies[0]
+    >>> event.weighed(tally).tally.n_terms, event.log_odds(tally, 1)[0].shape
+    (8, (8,))
     """
 
     name: ClassVar[str] = "text"
@@ -93,7 +105,7 @@ class Text(EventModel):
         return Spec(self.kind, n_features, tokens=self.tokens)
 
     def _estimate(self, tally: Terms, prior: Prior | None, how: str) -> Distribution:
-        counted, alpha = self._counted(tally), self._alpha(prior)
+        counted, alpha = self.weighed(tally), self._alpha(prior)
         extra = float(pseudo_counts(alpha, how))
         if self.model == "multinomial":
             return terms.multinomial(counted, extra)
@@ -112,14 +124,19 @@ class Text(EventModel):
         refuse_improper(alpha <= 0, prior)
         if self.model not in ("multinomial", "bernoulli") or self.signed:
             return super()._evidence(tally, prior)
-        counted = self._counted(tally)
+        counted = self.weighed(tally)
         present = self.model == "bernoulli"
         return (terms.bernoulli_evidence if present else terms.multinomial_evidence)(counted, float(alpha))
 
     def log_odds(self, tally: Terms, c: int) -> tuple[Floats, Terms]:
         """(term,) log-odds of each kept term for a class against all others, and the tally of those terms."""
-        counted = self._counted(tally)
-        return terms.log_odds(counted, c, float(self._alpha(self._resolve(None))) or 1e-300), counted.tally
+        counted = self.weighed(tally)
+        return terms.log_odds(counted, c, self.smallest), counted.tally
+
+    @property
+    def smallest(self) -> float:
+        """What the prior adds to every count, or next to nothing where it adds none."""
+        return float(self._alpha(self._resolve(None))) or 1e-300
 
     def _alpha(self, prior: Prior | None) -> Any:
         alpha = dirichlet_alpha(prior)
@@ -127,7 +144,7 @@ class Text(EventModel):
             raise InputError("the vocabulary is open: pass one alpha for all terms in the Dirichlet prior")
         return alpha
 
-    def _counted(self, tally: Terms) -> terms.Weighed:
+    def weighed(self, tally: Terms) -> terms.Weighed:
         """The tally as this model weighs it: pruned, without signs, with ``idf``."""
         if self.signed:
             tally = terms.without_signs(tally)

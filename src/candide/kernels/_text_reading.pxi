@@ -63,7 +63,7 @@ cdef inline int make_room(Buffer* b, int64_t used) noexcept nogil:
     return 0
 
 
-cdef inline int64_t unit_ends(Buffer* b, Sink* k, const Form* f, int64_t start, int64_t end, int64_t* units,
+cdef inline int64_t unit_ends(Buffer* b, Sink* k, const Division* f, int64_t start, int64_t end, int64_t* units,
                               bint gap) noexcept nogil:
     """Take every n-gram that ends with the unit [start, end); where the next unit starts."""
     cdef int64_t n, first, from_, i
@@ -94,7 +94,7 @@ cdef inline int64_t unit_ends(Buffer* b, Sink* k, const Form* f, int64_t start, 
     return end
 
 
-cdef int words_of(const uint8_t* p, int64_t n, int kind, const Form* f, Buffer* b, Sink* k) noexcept nogil:
+cdef int words_of(const uint8_t* p, int64_t n, int kind, const Division* f, Buffer* b, Sink* k) noexcept nogil:
     """The n-grams of the words of one document."""
     cdef int64_t i = 0, pos = 0, start = 0, letters = 0, units = 0, stop
     cdef uint8_t t
@@ -138,7 +138,7 @@ cdef int words_of(const uint8_t* p, int64_t n, int kind, const Form* f, Buffer* 
     return -1 if k.failed else 0
 
 
-cdef inline int64_t word_ends(Buffer* b, Sink* k, const Form* f, int64_t start, int64_t end, int64_t letters,
+cdef inline int64_t word_ends(Buffer* b, Sink* k, const Division* f, int64_t start, int64_t end, int64_t letters,
                               int64_t* units) noexcept nogil:
     if letters < f.shortest or letters > f.longest:
         return start
@@ -147,7 +147,7 @@ cdef inline int64_t word_ends(Buffer* b, Sink* k, const Form* f, int64_t start, 
     return unit_ends(b, k, f, start, end, units, True)
 
 
-cdef int characters_of(const uint8_t* p, int64_t n, int kind, const Form* f, Buffer* b, Sink* k) noexcept nogil:
+cdef int characters_of(const uint8_t* p, int64_t n, int kind, const Division* f, Buffer* b, Sink* k) noexcept nogil:
     """The n-grams of the characters of one document, where two or more white spaces are one blank."""
     cdef int64_t i = 0, pos = 0, end, units = 0, stop, blanks = 0
     cdef uint32_t c, blank = 0
@@ -175,7 +175,7 @@ cdef int characters_of(const uint8_t* p, int64_t n, int kind, const Form* f, Buf
     return -1 if k.failed else 0
 
 
-cdef inline int document(const uint8_t* p, int64_t n, int kind, const Form* f, Buffer* b, Sink* k) noexcept nogil:
+cdef inline int document(const uint8_t* p, int64_t n, int kind, const Division* f, Buffer* b, Sink* k) noexcept nogil:
     cdef int failed = characters_of(p, n, kind, f, b, k) if f.characters else words_of(p, n, kind, f, b, k)
     settle(k, b)
     return -1 if failed or k.failed else 0

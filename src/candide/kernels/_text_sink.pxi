@@ -1,6 +1,6 @@
 # What becomes of a term: it is counted, scored or listed. Terms wait for each other, so that memory is asked for many at once.
 
-cdef struct Form:  # how a document is divided into terms
+cdef struct Division:  # how a document is divided into terms
     const uint8_t* fold  # of a byte: its lower case if it is a word character, 0 if not, 1 if it is no ASCII
     const uint32_t* info  # of every character
     bint characters  # terms are runs of characters, not of words
@@ -94,7 +94,7 @@ cdef inline int touch(Sink* k, uint32_t i) noexcept nogil:
     return 0
 
 
-cdef inline void take(Sink* k, const Form* f, const Buffer* b, int64_t first, int64_t n) noexcept nogil:
+cdef inline void take(Sink* k, const Division* f, const Buffer* b, int64_t first, int64_t n) noexcept nogil:
     """One occurrence of a term: it waits until there is a lot of them."""
     cdef Term* t = &k.waiting[k.n_waiting]
     cdef uint32_t h

@@ -24,7 +24,7 @@ cdef int store_open(Store* s, uint64_t n_slots) noexcept nogil:
     memset(s, 0, sizeof(Store))
     s.mask = n_slots - 1
     s.slots = <uint64_t*> calloc(n_slots, sizeof(uint64_t))
-    s.room = <uint32_t> (n_slots // 4 * 3)
+    s.room = <uint32_t> (n_slots // 16 * 13)
     s.entries = <Entry*> malloc(s.room * sizeof(Entry))
     return 0 if s.slots != NULL and s.entries != NULL else -1
 
@@ -67,14 +67,14 @@ cdef inline const uint8_t* bytes_of(const Store* s, const Entry* e) noexcept nog
 
 
 cdef int store_grow(Store* s) noexcept nogil:
-    """Twice the slots and the entries: at most three of four slots are ever taken."""
+    """Twice the slots and the entries: at most thirteen of sixteen slots are ever taken."""
     cdef uint64_t n_slots = (s.mask + 1) * 2, at, h
     cdef uint32_t i
-    cdef Entry* entries = <Entry*> realloc(s.entries, <size_t> (n_slots // 4 * 3) * sizeof(Entry))
+    cdef Entry* entries = <Entry*> realloc(s.entries, <size_t> (n_slots // 16 * 13) * sizeof(Entry))
     if entries == NULL:
         return -1
     s.entries = entries
-    s.room = <uint32_t> (n_slots // 4 * 3)
+    s.room = <uint32_t> (n_slots // 16 * 13)
     free(s.slots)
     s.slots = <uint64_t*> calloc(n_slots, sizeof(uint64_t))
     if s.slots == NULL:
@@ -188,6 +188,6 @@ cdef int look_up(Store* s, const uint8_t* bytes_, const int64_t* at, int64_t n, 
 
 cdef uint64_t room_for(int64_t n) noexcept nogil:
     cdef uint64_t slots = 1024
-    while slots // 4 * 3 < <uint64_t> n + 1:
+    while slots // 16 * 13 < <uint64_t> n + 1:
         slots *= 2
     return slots

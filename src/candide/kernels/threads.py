@@ -9,8 +9,10 @@ The number of threads is ``CANDIDE_THREADS``, else the cores this process may us
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from itertools import pairwise
+from threading import Lock
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -36,13 +38,43 @@ def _pool() -> Any:
 os.register_at_fork(after_in_child=_pool.cache_clear) if hasattr(os, "register_at_fork") else None
 
 
-def over_rows(work: Callable[[slice], T], n_rows: int, *, cost: int) -> list[T]:
-    """Apply ``work`` to slices that cover the rows, one a thread; ``cost`` is the work per row."""
+def over_rows(work: Callable[[slice], T], n_rows: int, *, cost: int, by_blas: bool = False) -> list[T]:
+    """Apply ``work`` to slices that cover the rows, one a thread; ``cost`` is the work per row.
+
+    Where the work is done ``by_blas`` that library keeps to one thread meanwhile: threads of threads are in each
+    other's way.
+    """
     parts = min(count(), max(1, n_rows * cost // _WORTH))
     if parts <= 1:
         return [work(slice(0, n_rows))]
     edges = [n_rows * i // parts for i in range(parts + 1)]
-    return list(_pool().map(work, (slice(a, b) for a, b in pairwise(edges))))
+    with _one_blas_thread() if by_blas else nullcontext():
+        return list(_pool().map(work, (slice(a, b) for a, b in pairwise(edges))))
+
+
+class _Limit:
+    """The limit on the threads of BLAS, which is one for the process: the first to ask sets it, the last lifts it."""
+
+    lock = Lock()
+    users = 0
+    held: Any = None
+
+
+@contextmanager
+def _one_blas_thread() -> Iterator[None]:
+    from threadpoolctl import threadpool_limits  # scikit-learn needs it, so it is there
+
+    with _Limit.lock:
+        if _Limit.users == 0:
+            _Limit.held = threadpool_limits(1, user_api="blas")
+        _Limit.users += 1
+    try:
+        yield
+    finally:
+        with _Limit.lock:
+            _Limit.users -= 1
+            if _Limit.users == 0:
+                _Limit.held.restore_original_limits()
 
 
 def ahead(work: Callable[[Any], T], items: Iterable[Any]) -> Iterator[T]:

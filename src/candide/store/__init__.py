@@ -28,9 +28,11 @@ from typing import Any
 import numpy as np
 
 from candide import __version__
+from candide.distributions import Distribution
 from candide.errors import InputError, ModelFileError, unknown
 from candide.fitted import Fitted, Scorer
 from candide.model import Model
+from candide.plan import Part
 from candide.store import plans, values
 from candide.store.container import fields, is_count, pack, unpack
 from candide.store.files import locked, write_whole
@@ -68,7 +70,7 @@ def save(
         "detail": detail,
         "target": fitted.target,
         "provenance": notes,
-        **plans.pack_plan(fitted.plan, fitted.labels, arrays),
+        **plans.pack_plan(fitted.census.plan if detail == "tally" else fitted.plan, fitted.labels, arrays),
         "settings": values.pack_settings(fitted.settings, arrays),
         **_pack_content(fitted, detail, arrays),
     }
@@ -153,37 +155,55 @@ def _pack_content(fitted: Fitted | Scorer, detail: str, arrays: plans.Arrays) ->
         return {"rows": fitted.census.n_rows, "distributions": None, "strengths": False}
     from candide.store import parameters
 
-    told = [parameters.pack(d, arrays, str(i)) for i, d in enumerate(fitted.model.distributions)]
+    told = []
+    for i, (part, law) in enumerate(zip(fitted.plan.parts, fitted.model.distributions, strict=True)):
+        if part.has_documents:
+            from candide.store import terms
+
+            told.append(terms.pack_weights(law, arrays, str(i)))  # type: ignore[arg-type]
+        elif part.event.kind == "comoments":
+            from candide.store import matrices
+
+            told.append(matrices.pack(law, arrays, str(i)))
+        else:
+            told.append(parameters.pack(law, arrays, str(i)))
     arrays["log_prior"] = fitted.model.log_prior
     if detail == "score":
         return {"rows": None, "distributions": told, "strengths": False}
     if isinstance(fitted, Scorer):
         rows, strengths = fitted.rows, dict(fitted.strengths or ())
     else:
-        from candide.explain import strengths as strengths_of
+        from candide.features import strengths as strengths_of
 
-        rows, strengths = fitted.census.n_rows, dict(strengths_of(fitted.census))
+        rows, strengths = fitted.census.n_rows, dict(strengths_of(fitted.chosen))
     arrays["strength"] = np.array([strengths.get(name, np.nan) for name in fitted.plan.columns])
     return {"rows": rows, "distributions": told, "strengths": True}
 
 
-def _unpack_model(told: dict[str, Any], arrays: plans.Taken, plan: Any, n_classes: int) -> tuple[Model, Any]:
+def _unpack_distribution(told: Any, arrays: plans.Taken, prefix: str, part: Part, n_classes: int) -> Distribution:
+    if part.has_documents:
+        from candide.store import terms
+
+        tokens = part.event.tokens  # type: ignore[attr-defined]
+        return terms.unpack_weights(told, arrays, prefix, tokens=tokens, n_classes=n_classes)
     from candide.store import parameters
 
+    if part.event.kind == "comoments":
+        from candide.store import matrices
+
+        return matrices.unpack(told, arrays, prefix, n_classes=n_classes, n_features=len(part.columns))
+    sizes = tuple(len(levels) for levels in part.levels)
+    return parameters.unpack(told, arrays, prefix, n_classes=n_classes, n_features=len(part.columns), sizes=sizes)
+
+
+def _unpack_model(told: dict[str, Any], arrays: plans.Taken, plan: Any, n_classes: int) -> tuple[Model, Any]:
     packed, log_prior = told["distributions"], arrays.get("log_prior")
     if not isinstance(packed, list) or len(packed) != len(plan.parts):
         raise ModelFileError("it has no distribution for each part of its plan")
     if log_prior is None or log_prior.shape != (n_classes,) or not (log_prior <= 1e-9).all():
         raise ModelFileError("it has no share for each class")
     distributions = tuple(
-        parameters.unpack(
-            one,
-            arrays,
-            str(i),
-            n_classes=n_classes,
-            n_features=len(part.columns),
-            sizes=tuple(len(levels) for levels in part.levels),
-        )
+        _unpack_distribution(one, arrays, str(i), part, n_classes)
         for i, (one, part) in enumerate(zip(packed, plan.parts, strict=True))
     )
     if not told["strengths"]:

@@ -54,7 +54,7 @@ class _Form:
     arrays: Mapping[str, Check]
     scalars: tuple[str, ...] = ()
     by_feature: bool = False  # arrays are (feature, class), not (class, feature)
-    density: tuple[Callable, Callable] | None = None  # of a Density, its log-density and how to draw from it
+    density: tuple[Callable, ...] | None = None  # of a Density, its log-density, how to draw from it, its natural form
 
 
 _FORMS = {
@@ -64,14 +64,20 @@ _FORMS = {
     "switch": _Form(Switch, {"log_no": _log, "log_yes": _log}, ("threshold",)),
     "words": _Form(TermWeights, {"weights": _log}, ("length",), by_feature=True),
     "dirichlet_multinomial": _Form(DirichletMultinomial, {"alpha": _from_zero}, ("length",)),
-    "poisson": _Form(Density, {"rate": _from_zero}, density=(poisson.log_poisson, poisson.draw_poisson)),
+    "poisson": _Form(
+        Density,
+        {"rate": _from_zero},
+        density=(poisson.log_poisson, poisson.draw_poisson, poisson.natural_poisson),
+    ),
     "negative_binomial": _Form(
         Density,
         {"shape": _from_zero, "rate": _positive},
         density=(poisson.log_negative_binomial, poisson.draw_negative_binomial),
     ),
     "exponential": _Form(
-        Density, {"rate": _positive}, density=(exponential.log_exponential, exponential.draw_exponential)
+        Density,
+        {"rate": _positive},
+        density=(exponential.log_exponential, exponential.draw_exponential, exponential.natural_exponential),
     ),
     "lomax": _Form(
         Density, {"shape": _positive, "rate": _positive}, density=(exponential.log_lomax, exponential.draw_lomax)
@@ -117,7 +123,7 @@ def _build(form: _Form, held: dict[str, Any], scalars: dict[str, Any], sizes: An
     if on_logs and form.kind not in (Normal, StudentT):
         raise ModelFileError("logs where there are none")
     if form.density is not None:
-        return Density(form.density[0], held, form.density[1])
+        return Density(form.density[0], held, *form.density[1:])
     if form.kind is LevelTable:
         held["offsets"] = np.concatenate([[0], np.cumsum(sizes, dtype=np.intp)]).astype(np.intp)
     plain = form.kind(**held, **scalars)

@@ -13,17 +13,16 @@ from numpy.typing import NDArray
 
 from candide.census import Census
 from candide.errors import InputError, ModelFileError
-from candide.labels import Labels
+from candide.labels import Labels, order
 from candide.plan import Part, Plan
 from candide.store import values
 from candide.store.container import fields, is_count
 from candide.store.texts import Pool, Reader
 from candide.tally import KINDS
 
-_OPEN = {"terms"}  # tally kinds whose arrays have sizes of their own, and who check them themselves
-_WEIGHTS = ("n", "m2", "counts", "class_weight")  # arrays that are never negative
+_WEIGHTS = ("n", "m2", "weight", "counts", "class_weight")  # arrays that are never negative
 
-_LARGEST = 1e300  # sums of numbers up to here are finite
+LARGEST = 1e300  # sums of numbers up to here are finite
 
 Arrays = dict[str, NDArray]
 
@@ -32,7 +31,7 @@ class Taken:
     """The arrays of a file, and which of them have been asked for."""
 
     def __init__(self, arrays: Arrays, checked: bool) -> None:
-        self._arrays, self._left, self._checked = arrays, set(arrays), checked
+        self._arrays, self._left, self.checked = arrays, set(arrays), checked
 
     def get(self, name: str) -> NDArray | None:
         self._left.discard(name)
@@ -52,9 +51,9 @@ class Taken:
             raise ModelFileError(f"array {name!r} of {len(shape)} axes is missing")
         if any(have != want and (have != 1 or len(shape) == 1) for have, want in zip(array.shape, shape, strict=True)):
             raise ModelFileError(f"array {name!r} has the shape {array.shape}, not {shape}")
-        if self._checked and array.size:
+        if self.checked and array.size:
             low, high = array.min(), array.max()
-            if not (low >= -_LARGEST and high <= _LARGEST):  # nor NaN, which is neither
+            if not (low >= -LARGEST and high <= LARGEST):  # nor NaN, which is neither
                 raise ModelFileError(f"array {name!r} holds a number that is not finite, or too large to be added")
             if name.rpartition(".")[2] in _WEIGHTS and low < 0:
                 raise ModelFileError(f"array {name!r} holds a negative weight")
@@ -131,7 +130,7 @@ def _ascending(labels: Labels, error: type[InputError]) -> Labels:
     """Labels in their order, numbers before text: what they are looked up by, and what makes them distinct."""
     found = labels.values
     kinds = set(map(type, found))
-    keys: Any = found if len(kinds) == 1 or str not in kinds else [(type(v) is str, v) for v in found]
+    keys: Any = found if kinds <= {str} or kinds <= {bool, int, float} else [order(v) for v in found]
     if not all(map(lt, keys, keys[1:])):
         raise error("labels or levels that are not in ascending order, each once")
     return labels
@@ -141,20 +140,22 @@ def pack_counts(census: Census, arrays: Arrays) -> None:
     """Put the counts among the arrays; offsets follow from the levels, and are not kept."""
     arrays["class_weight"] = census.class_weight
     for i, tally in enumerate(census.tallies):
-        keep = _once if census.plan.parts[i].spec.kind not in _OPEN else np.ascontiguousarray
+        keep = _once if census.plan.parts[i].spec.kind != "terms" else np.ascontiguousarray
         arrays |= {f"{i}.{name}": keep(a) for name, a in tally.arrays().items() if name != "offsets"}
 
 
 def unpack_counts(plan: Plan, labels: Labels, rows: Any, arrays: Taken) -> Census:
     if not is_count(rows):
         raise ModelFileError("the number of rows is none")
-    tallies = []
+    tallies: list[Any] = []
     for i, part in enumerate(plan.parts):
         spec = part.spec
-        kind = KINDS[spec.kind]
-        if spec.kind in _OPEN:
-            tallies.append(_open(kind, spec, f"{i}.", arrays, len(labels)))
+        if spec.kind == "terms":
+            from candide.store import terms
+
+            tallies.append(terms.unpack_counts(arrays, f"{i}.", len(labels)))
             continue
+        kind = KINDS[spec.kind]
         empty = kind.empty(0, spec).arrays()  # shapes and offsets, and no room taken
         state = {
             name: like if name == "offsets" else arrays.floats(f"{i}.{name}", (len(labels), *like.shape[1:]))
@@ -162,26 +163,6 @@ def unpack_counts(plan: Plan, labels: Labels, rows: Any, arrays: Taken) -> Censu
         }
         tallies.append(kind.from_arrays(state))
     return Census(plan, labels, arrays.floats("class_weight", (len(labels),)), tuple(tallies), rows)
-
-
-def _open(kind: Any, spec: Any, prefix: str, arrays: Taken, n_classes: int) -> Any:
-    """A tally with an open vocabulary."""
-    state = {name: arrays.get(prefix + name) for name in kind.empty(n_classes, spec).arrays()}
-    if any(array is None for array in state.values()):
-        raise ModelFileError("an array of its terms is missing")
-    try:
-        tally = kind.from_arrays(state)
-    except (InputError, ValueError, IndexError) as error:
-        raise ModelFileError(str(error)) from None
-    if any((np.abs(a) > _LARGEST).any() for a in (tally.n, tally.length, tally.total, tally.documents)):
-        raise ModelFileError("a weight of its terms is too large to be added")
-    if len(tally.n) != n_classes:
-        raise ModelFileError("its terms were counted for another number of classes")
-    keys, new_class = tally.keys(), np.zeros(len(tally.word) + 1, bool)
-    new_class[tally.classes] = True
-    if not all(map(lt, keys, keys[1:])) or not (new_class[1:-1] | (np.diff(tally.word) > 0)).all():
-        raise ModelFileError("its terms are not in ascending order, each once")
-    return tally
 
 
 def _once(array: NDArray) -> NDArray:

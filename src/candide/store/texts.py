@@ -13,6 +13,7 @@ Two hundred thousand words as JSON would take longer to read than all their coun
 """
 
 from collections.abc import Iterable, Sequence
+from datetime import date, datetime
 from itertools import pairwise
 from typing import Any
 
@@ -21,7 +22,8 @@ from numpy.typing import NDArray
 
 from candide.errors import InputError, ModelFileError
 
-_KINDS: tuple[type, ...] = (str, int, float, bool)  # by the number that stands for each in a file
+_KINDS: tuple[type, ...] = (str, int, float, bool, date, datetime)  # by the number that stands for each in a file
+_BOOL, _DATE = 3, 4  # from the latter on, values are spelled as ISO 8601 has it
 _NEWLINE = 10
 _LOT = 1 << 16  # values read at a time
 _LONGEST_NUMBER = 4300  # digits: what Python reads at all
@@ -43,7 +45,7 @@ class Pool:
             lines = "\n".join(texts)
         except TypeError:
             kinds = np.array([_kind(value) for value in values], np.uint8)
-            texts = [value if kind == 0 else repr(value) for value, kind in zip(values, kinds, strict=True)]
+            texts = [_spelled(value, kind) for value, kind in zip(values, kinds.tolist(), strict=True)]
             lines = "\n".join(texts)
         if len(values):
             data = f"{lines}\n".encode("utf-8", "surrogatepass")
@@ -67,8 +69,15 @@ class Pool:
 
 def _kind(value: Any) -> int:
     if type(value) not in _KINDS or value != value:
-        raise InputError(f"{value!r} is a {type(value).__name__}; a model file keeps text, numbers and booleans only")
+        raise InputError(
+            f"{value!r} is a {type(value).__name__}; a model file keeps text, numbers, booleans and dates only; "
+            "pass such values as text"
+        )
     return _KINDS.index(type(value))
+
+
+def _spelled(value: Any, kind: int) -> str:
+    return value if kind == 0 else value.isoformat() if kind >= _DATE else repr(value)
 
 
 class Reader:
@@ -124,13 +133,13 @@ class Reader:
 def _value(text: str, kind: int) -> Any:
     if kind == 0:
         return text
-    if kind == 3 and text in ("True", "False"):
+    if kind == _BOOL and text in ("True", "False"):
         return text == "True"
-    if kind < 3 and len(text) <= _LONGEST_NUMBER:
+    if kind != _BOOL and len(text) <= _LONGEST_NUMBER:
         try:
-            value = _KINDS[kind](text)
+            value = _KINDS[kind].fromisoformat(text) if kind >= _DATE else _KINDS[kind](text)  # type: ignore[attr-defined]
         except ValueError:
             value = np.nan
-        if value == value and repr(value) == text:
+        if value == value and _spelled(value, kind) == text:
             return value
     raise ModelFileError(f"{text[:40]!r} is not a {_KINDS[kind].__name__}")

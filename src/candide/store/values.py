@@ -28,7 +28,9 @@ from candide.store.container import fields
 
 _LONG = 32  # numbers in a sequence from which it is kept as an array
 _DEEPEST = 6
-_SETTINGS = ("class_prior", "estimate", "priors")
+_SPELLED = ("gaussian", "lognormal")  # events whose settings have other names in files
+_VARIANCES = {"class": "diagonal", "shared": "tied-diagonal", "features": "spherical"}
+_SETTINGS = ("class_prior", "estimate", "priors")  # and ``select``, where columns are chosen
 
 
 def pack(value: Any, arrays: dict[str, NDArray]) -> Any:
@@ -60,7 +62,24 @@ def _named(value: EventModel | Prior, arrays: dict[str, NDArray]) -> dict[str, A
         raise InputError(
             f"{value!r} is not one of the package's own; such a model cannot be kept in a model file (pickle keeps it)"
         )
-    return {kind: name, "settings": {f.name: pack(getattr(value, f.name), arrays) for f in fields_of(value)}}  # type: ignore[arg-type]
+    settings = {f.name: pack(getattr(value, f.name), arrays) for f in fields_of(value)}  # type: ignore[arg-type]
+    return {kind: name, "settings": _spelled(settings) if name in _SPELLED else settings}
+
+
+def _spelled(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a Gaussian as files have them: ``variance``, and shrinkage where there is some."""
+    words = {value: word for word, value in _VARIANCES.items()}
+    out = {("variance" if key == "covariance" else key): value for key, value in settings.items()}
+    out["variance"] = words.get(out["variance"], out["variance"])
+    return out if out["shrinkage"] is not None else {key: value for key, value in out.items() if key != "shrinkage"}
+
+
+def _read(settings: Any) -> Any:
+    if not isinstance(settings, dict) or "variance" not in settings or "covariance" in settings:
+        return settings
+    rest = {key: value for key, value in settings.items() if key != "variance"}
+    word = settings["variance"]
+    return {"shrinkage": None, **rest, "covariance": _VARIANCES.get(word, word) if isinstance(word, str) else word}
 
 
 def unpack(packed: Any, arrays: Any, depth: int = 0) -> Any:
@@ -95,7 +114,8 @@ def _build(kind: str, table: Mapping[str, Any], packed: dict[str, Any], arrays: 
     if name not in table:
         raise ModelFileError(f"unknown {kind} {name!r}")
     known = {f.name: f for f in fields_of(table[name])}
-    settings = fields(packed["settings"], f"{kind} {name!r}", dict.fromkeys(known, object))
+    given = _read(packed["settings"]) if name in _SPELLED else packed["settings"]
+    settings = fields(given, f"{kind} {name!r}", dict.fromkeys(known, object))
     values = {key: unpack(value, arrays, depth + 1) for key, value in settings.items()}
     if not all(_fits(known[key], value) for key, value in values.items()):
         raise ModelFileError(f"{kind} {name!r}: a setting is of the wrong type")
@@ -134,13 +154,17 @@ def _is_number(value: Any) -> bool:
 
 
 def pack_settings(settings: Settings, arrays: dict[str, NDArray]) -> dict[str, Any]:
-    return {name: pack(getattr(settings, name), arrays) for name in _SETTINGS}
+    packed = {name: pack(getattr(settings, name), arrays) for name in _SETTINGS}
+    return packed if settings.select is None else packed | {"select": pack(settings.select, arrays)}
 
 
 def unpack_settings(packed: Any, arrays: Any) -> Settings:
     """Settings of the right types; whether they suit the counts is found out when they are used."""
-    packed = fields(packed, "settings", dict.fromkeys(_SETTINGS, object))
-    found = Settings(**{name: unpack(packed[name], arrays) for name in _SETTINGS})
+    chosen = ("select",) if isinstance(packed, dict) and "select" in packed else ()
+    packed = fields(packed, "settings", dict.fromkeys((*_SETTINGS, *chosen), object))
+    found = Settings(**{name: unpack(value, arrays) for name, value in packed.items()})
+    if chosen and not (found.select == "evidence" or (type(found.select) is int and found.select >= 1)):
+        raise ModelFileError("its choice of columns is none")
     for how in found.estimate.values() if isinstance(found.estimate, dict) else (found.estimate,):
         if not isinstance(how, str) or how not in HOWS:
             raise ModelFileError(f"unknown estimate {how!r}")

@@ -5,17 +5,19 @@ read again. Two tallies merge only when their specs agree.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import Any, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from candide.errors import InputError, MergeError, NotWithinError
+from candide.frozen import dataclass
 from candide.kernels import threads
-from candide.text import Documents, Tokens
+
+if TYPE_CHECKING:
+    from candide.text import Documents, Tokens
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -58,15 +60,15 @@ def rows_of(block: Block, part: slice) -> Block:
     return block.rows(part) if isinstance(block, Csr) else block[part]
 
 
-def width(block: Block | Documents) -> int:
+def width(block: "Block | Documents") -> int:
     """How many values a row of a block has, on average: what its cost grows with."""
-    if isinstance(block, Documents):
-        return max(1, block.width)
     n_rows, n_features = block.shape
-    return max(1, len(block.data) // max(1, n_rows)) if isinstance(block, Csr) else n_features
+    if isinstance(block, Csr):
+        return max(1, len(block.data) // max(1, n_rows))
+    return n_features if isinstance(block, np.ndarray) else max(1, block.width)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Spec:
     """Tally kind and encoding of one block: all that must be known to count it, on any engine."""
 
@@ -77,7 +79,8 @@ class Spec:
     transform: str | Callable[[NDArray], NDArray] | None = None  # Moments, Sums: what is tallied is transform(x)
     nonnegative: bool = False  # Sums: a value below zero is an error
     log_factorial: bool = False  # Sums: also keep the sum of log x!, the base measure of counts
-    tokens: Tokens | None = None  # Terms: how a document becomes terms
+    tokens: "Tokens | None" = None  # Terms: how a document becomes terms
+    fourth: bool = False  # CoMoments: also keep third and fourth moments
 
     def transformed(self, x: NDArray) -> NDArray:
         """What is tallied: x, or its transform in float64, -inf (which no engine lets pass) where it has no value."""

@@ -10,7 +10,6 @@ Bernoulli columns, categories, bins and the class prior itself are counted this 
 [[2.0, 1.0], [1.0, 1.0]]
 """
 
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from candide import kernels
 from candide.errors import InputTypeError, MergeError
+from candide.frozen import dataclass
 from candide.tally.base import (
     Block,
     Codes,
@@ -33,7 +33,7 @@ from candide.tally.base import (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Levels:
     counts: Floats  # (classes, levels of all features, one after another)
     offsets: Codes  # (features + 1) feature j owns columns offsets[j]:offsets[j+1]
@@ -114,6 +114,13 @@ class Levels:
         place = np.concatenate([start + to for start, to in zip(grown[:-1], levels, strict=True)])
         out[:, place] = counts
         return type(self)(out, grown)
+
+    def only(self, features: Codes) -> Self:
+        """The tally of some of the features."""
+        sizes = np.diff(self.offsets)[features]
+        offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.intp)]).astype(np.intp)
+        place = np.arange(offsets[-1]) + np.repeat(self.offsets[:-1][features] - offsets[:-1], sizes)
+        return type(self)(self.counts[:, place], offsets)
 
     def pool(self) -> Self:
         """The tally of all rows as if they were of one class."""

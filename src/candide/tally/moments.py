@@ -10,7 +10,6 @@ machines are one case.
 ([2.0, 10.0], [2.0, 0.0], [2.0, 1.0])
 """
 
-from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from typing import Self
@@ -20,10 +19,11 @@ from numpy.typing import NDArray
 
 from candide import kernels
 from candide.errors import NotWithinError
+from candide.frozen import dataclass
 from candide.tally.base import Codes, Floats, Spec, by_parts, minus, ratio, same_shape, spread
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Moments:
     n: Floats  # (classes, features) weight of the values present
     mean: Floats  # (classes, features) zero where n is zero
@@ -87,6 +87,10 @@ class Moments:
     ) -> Self:
         """Move each class to its code in a larger label set."""
         return type(self)(*(spread(a, classes, n_classes) for a in (self.n, self.mean, self.m2)))
+
+    def only(self, features: Codes) -> Self:
+        """The tally of some of the features."""
+        return type(self)(*(a[:, features] for a in (self.n, self.mean, self.m2)))
 
     def pool(self) -> Self:
         """The tally of all rows as if they were of one class."""

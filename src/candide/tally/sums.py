@@ -8,7 +8,6 @@ Word counts, event counts and waiting times need no more than this.
 ([[2.0, 2.0], [0.0, 1.0]], [[3.0, 3.0], [0.0, 5.0]])
 """
 
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from candide import kernels
 from candide.errors import InputError
+from candide.frozen import dataclass
 from candide.tally.base import (
     Block,
     Codes,
@@ -32,7 +32,7 @@ from candide.tally.base import (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Sums:
     n: Floats  # (classes, features) weight of the values present
     total: Floats  # (classes, features) sum of w * x
@@ -84,6 +84,10 @@ class Sums:
     ) -> Self:
         """Move each class to its code in a larger label set."""
         return type(self)(*(spread(a, classes, n_classes) for a in (self.n, self.total, self.log_factorial)))
+
+    def only(self, features: Codes) -> Self:
+        """The tally of some of the features."""
+        return type(self)(*(a[:, features] for a in self._state()))
 
     def pool(self) -> Self:
         """The tally of all rows as if they were of one class."""

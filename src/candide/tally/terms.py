@@ -13,23 +13,27 @@ terms that nothing else holds. Hashed terms are kept the same way, with the numb
 """
 
 import os
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import reduce
 from operator import add
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from candide.errors import InputError, MergeError, NotWithinError
+from candide.frozen import dataclass
 from candide.kernels import text as kernel
 from candide.kernels._text_twin import keys_of
+from candide.tally import keys
 from candide.tally.base import Codes, Floats, Spec, class_weights, difference, spread
 from candide.text import Counted, Documents, Tokens, count_on_threads
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Terms:
+    """Counts of terms, class by class."""
+
     n: Floats  # (classes, 1) weight of the documents present
     length: Floats  # (classes, 1) weight of all their terms
     letters: NDArray[np.uint8]  # the terms, one after another, as UTF-8 or as numbers of buckets
@@ -84,6 +88,10 @@ class Terms:
         """The terms as bytes."""
         return keys_of(self.letters, self.starts)
 
+    def key(self, i: int) -> bytes:
+        """One of the terms as bytes."""
+        return self.letters[self.starts[i] : self.starts[i + 1]].tobytes()
+
     def words(self) -> list[str]:
         """The terms as text."""
         return [key.decode("utf-8", "surrogatepass") for key in self.keys()]
@@ -103,7 +111,7 @@ class Terms:
         places, new = kernel.unite(self.letters, self.starts, other.letters, other.starts)
         letters, starts = self.letters, self.starts
         if len(new):
-            more, at = _taken(other.letters, other.starts, new)
+            more, at = keys.taken(other.letters, other.starts, new)
             letters, starts = np.concatenate([letters, more]), np.concatenate([starts, starts[-1] + at[1:]])
         cells = kernel.sum_cells(self._cells(), other._cells(), places, len(starts) - 1)
         return type(self)(self.n + other.n, self.length + other.length, letters, starts, *cells)
@@ -161,16 +169,21 @@ class Terms:
         used[word] = True
         letters, starts = self.letters, self.starts
         if not used.all():
-            letters, starts = _taken(letters, starts, np.flatnonzero(used))
+            letters, starts = keys.taken(letters, starts, np.flatnonzero(used))
             word = (np.cumsum(used) - 1)[word].astype(np.int32)
         return type(self)(n, length, letters, starts, classes, word, total[keep], documents[keep])
 
     def kept(self, keep: NDArray[np.bool_]) -> Self:
         """Only some of the terms."""
-        length = self.length - self._by_class(np.where(keep[self.word], 0.0, np.abs(self.total)))[:, None]
+        length = self.length - self.by_class(np.where(keep[self.word], 0.0, np.abs(self.total)))[:, None]
         return self._with_cells(self.n, length, self.total, np.where(keep[self.word], self.documents, 0.0))
 
-    def _by_class(self, values: Floats) -> Floats:
+    def by_class(self, values: Floats) -> Floats:
+        """(class,) sums of the values of cells, the same in whatever order the cells of a class lie."""
+        if len(values) and not np.array_equal(values, np.rint(values)):  # whole numbers add exactly
+            values = values.copy()
+            for start, stop in zip(self.classes[:-1].tolist(), self.classes[1:].tolist(), strict=True):
+                values[start:stop].sort()
         return summed(self.class_of_cell, values, self.n_classes)
 
     def scale(self, factor: float) -> Self:
@@ -198,30 +211,50 @@ class Terms:
 
     def in_order(self) -> Self:
         """The same tally with its terms, and the cells of each class, in ascending order."""
-        keys = self.keys()
-        order = np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
-        place = np.empty(len(order), np.int32)
-        place[order] = np.arange(len(order), dtype=np.int32)
-        letters, starts = _taken(self.letters, self.starts, order)
-        word = place[self.word]
-        by_term = np.lexsort((word, self.class_of_cell))
+        order = keys.order(self.letters, self.starts)
+        letters, starts, word = self.letters, self.starts, self.word
+        if (order[1:] < order[:-1]).any():
+            letters, starts = keys.taken(letters, starts, order)
+            place = np.empty(len(order), np.int32)
+            place[order] = np.arange(len(order), dtype=np.int32)
+            word = place[word]
+        by_term = _by_term(self.classes, word, len(order))
+        if by_term is None:
+            return type(self)(self.n, self.length, letters, starts, self.classes, word, self.total, self.documents)
         cells = word[by_term], self.total[by_term], self.documents[by_term]
         return type(self)(self.n, self.length, letters, starts, self.classes, *cells)
 
     def arrays(self) -> dict[str, NDArray]:
         """The whole state in one order, whatever order the documents came in."""
         whole = self.in_order()
-        return {name: getattr(whole, name) for name in _STATE}
+        return {name: getattr(whole, name) for name in STATE}
+
+    @classmethod
+    def later(cls, arrays: dict[str, NDArray], check: Callable[[dict[str, NDArray]], Any]) -> Self:
+        """A tally whose arrays are checked when the first of them is used: those of a mapped file are read then."""
+        self = object.__new__(cls)
+        self.__dict__.update(n=arrays["n"], length=arrays["length"], _later=(arrays, check))
+        return self
+
+    if not TYPE_CHECKING:  # which would take any name for a field
+
+        def __getattr__(self, name: str) -> Any:
+            arrays, check = self.__dict__.get("_later", ((), None))
+            if name not in arrays:
+                raise AttributeError(f"a tally of terms has no {name!r}")
+            check(arrays)
+            self.__dict__.update(arrays)
+            self.__dict__.pop("_later", None)
+            return arrays[name]
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray]) -> Self:
-        state = [np.asarray(arrays[name]) for name in _STATE]
+        state = [np.asarray(arrays[name]) for name in STATE]
         _check_state(*state)
         return cls(*state)
 
 
-_LOT = 1 << 15  # terms copied at a time
-_STATE = ("n", "length", "letters", "starts", "classes", "word", "total", "documents")
+STATE = ("n", "length", "letters", "starts", "classes", "word", "total", "documents")
 _KINDS = ("f8", "f8", "u1", "i8", "i8", "i4", "f8", "f8")
 
 
@@ -238,16 +271,26 @@ def _joined(key: bytes) -> tuple[NDArray, NDArray]:
     return np.frombuffer(key, np.uint8), np.array([0, len(key)], np.int64)
 
 
-def _taken(letters: NDArray, starts: NDArray, which: NDArray) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Some terms, in the given order."""
-    sizes = np.diff(starts)[which]
-    ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    out, first = np.empty(ends[-1], np.uint8), starts[:-1][which]
-    for i in range(0, len(which), _LOT):  # the place of every byte takes eight
-        mine = slice(i, min(i + _LOT, len(which)))
-        start, end = ends[mine.start], ends[mine.stop]
-        out[start:end] = letters[np.arange(start, end) + np.repeat(first[mine] - ends[mine], sizes[mine])]
-    return out, ends
+def _by_term(classes: NDArray, word: NDArray, n_terms: int) -> NDArray | None:
+    """The cells of each class in the order of their terms; None where they are so already."""
+    if rising(classes, word):
+        return None
+    parts, place = [], np.full(n_terms, -1, np.int64)
+    for start, stop in zip(classes[:-1].tolist(), classes[1:].tolist(), strict=True):
+        mine = word[start:stop]
+        if len(mine) * 8 < n_terms:
+            parts.append(np.argsort(mine) + start)
+            continue
+        place[mine] = np.arange(start, stop)  # there are so many that each may be laid on its place
+        parts.append(place[place >= 0])
+        place[mine] = -1
+    return np.concatenate(parts)
+
+
+def rising(classes: NDArray, word: NDArray) -> bool:
+    """Whether the terms of the cells of each class are in ascending order, each once."""
+    falls = np.flatnonzero(word[1:] <= word[:-1]) + 1
+    return bool(np.isin(falls, classes).all())
 
 
 def _check_room(tokens: Tokens, n_classes: int, block: Documents) -> None:
@@ -278,8 +321,8 @@ def _check_state(
     good = good and n.ndim == 2 and n.shape == length.shape == (len(classes) - 1, 1)
     good = good and all(a.ndim == 1 for a in arrays[2:]) and len(word) == len(total) == len(docs)
     for ends, size in ((starts, len(letters)), (classes, len(word))):
-        good = good and len(ends) > 0 and ends[0] == 0 and ends[-1] == size and bool((np.diff(ends) >= 0).all())
+        good = good and len(ends) > 0 and ends[0] == 0 and ends[-1] == size and not (ends[1:] < ends[:-1]).any()
     good = good and (not len(word) or (word.min() >= 0 and word.max() < len(starts) - 1))
-    good = good and all(bool(np.isfinite(a).all()) for a in (n, length, total, docs))
-    if not good or (n < 0).any() or (length < 0).any() or (docs < 0).any():
+    good = good and all(not a.size or (np.isfinite(a.min()) and np.isfinite(a.max())) for a in (n, length, total, docs))
+    if not good or any(a.size and a.min() < 0 for a in (n, length, docs)):
         raise InputError("these arrays are not the counts of terms")

@@ -1,18 +1,23 @@
 """What the five drop-ins share: read, count, merge. Each adds its settings, its event model and its attributes."""
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
+from candide import features
+from candide.census import Census
 from candide.errors import InputError
 from candide.estimators.base import GenerativeClassifier
 from candide.estimators.dropins import rows
 from candide.estimators.dropins.fitted import Counts, Fitted, shown
 from candide.estimators.validation import checked_labels, checked_settings, checked_weights, class_array
+from candide.features import FeatureScores
 from candide.labels import Labels
 from candide.model import Model
+from candide.plan import Part, Plan
 from candide.tally import KINDS, Block, Spec
 from candide.tally.base import Codes, Floats
 
@@ -58,6 +63,12 @@ class DropIn(GenerativeClassifier):
         X, y, sample_weight : as in ``fit``
         classes : array-like of shape (n_classes,), default=None
             Every class that may appear; needed at the first call only.
+
+        >>> from candide import BernoulliNB
+        >>> X, y = [[1, 0], [1, 1], [0, 1]], ["a", "a", "b"]
+        >>> parts = BernoulliNB().partial_fit(X[:2], y[:2], classes=["a", "b"]).partial_fit(X[2:], y[2:])
+        >>> bool((parts.feature_count_ == BernoulliNB().fit(X, y).feature_count_).all())
+        True
         """
         checked_settings(self)
         first = not hasattr(self, "_fitted")
@@ -136,6 +147,31 @@ class DropIn(GenerativeClassifier):
 
     def _estimated(self) -> Model:
         return self._fitted.model
+
+    def _parts(self) -> Sequence[Part]:
+        names = getattr(self, "feature_names_in_", None)
+        columns = tuple(range(self.n_features_in_)) if names is None else tuple(names.tolist())
+        return [Part(self._fitted.event, columns, self._levels())]
+
+    def feature_scores(self) -> FeatureScores:
+        """How much each column tells of the class, strongest first, from the counts: evidence, information, a test.
+
+        >>> from candide import BernoulliNB
+        >>> X, y = [[1, 0], [1, 1], [0, 1]], ["a", "a", "b"]
+        >>> [score.column for score in BernoulliNB().fit(X, y).feature_scores()]  # the strongest first
+        [0, 1]
+        """
+        now = self._now
+        [part] = self._parts()
+        counts = now.counts
+        census = Census(Plan(part.columns, (part,)), counts.labels, counts.class_weight, (now.tally,), n_rows=0)
+        return features.scores(census, now.prior)
+
+    def _levels(self) -> tuple[Labels, ...]:
+        return ()
+
+    def _labels(self) -> Labels:
+        return self._fitted.counts.labels
 
     def _blocks(self, X: Any) -> tuple[list[Block], list[Any]]:
         self._check_names(X)

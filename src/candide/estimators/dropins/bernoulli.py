@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from candide.distributions import Switch, TermWeights
+from candide.distributions import TermWeights
 from candide.errors import InputError
 from candide.estimators.dropins.discrete import DiscreteNB
 from candide.estimators.dropins.fitted import Counts, Fitted, SureFitted, shown
@@ -48,6 +48,9 @@ class BernoulliNB(DiscreteNB):
     >>> model = BernoulliNB().fit([[1, 0], [1, 1], [0, 1]], ["a", "a", "b"])
     >>> np.exp(model.feature_log_prob_).round(3).tolist()  # (count + 1) / (n + 2)
     [[0.75, 0.5], [0.333, 0.667]]
+
+    >>> model.class_count_.tolist(), model.feature_count_.tolist(), np.exp(model.class_log_prior_).round(3).tolist()
+    ([2.0, 1.0], [[2.0, 1.0], [0.0, 1.0]], [0.667, 0.333])
     """
 
     _parameter_constraints: ClassVar[dict] = {
@@ -101,15 +104,15 @@ class BernoulliNB(DiscreteNB):
 class _SharesFitted(Fitted):
     """Values x from 0 to 1 as they are: x of a yes and 1 - x of a no, so that the score is linear in x."""
 
-    @cached_property
-    def distribution(self) -> Switch:
+    @property
+    def tally(self) -> Levels:
         yes, n = self.counts.tally.total, self.counts.tally.n
         if (yes > n * (1 + 1e-9)).any():
             raise InputError(
                 "binarize=None takes values from 0 to 1, and some are larger: pass binarize=0.0 or scale X"
             )
         pairs = np.stack([np.maximum(n - yes, 0.0), yes], axis=2).reshape(len(n), -1)
-        return self.event.estimate(Levels(pairs, np.arange(0, pairs.shape[1] + 1, 2)), self.prior, self.how)
+        return Levels(pairs, np.arange(0, pairs.shape[1] + 1, 2))
 
     @cached_property
     def model(self) -> Model:

@@ -15,6 +15,7 @@ from candide.estimators.dropins.discrete import DiscreteNB
 from candide.estimators.dropins.fitted import Counts, Fitted, SureFitted, shown
 from candide.events import Categorical
 from candide.kernels import threads
+from candide.labels import Labels
 from candide.priors import Dirichlet
 from candide.tally import Block, Levels, Spec
 from candide.tally.base import Codes, Floats
@@ -56,6 +57,11 @@ class CategoricalNB(DiscreteNB):
     >>> model = CategoricalNB().fit([[0, 1], [0, 2], [1, 0]], ["a", "a", "b"])
     >>> model.predict([[0, 1], [1, 9]]).tolist()  # category 9 was never seen
     ['a', 'b']
+
+    >>> model.n_categories_.tolist(), model.category_count_[0].tolist(), model.class_count_.tolist()
+    ([2, 3], [[2.0, 0.0], [0.0, 1.0]], [2.0, 1.0])
+    >>> np.exp(model.feature_log_prob_[0]).round(3).tolist(), np.exp(model.class_log_prior_).round(3).tolist()
+    ([[0.75, 0.25], [0.333, 0.667]], [0.667, 0.333])
     """
 
     _sparse = False
@@ -109,6 +115,9 @@ class CategoricalNB(DiscreteNB):
     def _read_as(self, counts: Counts, n_features: int) -> Fitted:
         prior = Dirichlet(self._check_alpha(n_features))
         return SureFitted(counts, Categorical(), prior, "mean", self._class_log_prior(counts))
+
+    def _levels(self) -> tuple[Labels, ...]:
+        return tuple(Labels(tuple(range(n))) for n in self.n_categories_.tolist())
 
     def _unusable(self, columns: Any, block: Block) -> InputError:
         return rows.negative(block, columns, type(self).__name__)

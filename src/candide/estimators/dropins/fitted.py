@@ -45,10 +45,15 @@ class Fitted:
     how: str
     class_log_prior: Floats  # (classes,)
 
+    @property
+    def tally(self) -> Any:
+        """The counts as the event model reads them."""
+        return self.counts.tally
+
     @cached_property
     def distribution(self) -> Any:
         """The event model's Distribution, with attributes of its own."""
-        return self.event.estimate(self.counts.tally, self.prior, self.how)
+        return self.event.estimate(self.tally, self.prior, self.how)
 
     @cached_property
     def model(self) -> Model:

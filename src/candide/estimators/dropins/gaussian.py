@@ -46,6 +46,14 @@ class GaussianNB(DropIn):
     >>> parts = GaussianNB().partial_fit(X[:4], y[:4], classes=[1, 2]).partial_fit(X[4:], y[4:])
     >>> bool(np.isclose(parts.epsilon_, GaussianNB().fit(X, y).epsilon_, rtol=1e-12))
     True
+
+    The fitted attributes are scikit-learn's.
+
+    >>> model = GaussianNB().fit(X, y)
+    >>> model.theta_.round(2).tolist(), model.var_.round(2).tolist()
+    ([[-2.0, -1.33], [2.0, 1.33]], [[0.67, 0.22], [0.67, 0.22]])
+    >>> model.class_count_.tolist(), model.class_prior_.round(3).tolist()
+    ([3.0, 3.0], [0.5, 0.5])
     """
 
     _parameter_constraints: ClassVar[dict] = {

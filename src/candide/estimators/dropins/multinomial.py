@@ -65,6 +65,11 @@ class MultinomialNB(_WordsNB):
     >>> model = MultinomialNB().fit(words, ["a", "a", "b"])
     >>> model.predict([[1, 0, 0], [0, 1, 0]]).tolist()
     ['a', 'b']
+
+    >>> model.feature_count_.tolist(), np.exp(model.feature_log_prob_).round(3).tolist()
+    ([[5.0, 1.0, 1.0], [0.0, 4.0, 1.0]], [[0.6, 0.2, 0.2], [0.125, 0.625, 0.25]])
+    >>> model.class_count_.tolist(), np.exp(model.class_log_prior_).round(2).tolist()
+    ([2.0, 1.0], [0.67, 0.33])
     """
 
     def __init__(self, *, alpha: Any = 1.0, force_alpha: bool = True, fit_prior: bool = True, class_prior: Any = None):
@@ -107,6 +112,16 @@ class ComplementNB(_WordsNB):
     >>> words = [[2, 0, 1], [3, 1, 0], [0, 4, 1]]
     >>> ComplementNB().fit(words, ["a", "a", "b"]).predict([[1, 0, 0], [0, 1, 0]]).tolist()
     ['a', 'b']
+
+    >>> model = ComplementNB().fit(words, ["a", "a", "b"])
+    >>> model.feature_all_.tolist(), model.feature_count_.tolist(), model.class_count_.tolist()
+    ([5.0, 5.0, 2.0], [[5.0, 1.0, 1.0], [0.0, 4.0, 1.0]], [2.0, 1.0])
+    >>> model.feature_log_prob_.round(2).tolist(), model.class_log_prior_.round(2).tolist()  # -log P(word outside)
+    ([[2.08, 0.47, 1.39], [0.51, 1.61, 1.61]], [-0.41, -1.1])
+    >>> model.log_density(words)
+    Traceback (most recent call last):
+        ...
+    candide.errors.InputError: ComplementNB has no density: its scores are no log-probabilities; use MultinomialNB
     """
 
     _parameter_constraints: ClassVar[dict] = {**DiscreteNB._parameter_constraints, "norm": ["boolean"]}

@@ -1,0 +1,51 @@
+"""How docstrings become pages: an example outside an *Examples* section is set as code, as one inside it is.
+
+A value's fields are shown as the signature that makes it. A module's own docstring is for readers of the source; its
+page has an introduction of its own.
+"""
+
+import re
+from typing import Any
+
+import griffe
+
+_EXAMPLE = re.compile(r"(?m)^(?:>>> .*\n?)(?:(?!\s*$).*\n?)*")
+
+
+class SetExamples(griffe.Extension):
+    """A griffe extension, named in ``mkdocs.yml``."""
+
+    def on_object(self, *, obj: Any, **kwargs: Any) -> None:
+        if obj.docstring is None:
+            return
+        if obj.is_module:
+            obj.docstring = None
+            return
+        plain, section, rest = obj.docstring.value.partition("Examples\n--------")
+        obj.docstring.value = _signature(obj) + _EXAMPLE.sub(_fenced, plain) + section + rest
+
+
+def _fenced(match: re.Match[str]) -> str:
+    return f"```pycon\n{match[0].rstrip()}\n```\n"
+
+
+def _signature(obj: Any) -> str:
+    """How a frozen value is made, from its fields: their decorator is Candide's own, which griffe does not know."""
+    if not obj.is_class or not any(str(d.value).startswith("dataclass") for d in obj.decorators):
+        return ""
+    fields = [
+        m for m in obj.members.values() if m.is_attribute and "instance-attribute" in m.labels
+    ]
+    fields = [m for m in fields if m.annotation is not None and not m.name.startswith("_")]
+    if not fields:
+        return ""
+    shown = ", ".join(
+        m.name if m.value is None else f"{m.name}={_default(str(m.value))}" for m in fields
+    )
+    return f"```python\n{obj.name}({shown})\n```\n\n"
+
+
+def _default(text: str) -> str:
+    """What a field is if nothing is said: the default within ``field(default=...)``."""
+    found = re.fullmatch(r"field\(default=(.*?)(?:, \w+=.*)?\)", text)
+    return found[1] if found else text

@@ -1,0 +1,79 @@
+"""The command that draws."""
+
+from typing import Any
+
+import rich_click as click
+
+from candide.cli.group import AS_JSON, cli, print_json, reading_of, reading_options
+from candide.errors import InputError
+
+
+@cli.command()
+@click.argument("model", type=click.Path(dir_okay=False))
+@click.argument("data", required=False)
+@click.option(
+    "--output",
+    "-o",
+    required=True,
+    metavar="PICTURE",
+    type=click.Path(dir_okay=False),
+    help="A .png, .svg or .pdf file.",
+)
+@click.option(
+    "--what",
+    "-w",
+    default="densities",
+    show_default=True,
+    metavar="NAME",
+    help="densities, regions, surface, ellipses, means, network; and from labelled rows discriminant, calibration, "
+    "confusion.",
+)
+@click.option("--feature", "-f", "features", multiple=True, metavar="COL", help="A column to draw (repeatable).")
+@click.option(
+    "--class",
+    "classes",
+    multiple=True,
+    metavar="NAME",
+    help="A class: two for a surface, one for a discriminant or a calibration, any for means.",
+)
+@click.option("--shape", metavar="ROWSxCOLUMNS", help="Of the images of class means, such as 28x28.")
+@click.option("--target", "-t", metavar="COL", help="The column of the labels in DATA; the model's own if not given.")
+@click.option("--kind", metavar="NAME", help="strip or bars of a discriminant; surface or contour of a surface.")
+@click.option("--bins", default=10, show_default=True, type=click.IntRange(1), help="Of a calibration.")
+@click.option("--normalise", is_flag=True, help="Shares instead of numbers of rows in a confusion matrix.")
+@click.option("--dpi", default=150, show_default=True, type=click.IntRange(20, 1200), help="Dots per inch of a .png.")
+@reading_options
+@AS_JSON
+def plot(model: str, data: str | None, output: str, as_json: bool, **options: Any) -> None:
+    """Draw a model: what it learned, and with rows how well it does on them. Without DATA it draws from the counts.
+
+    Examples: `candide plot iris.candide -o densities.png`,
+    `candide plot iris.candide iris.csv -o regions.svg --what regions --feature petal_length --feature petal_width`,
+    `candide plot digits.candide -o means.png --what means --shape 28x28`
+    """
+    from candide import progress, report, store
+    from candide.plot.picture import Wish, format_of, picture, write
+    from candide.plot.rows import Rows
+
+    format_of(output)  # said before any work is done
+    names = ("what", "features", "classes", "kind", "bins", "normalise")
+    wish = Wish(**{name: options.pop(name) for name in names}, shape=_shape(options.pop("shape")))
+    target, dpi = options.pop("target"), options.pop("dpi")
+    fitted, reading = store.load(model), reading_of(options)
+    with progress.watching(not as_json) as watch:
+        rows = None if data is None else Rows(data, target, reading, watch)
+        figure, facts = picture(fitted, wish, rows)
+        facts |= {"output": output, "format": write(figure, output, dpi)}
+    if as_json:
+        print_json(facts)
+    else:
+        report.say(f"{wish.what} of {model} drawn into {output}")
+
+
+def _shape(text: str | None) -> tuple[int, ...] | None:
+    if text is None:
+        return None
+    sides = text.lower().split("x")
+    if len(sides) != 2 or not all(side.strip().isdecimal() for side in sides):
+        raise InputError(f"--shape {text!r}: pass rows and columns, such as --shape 28x28")
+    return tuple(int(side) for side in sides)

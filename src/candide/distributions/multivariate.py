@@ -1,0 +1,313 @@
+"""Distributions of columns modelled together: the multivariate normal, and its posterior predictive, the t.
+
+A row is whitened by the inverse of the Cholesky root of the matrix: z = L^-1 (x - mean) has independent parts, so that
+log p(x) is a sum over them, and part j is what column j adds given the columns before it. Of a row with absent values
+the marginal distribution of those present is taken, exactly; rows are gathered by which values they have.
+
+>>> normal = MultivariateNormal(np.zeros((1, 2)), np.array([[[1.0, 0.5], [0.5, 1.0]]]))
+>>> normal.log_prob(np.array([[1.0, 1.0], [1.0, np.nan]])).round(4).ravel().tolist()
+[-2.3607, -1.4189]
+>>> normal.terms(np.array([[1.0, 1.0]])).round(4).ravel().tolist()  # p(x0), then p(x1 | x0)
+[-1.4189, -0.9418]
+"""
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide import kernels, special
+from candide.distributions.base import Distribution, numbers
+from candide.distributions.whitening import Root, SingularError
+from candide.frozen import dataclass
+from candide.tally.base import Block, Codes, Floats
+
+if TYPE_CHECKING:
+    from candide.distributions.forms import OfNumbers
+
+_LOG_2PI = float(np.log(2 * np.pi))
+_PIECE = 1 << 21  # values whitened at a time
+_SHARED = "use Gaussian(covariance='tied') with estimate='mean', 'map' or 'mle' for a linear score"
+
+
+class _Elliptical(Distribution):
+    """Shared by both: a centre and a matrix a class, or one matrix for all of them.
+
+    A column ``alone`` does not vary: it has one normal distribution, the same in all classes, beside the others.
+    """
+
+    rows_at_once: ClassVar[int] = 512
+    by_blas: ClassVar[bool] = True
+    _centre: Floats  # (class, feature)
+    _matrix: Floats  # (class or 1, feature, feature)
+    _stretch: Floats  # (class) by which the matrix is multiplied
+    alone: NDArray[np.bool_]  # (feature)
+
+    @property
+    def n_classes(self) -> int:
+        return self._centre.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        return self._centre.shape[1]
+
+    @cached_property
+    def _roots(self) -> list[Root]:
+        """One for every matrix, of the columns that are not alone."""
+        joint, roots = np.flatnonzero(~self.alone), list[Root]()
+        for matrix in self._matrix:
+            try:
+                roots.append(Root.of(matrix, joint))
+            except SingularError as error:
+                raise SingularError(error.feature, len(roots)) from None
+        return roots
+
+    def prepare(self) -> None:
+        """Find the roots of the matrices now; a SingularError where one has none."""
+        self._roots  # noqa: B018
+
+    def _root(self, c: int) -> Root:
+        return self._roots[min(c, len(self._roots) - 1)]
+
+    def add_log_prob(self, block: Block, out: Floats) -> int:
+        x = numbers(block)
+        step = max(self.rows_at_once, _PIECE // max(1, self.n_features))
+        absent = 0
+        for start in range(0, len(x), step):
+            got = self._add(np.ascontiguousarray(x[start : start + step].T, np.float64), out[start : start + step])
+            if got == kernels.INFINITE:
+                return kernels.INFINITE
+            absent += got
+        return absent
+
+    def _add(self, x: Floats, out: Floats) -> int:
+        """Score columns (feature, row) of a piece of a block."""
+        total = x.sum()  # one look for what is not finite; the sum of large numbers may be so as well
+        if np.isfinite(total):
+            self._add_whole(x, out)
+            return 0
+        if np.isinf(x).any():
+            return kernels.INFINITE
+        gone = np.isnan(x)
+        for present, rows in _patterns(gone):
+            part = out[rows]
+            if present.any():
+                self._only(present)._add_whole(np.ascontiguousarray(x[np.ix_(present, rows)]), part)
+            out[rows] = part
+        return int(gone.sum())
+
+    def _add_whole(self, x: Floats, out: Floats) -> None:
+        size = np.zeros(out.shape, order="F")  # |z|^2 in each class
+        if len(self._roots) == 1:
+            self._roots[0].distances(x, self._centre, size)
+        else:
+            for c, root in enumerate(self._roots):
+                root.distances(x, self._centre[c : c + 1], size[:, c : c + 1])
+        size /= self._stretch
+        out += self._log_density(size, self._log_norm, self.n_features - int(self.alone.sum()))
+        if self.alone.any():
+            out += _normal_terms(x[self.alone].T, *self._apart).sum(axis=1, keepdims=True)
+
+    @cached_property
+    def _log_norm(self) -> Floats:
+        """(class) the log of the determinant of the root."""
+        joint = self.n_features - int(self.alone.sum())
+        return np.array([self._root(c).log_det for c in range(self.n_classes)]) + 0.5 * joint * np.log(self._stretch)
+
+    @cached_property
+    def _apart(self) -> tuple[Floats, Floats]:
+        """Mean and variance of the columns alone."""
+        return self._centre[0, self.alone], np.einsum("jj->j", self._matrix[0])[self.alone]
+
+    def _terms(self, x: NDArray) -> Floats:
+        """What a column adds given those before it that are present."""
+        x = numbers(x).astype(np.float64, copy=False)
+        out = np.zeros((len(x), self.n_classes, self.n_features))
+        for present, rows in _patterns(np.isnan(x).T):
+            if present.any():
+                place = np.ix_(rows, np.arange(self.n_classes), present)
+                out[place] = self._only(present)._whole_terms(x[np.ix_(rows, present)])
+        return out
+
+    def _whole_terms(self, x: Floats) -> Floats:
+        out = np.empty((len(x), self.n_classes, self.n_features))
+        joint = ~self.alone
+        out[:, :, self.alone] = _normal_terms(x[:, self.alone], *self._apart)[:, None, :]
+        for c in range(self.n_classes):
+            root = self._root(c)
+            z = root.whiten((x - self._centre[c]).T).T / np.sqrt(self._stretch[c])
+            out[:, c, joint] = self._steps(z, c) - root.log_diagonal - 0.5 * np.log(self._stretch[c])
+        return out
+
+    def sample(self, y: Codes, rng: "np.random.Generator") -> Floats:
+        z = rng.standard_normal((len(y), self.n_features))
+        out = np.empty_like(z)
+        joint, heavy = ~self.alone, self._heaviness(y, rng)
+        mean, variance = self._apart
+        out[:, self.alone] = mean + z[:, self.alone] * np.sqrt(variance)
+        for c in np.unique(y):
+            rows = y == c
+            moved = self._root(c).colour(z[np.ix_(rows, joint)]) * heavy[rows, None] * np.sqrt(self._stretch[c])
+            out[np.ix_(rows, joint)] = self._centre[c, joint] + moved
+        return out
+
+    def _covariances(self) -> Floats:
+        """(class, feature, feature) the matrix of each class."""
+        return self._matrix * self._stretch[:, None, None]
+
+    def _shape(self) -> dict[str, NDArray]:
+        matrix = self._covariances()
+        sd = np.sqrt(np.einsum("cjj->cj", matrix))
+        return {"sd": sd, "correlation": matrix / (sd[:, :, None] * sd[:, None, :])}
+
+    # What tells the normal from the t.
+
+    def _only(self, present: NDArray[np.bool_]) -> Self:
+        """The marginal distribution of some columns."""
+        raise NotImplementedError
+
+    def _log_density(self, size: Floats, log_norm: Floats, p: int) -> Floats:
+        """log p of rows at a squared distance."""
+        raise NotImplementedError
+
+    def _steps(self, z: Floats, c: int) -> Floats:
+        """(row, feature) log p of each whitened part given those before it."""
+        raise NotImplementedError
+
+    def _heaviness(self, y: Codes, rng: "np.random.Generator") -> Floats:
+        """(row) by which a normal vector is stretched."""
+        return np.ones(len(y))
+
+
+@dataclass(frozen=True, eq=False)
+class MultivariateNormal(_Elliptical):
+    mean: Floats  # (class, feature)
+    covariance: Floats  # (class, feature, feature), or (1, feature, feature) where all classes share it
+    alone: Any = None
+
+    not_linear: ClassVar[str] = f"the covariances of the classes differ; {_SHARED}, or quadratic()"
+
+    def __post_init__(self) -> None:
+        _fill(self, "alone", lambda: np.zeros(self.mean.shape[1], bool))
+
+    @property
+    def _centre(self) -> Floats:  # type: ignore[override]
+        return self.mean
+
+    @property
+    def _matrix(self) -> Floats:  # type: ignore[override]
+        return self.covariance
+
+    @cached_property
+    def _stretch(self) -> Floats:  # type: ignore[override]
+        return np.ones(len(self.mean))
+
+    def _only(self, present: NDArray[np.bool_]) -> "MultivariateNormal":
+        if present.all():
+            return self
+        return MultivariateNormal(
+            self.mean[:, present], self.covariance[:, present][:, :, present], self.alone[present]
+        )
+
+    def _log_density(self, size: Floats, log_norm: Floats, p: int) -> Floats:
+        return -0.5 * (p * _LOG_2PI + size) - log_norm
+
+    def _steps(self, z: Floats, c: int) -> Floats:
+        return -0.5 * (_LOG_2PI + z * z)
+
+    def quadratic(self) -> "OfNumbers":
+        """x' A x + w . x with A = -1/2 covariance^-1; where it is tied the square is the same in all classes."""
+        from candide.distributions.forms import OfNumbers
+
+        joint = ~self.alone
+        weight, base = np.zeros_like(self.mean), np.zeros((self.n_classes, 1))
+        tied = len(self.covariance) == 1
+        square = np.zeros((self.n_classes, self.n_features, self.n_features))
+        middle = self.mean.mean(axis=0) if tied else np.zeros(self.n_features)
+        for c in range(self.n_classes):
+            root = self._root(c)
+            mean, gap = root.whiten(self.mean[c][:, None])[:, 0], root.whiten((self.mean[c] - middle)[:, None])[:, 0]
+            weight[c, joint] = root.unwhiten(gap)
+            base[c, 0] = -0.5 * gap @ (mean + root.whiten(middle[:, None])[:, 0])
+            if not tied:
+                base[c, 0] -= root.log_det
+                square[c][np.ix_(joint, joint)] = -0.5 * root.precision()
+        return OfNumbers(weight, base, None if tied else square)
+
+    def parameters(self) -> dict[str, NDArray]:
+        return {"mean": self.mean, **self._shape()}
+
+
+@dataclass(frozen=True, eq=False)
+class MultivariateT(_Elliptical):
+    df: Floats  # (class) positive
+    loc: Floats  # (class, feature)
+    scale: Floats  # (class, feature, feature), or (1, feature, feature) where classes differ in their stretch alone
+    stretch: Any = None  # (class) by which the scale matrix is multiplied
+    alone: Any = None
+
+    not_linear: ClassVar[str] = f"with estimate='predictive' it is the multivariate t; {_SHARED}"
+
+    def __post_init__(self) -> None:
+        _fill(self, "stretch", lambda: np.ones(len(self.loc)))
+        _fill(self, "alone", lambda: np.zeros(self.loc.shape[1], bool))
+
+    @property
+    def _centre(self) -> Floats:  # type: ignore[override]
+        return self.loc
+
+    @property
+    def _matrix(self) -> Floats:  # type: ignore[override]
+        return self.scale
+
+    @property
+    def _stretch(self) -> Floats:  # type: ignore[override]
+        return self.stretch
+
+    def _only(self, present: NDArray[np.bool_]) -> "MultivariateT":
+        if present.all():
+            return self
+        scale = self.scale[:, present][:, :, present]
+        return MultivariateT(self.df, self.loc[:, present], scale, self.stretch, self.alone[present])
+
+    def _log_density(self, size: Floats, log_norm: Floats, p: int) -> Floats:
+        df = self.df
+        norm = special.log_rising(df / 2, np.full_like(df, p / 2)) - 0.5 * p * np.log(np.pi * df) - log_norm
+        return norm - 0.5 * (df + p) * np.log1p(size / df)
+
+    def _steps(self, z: Floats, c: int) -> Floats:
+        df = self.df[c] + np.arange(z.shape[1])  # each part is a t whose spread grows with those before it
+        before = self.df[c] + np.cumsum(z * z, axis=1) - z * z
+        norm = special.log_rising(df / 2, np.full_like(df, 0.5)) - 0.5 * np.log(np.pi * before)
+        return norm - 0.5 * (df + 1) * np.log1p(z * z / before)
+
+    def _heaviness(self, y: Codes, rng: "np.random.Generator") -> Floats:
+        return np.sqrt(self.df[y] / rng.chisquare(self.df[y]))
+
+    def parameters(self) -> dict[str, NDArray]:
+        """With the deviations of the scale matrix, as Student's t has them."""
+        shape = self._shape()
+        df = np.broadcast_to(self.df[:, None], self.loc.shape)
+        return {"df": df, "loc": self.loc, "scale": shape["sd"], "correlation": shape["correlation"]}
+
+
+def _fill(value: Any, name: str, make: Callable[[], NDArray]) -> None:
+    if getattr(value, name) is None:
+        value.__dict__[name] = make()
+
+
+def _normal_terms(x: Floats, mean: Floats, variance: Floats) -> Floats:
+    return -0.5 * (_LOG_2PI + np.log(variance) + (x - mean) ** 2 / variance)
+
+
+def _patterns(gone: NDArray[np.bool_]) -> Iterator[tuple[NDArray[np.bool_], Codes]]:
+    """Which (feature) values are present, and the rows of which that is so: of (feature, row) absent values."""
+    if not gone.any():
+        yield np.ones(len(gone), bool), np.arange(gone.shape[1])
+        return
+    keys, which = np.unique(np.packbits(gone, axis=0), axis=1, return_inverse=True)
+    order = np.argsort(which.ravel(), kind="stable")
+    for rows in np.split(order, np.cumsum(np.bincount(which.ravel(), minlength=keys.shape[1]))[:-1]):
+        yield ~gone[:, rows[0]], rows

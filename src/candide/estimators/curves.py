@@ -1,0 +1,251 @@
+"""Learning curves: the error on rows not seen, of several classifiers, as the number of training rows grows.
+
+Ng and Jordan (2001) asked when a generative classifier beats a discriminative one. Each draw shuffles the rows, keeps a
+third of them for testing, and trains every classifier on the first m of the rest, for growing m: within a draw all
+classifiers see the same rows, so their difference is not blurred by the luck of the draw. A row of each class comes
+first, because a discriminative classifier cannot be trained on one class.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression, Perceptron
+from threadpoolctl import threadpool_limits
+
+from candide.errors import InputError
+from candide.estimators.naive_bayes import NaiveBayes
+from candide.estimators.validation import checked_labels
+from candide.labels import Labels
+from candide.plan import make_plan
+from candide.schema import inspect
+from candide.table import Name, Table
+
+_TEST_SHARE = 1 / 3
+_BAND = (10, 90)  # percentiles of the draws
+
+
+@dataclass(frozen=True, eq=False)
+class LearningCurves:
+    """Error rates of classifiers by number of training rows: the mean over draws, and a band of 80 % of them.
+
+    >>> errors = np.array([[[0.3, 0.2], [0.2, 0.2]], [[0.5, 0.4], [0.1, 0.1]]])
+    >>> curves = LearningCurves(np.array([10, 40]), ("naive Bayes", "logistic regression"), errors)
+    >>> print(curves)
+      rows          naive Bayes  logistic regression
+        10  0.250 (0.210-0.290)  0.450 (0.410-0.490)
+        40  0.200 (0.200-0.200)  0.100 (0.100-0.100)
+    >>> curves.mean.shape == curves.low.shape == curves.high.shape == (2, 2)
+    True
+    """
+
+    sizes: NDArray[np.intp]  # (sizes,)
+    names: tuple[str, ...]
+    errors: NDArray[np.float64]  # (name, size, draw)
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        """(name, size) mean error over the draws."""
+        return self.errors.mean(axis=2)
+
+    @property
+    def low(self) -> NDArray[np.float64]:
+        """(name, size) error that one draw in ten stays below."""
+        return np.percentile(self.errors, _BAND[0], axis=2)
+
+    @property
+    def high(self) -> NDArray[np.float64]:
+        """(name, size) error that one draw in ten exceeds."""
+        return np.percentile(self.errors, _BAND[1], axis=2)
+
+    def crossings(self, sure: float = 2.0) -> dict[str, float | None]:
+        """For each other classifier the number of rows from which on it is ahead of the first, None if it never is.
+
+        0 means ahead from the start. Between two sizes the mean errors are joined by straight lines in log m. To be
+        ahead is to have the smaller mean error at the largest size, by ``sure`` standard errors of the difference
+        within draws.
+
+        >>> errors = np.array([[[0.3], [0.2], [0.2]], [[0.5], [0.2], [0.1]]])
+        >>> curves = LearningCurves(np.array([10, 20, 40]), ("naive Bayes", "logistic regression"), errors)
+        >>> {name: round(rows) for name, rows in curves.crossings().items()}
+        {'logistic regression': 20}
+        """
+        return {name: self._crossing(i, sure) for i, name in enumerate(self.names) if i}
+
+    def _crossing(self, other: int, sure: float) -> float | None:
+        gap = self.errors[other] - self.errors[0]  # (size, draw) positive where the first leads
+        mean, draws = gap.mean(axis=1), gap.shape[1]
+        noise = gap[-1].std(ddof=1) / np.sqrt(draws) if draws > 1 else 0.0
+        if not mean[-1] < -sure * noise:
+            return None
+        behind = np.flatnonzero(mean >= 0)
+        if not len(behind):
+            return 0.0
+        i = int(behind[-1])
+        share = mean[i] / (mean[i] - mean[i + 1])
+        return float(np.exp(np.log(self.sizes[i]) * (1 - share) + np.log(self.sizes[i + 1]) * share))
+
+    def verdict(self, other: str, sure: float = 2.0) -> str:
+        """How the first classifier does against another: "stays ahead", "ahead, then behind from 40", "even", ...
+
+        >>> errors = np.array([[[0.3], [0.2], [0.2]], [[0.5], [0.2], [0.1]]])
+        >>> LearningCurves(np.array([10, 20, 40]), ("naive Bayes", "other"), errors).verdict("other")
+        'ahead, then behind from 20'
+        """
+        i = self.names.index(other)
+        gap = self.errors[i] - self.errors[0]
+        mean, noise = gap.mean(axis=1), gap.std(axis=1, ddof=1) / np.sqrt(gap.shape[1]) if gap.shape[1] > 1 else 0.0
+        ahead, behind = mean > sure * noise, mean < -sure * noise
+        crossing = self._crossing(i, sure)
+        if crossing is not None:
+            before = "ahead" if ahead.any() else "even"
+            return f"{before}, then behind from {crossing:.0f}" if crossing else "behind throughout"
+        if ahead[-1]:
+            return "ahead at the end, behind before" if behind.any() else "stays ahead"
+        return "ahead, then even" if ahead.any() else "even at the end" if behind.any() else "even"
+
+    def __str__(self) -> str:
+        """A table: one line a size, mean error and band of each classifier."""
+        width = max(len(name) for name in (*self.names, "0.000 (0.000-0.000)"))
+        lines = ["  rows  " + "  ".join(f"{name:>{width}}" for name in self.names)]
+        for j, size in enumerate(self.sizes):
+            cells = zip(self.mean[:, j], self.low[:, j], self.high[:, j], strict=True)
+            lines.append(f"{size:6,}  " + "  ".join(f"{f'{m:.3f} ({a:.3f}-{b:.3f})':>{width}}" for m, a, b in cells))
+        return "\n".join(lines)
+
+
+def learning_curves(
+    X: Any,
+    y: Any,
+    *,
+    models: Mapping[str, Any] | None = None,
+    sizes: Sequence[int] | None = None,
+    draws: int = 20,
+    random_state: int = 0,
+) -> LearningCurves:
+    """Train classifiers on more and more rows, several times over, and test each on rows kept back.
+
+    Parameters
+    ----------
+    X, y : a table of numbers and categories in any form that :class:`NaiveBayes` takes, and the labels
+    models : classifiers by name; None for naive Bayes, logistic regression and the perceptron. A :class:`NaiveBayes`
+        sees the columns; any other sees them encoded: numbers standardised by the training rows, categories one-hot,
+        missing values as the mean, or as none of the levels
+    sizes : numbers of training rows; None for ten from about 10 to all that are left, evenly in their logarithm
+    draws : how many times the rows are shuffled
+    random_state : seed of the shuffling
+
+    Examples
+    --------
+    >>> from candide.demo import rows
+    >>> curves = learning_curves(*rows(600, seed=0), sizes=[15, 60, 240], draws=5)
+    >>> curves.names, curves.mean.shape
+    (('naive Bayes', 'logistic regression', 'perceptron'), (3, 3))
+    >>> bool((curves.mean[0] <= curves.mean[2]).all())  # these rows follow naive Bayes' own story
+    True
+    """
+    table = Table.of(X)
+    labels = Labels.of(checked_labels(y, table.n_rows))
+    codes = labels.encode(checked_labels(y, table.n_rows))
+    if len(labels) < 2:
+        raise InputError("learning curves need two classes or more; y has one")
+    if draws < 1:
+        raise InputError(f"draws must be at least 1, got {draws}")
+    n_test = round(table.n_rows * _TEST_SHARE)
+    chosen = _checked_sizes(sizes, table.n_rows - n_test, len(labels))
+    rows = _Rows.of(table)
+    ready = {name: rows.told(model) for name, model in (models or usual()).items()}
+    errors = np.empty((len(ready), len(chosen), draws))
+    with threadpool_limits(1):  # of BLAS: on matrices this small its threads cost more than they bring
+        for draw in range(draws):
+            order = np.random.default_rng([random_state, draw]).permutation(table.n_rows)
+            test, pool = order[:n_test], _each_class_first(order[n_test:], codes)
+            for j, size in enumerate(chosen):
+                errors[:, j, draw] = [_error(model, rows, codes, pool[:size], test) for model in ready.values()]
+    return LearningCurves(np.array(chosen), tuple(ready), errors)
+
+
+def _error(model: Any, rows: "_Rows", codes: NDArray, train: NDArray, test: NDArray) -> float:
+    """The share of the test rows that a model fitted on the training rows gets wrong."""
+    view = rows.columns if isinstance(model, NaiveBayes) else rows.encoded
+    seen, asked = view(train, test)
+    return float(np.mean(clone(model).fit(seen, codes[train]).predict(asked) != codes[test]))
+
+
+def usual() -> dict[str, Any]:
+    """The three that Ng and Jordan, and every lecture, compare."""
+    return {
+        "naive Bayes": NaiveBayes(),
+        "logistic regression": LogisticRegression(max_iter=2000),
+        "perceptron": Perceptron(random_state=0),
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """A table of numbers and level codes, both as floats, NaN where absent."""
+
+    names: tuple[Name, ...]
+    values: NDArray[np.float64]  # (row, column)
+    levels: NDArray[np.intp]  # (column,) how many; 0 for numbers
+    events: dict[Name, Any]
+
+    @classmethod
+    def of(cls, table: Table) -> "_Rows":
+        plan = make_plan(table, "auto", inspect(table))
+        columns, sizes, events = {}, {}, {}
+        for part in plan.parts:
+            if part.has_documents:
+                raise InputError(f"column {part.columns[0]!r} is text; learning curves take numbers and categories")
+            for name in part.columns:
+                column, known = table.column(name), Labels.of(table.column(name)) if part.has_levels else Labels(())
+                codes = known.encode(column) if part.has_levels else None
+                numbers = np.asarray(table.numbers((name,)), float)[:, 0] if codes is None else codes.astype(float)
+                columns[name] = numbers if codes is None else np.where(codes < 0, np.nan, numbers)
+                sizes[name], events[name] = len(known), part.event
+        return cls(tuple(columns), np.column_stack(list(columns.values())), np.array(list(sizes.values())), events)
+
+    def told(self, model: Any) -> Any:
+        """The model; a naive Bayes that infers its columns is told what the whole table shows them to be."""
+        if not isinstance(model, NaiveBayes) or not (isinstance(model.events, Mapping) or model.events == "auto"):
+            return model
+        named = model.events if isinstance(model.events, Mapping) else {}
+        return clone(model).set_params(events={**self.events, **named})
+
+    def columns(self, *parts: NDArray[np.intp]) -> list[dict[Name, NDArray]]:
+        """Some rows by column."""
+        return [dict(zip(self.names, self.values[part].T, strict=True)) for part in parts]
+
+    def encoded(self, train: NDArray[np.intp], test: NDArray[np.intp]) -> list[NDArray]:
+        """Some rows as a matrix for models of numbers, by the means and deviations of the training rows."""
+        numbers = self.values[:, self.levels == 0]
+        seen = numbers[train]
+        present = ~np.isnan(seen)
+        n = np.maximum(present.sum(axis=0), 1)
+        mean = np.where(present, seen, 0.0).sum(axis=0) / n
+        spread = np.sqrt(np.where(present, (seen - mean) ** 2, 0.0).sum(axis=0) / n)
+        scaled = np.nan_to_num((numbers - mean) / np.where(spread > 0, spread, 1.0))
+        ones = [self.values[:, j, None] == np.arange(k) for j, k in enumerate(self.levels) if k]
+        whole = np.hstack([scaled, *ones]).astype(float)
+        return [whole[train], whole[test]]
+
+
+def _checked_sizes(sizes: Sequence[int] | None, most: int, n_classes: int) -> list[int]:
+    least = max(10, 2 * n_classes)
+    if sizes is None:
+        if most < least:
+            raise InputError(f"{most} rows are left for training, too few; at least {least} are needed")
+        return np.unique(np.geomspace(least, most, 10).round().astype(int)).tolist()
+    chosen = sorted({int(size) for size in sizes})
+    if not chosen or chosen[0] < n_classes or chosen[-1] > most:
+        raise InputError(f"sizes must lie between {n_classes}, the classes, and {most}, the rows left; got {sizes}")
+    return chosen
+
+
+def _each_class_first(pool: NDArray[np.intp], codes: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The rows with the first of each class in front."""
+    first = np.sort(np.unique(codes[pool], return_index=True)[1])
+    return np.concatenate([pool[first], np.delete(pool, first)])

@@ -1,0 +1,119 @@
+"""Gaussian classes as ellipses: where the density of a class falls to the height it has 1, 2, ... deviations out.
+
+>>> ellipse = Ellipse.of(np.array([0.0, 0.0]), np.array([[2.0, 0.0], [0.0, 0.5]]))
+>>> [round(float(v), 4) for v in ellipse.half_axes], ellipse.angle % 180
+([1.4142, 0.7071], 0.0)
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide.errors import InputError
+from candide.plot import ink
+from candide.plot.subject import Subject, refuse_lone_labels
+from candide.table import Name
+
+
+@dataclass(frozen=True, eq=False)
+class Ellipse:
+    """One deviation around a mean: half axes are the roots of the covariance's eigenvalues, the longest first."""
+
+    centre: NDArray  # (2,)
+    half_axes: NDArray  # (2,)
+    angle: float  # of the longest, in degrees
+
+    @classmethod
+    def of(cls, centre: NDArray, covariance: NDArray) -> "Ellipse":
+        values, vectors = np.linalg.eigh(covariance)
+        angle = np.degrees(np.arctan2(vectors[1, 1], vectors[0, 1]))
+        return cls(centre, np.sqrt(np.maximum(values[::-1], 0.0)), float(angle))
+
+
+def ellipses(
+    model: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    features: Sequence[Any] | None = None,
+    ax: Any = None,
+    levels: Sequence[float] = (1, 2),
+) -> Any:
+    """Each class as ellipses of so many standard deviations over two Gaussian features, with the points of ``X``.
+
+    Under a predictive, which is Student's t, the deviation is that of the t, or where it has none its scale.
+
+    >>> from candide.demo import garden
+    >>> from candide.fitted import Fitted
+    >>> model = Fitted(garden())
+    >>> ax = ellipses(model, features=("height_cm", "leaf_mm"))
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('height_cm', 'leaf_mm')
+    >>> ax.figure.clear()
+    """
+    refuse_lone_labels(X, y)
+    subject = Subject.of(model)
+    names = subject.two(features)
+    if not len(levels) or not all(np.isfinite(level) and level > 0 for level in levels):
+        raise InputError(f"levels: {list(levels)}; pass numbers of deviations above 0, such as (1, 2)")
+    means, covariances = moments(subject, names)
+    ax = ink.axes(ax)
+    drawn = []
+    if X is not None:
+        a, b = (subject.values(X, name) for name in names)
+        drawn = ink.points(ax, a, b, None if y is None else subject.codes(y, len(a)), subject.labels)
+    for c in range(len(subject.labels)):
+        _draw(ax, Ellipse.of(means[c], covariances[c]), c, levels)
+    ax.autoscale_view()
+    if ax.get_legend() is None:  # else they are drawn over another picture of the same classes
+        ink.legend(ax, ink.class_handles(subject.labels, points=len(drawn) > 1))
+    return ink.tidy(ax, *names)
+
+
+def _draw(ax: Any, one: Ellipse, c: int, levels: Sequence[float]) -> None:
+    from matplotlib.patches import Ellipse as Patch
+    from matplotlib.patheffects import withStroke
+
+    for level in sorted(levels):
+        width, height = 2 * level * one.half_axes
+        look = {"edgecolor": ink.colour(c), "linestyle": ink.line(c), "linewidth": 1.6, "zorder": 3.5}
+        halo = [withStroke(linewidth=3.2, foreground="white")]  # over points of its own colour it stays visible
+        ax.add_patch(Patch(tuple(one.centre), width, height, angle=one.angle, fill=False, path_effects=halo, **look))
+    ax.plot(*one.centre, marker="+", color=ink.DARK, markersize=8, markeredgewidth=1.5, zorder=4)
+
+
+def moments(subject: Subject, names: tuple[Name, Name]) -> tuple[NDArray, NDArray]:
+    """Means (class, 2) and covariances (class, 2, 2) of two Gaussian features."""
+    of = [_gaussian(subject, name) for name in names]
+    mean = np.column_stack([centre for centre, _ in of])
+    sd = np.column_stack([deviation for _, deviation in of])
+    correlation = np.tile(np.eye(2), (len(mean), 1, 1))
+    (i, a), (j, b) = (subject.places[name] for name in names)
+    together = subject.asked.model.distributions[i].parameters().get("correlation")
+    if i == j and together is not None:
+        correlation[:, 0, 1] = correlation[:, 1, 0] = together[:, a, b]
+    return mean, correlation * sd[:, :, None] * sd[:, None, :]
+
+
+def _gaussian(subject: Subject, name: Name) -> tuple[NDArray, NDArray]:
+    """(class,) mean and deviation of a Gaussian feature."""
+    part, law, j = subject.part(name)
+    params = law.parameters()
+    if part.event.name == "gaussian":
+        if "mean" in params:
+            sd = params["sd"] if "sd" in params else np.sqrt(params["variance"])
+            return params["mean"][:, j], sd[:, j]
+        if "loc" in params:
+            return params["loc"][:, j], params["scale"][:, j] * _inflation(params["df"][:, j])
+    raise InputError(
+        f"column {name!r} is {part.event.name or type(part.event).__name__}, and ellipses are of Gaussian columns; "
+        "draw its regions or densities"
+    )
+
+
+def _inflation(df: NDArray) -> NDArray:
+    """Deviation of Student's t over its scale; 1 where it has none."""
+    return np.sqrt(np.where(df > 2, df / np.where(df > 2, df - 2, 1.0), 1.0))

@@ -1,0 +1,181 @@
+"""The graphical model: the class, an arrow to every feature, and the table of each given the class.
+
+>>> from candide.demo import garden
+>>> from candide.fitted import Fitted
+>>> [soil] = boxes(Subject.of(Fitted(garden())), ["soil"])
+>>> soil.rows, soil.values.round(2)[0].tolist()
+(['chalk', 'sand', 'clay'], [0.54, 0.3, 0.4])
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide.errors import InputError
+from candide.explain import conditionals
+from candide.features import strengths
+from candide.fitted import Fitted
+from candide.plot import ink
+from candide.plot.subject import Subject
+from candide.table import Name
+
+_MOST_FEATURES = 6
+_MOST_CLASSES = 4
+_MOST_ROWS = 6
+_LINE = 0.21  # inches of a line of a table
+_NODE = 0.4  # and of a node
+_ARROWS = 0.95  # and between the class and the features
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """The table of one node: names of its rows, and a number for every (row, class)."""
+
+    name: Name
+    event: str
+    rows: list[str]
+    values: NDArray
+
+
+def boxes(subject: Subject, names: Sequence[Name]) -> list[Box]:
+    """Features given the class."""
+    found = {}
+    for one in conditionals(subject.asked, _MOST_ROWS):
+        if one.column in names:
+            values = np.asarray(one.values, float).reshape(len(one.rows), len(subject.labels))
+            found[one.column] = Box(one.column, one.event, one.rows, values)
+    return [found.get(name) or Box(name, "", [], np.empty((0, len(subject.labels)))) for name in names]
+
+
+def network(model: Any, *, features: Sequence[Any] | None = None, ax: Any = None) -> Any:
+    """The class above, the features below, an arrow from the class to each, and their conditional tables.
+
+    Neighbours that are modelled together, by a covariance matrix, are joined by a line.
+
+    Without ``features`` it draws all of up to six, else the six that tell most of the class, and says how many more
+    there are.
+
+    >>> from candide.demo import garden
+    >>> from candide.fitted import Fitted
+    >>> model = Fitted(garden())
+    >>> ax = network(model, features=["soil", "scented"])
+    >>> "soil" in {text.get_text() for text in ax.texts}
+    True
+    >>> ax.figure.clear()
+    """
+    subject = Subject.of(model)
+    tables = boxes(subject, _chosen(subject, features))
+    shown = min(len(subject.labels), _MOST_CLASSES)
+    more = len(subject.labels) - shown
+    one = 1.35 + 0.6 * (shown + bool(more))  # inches of a feature
+    wide = max(one * len(tables), one + 3.0)
+    top = max(_NODE, _LINE * (shown + bool(more) + 1))
+    low = _LINE * (1 + max(len(box.rows) for box in tables))
+    high = low + _NODE + _ARROWS + _NODE / 2 + top + 0.1
+    ax = ink.axes(ax, size=(wide, high + 0.2))
+    ax.set(xlim=(0, wide), ylim=(0, high))
+    ax.set_axis_off()
+    level, root = low + _NODE / 2 + 0.08, low + _NODE + _ARROWS + _NODE / 2
+    places = (np.arange(len(tables)) + 0.5) * wide / len(tables)
+    for x in places:
+        look = {"arrowstyle": "-|>", "color": ink.DARK, "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
+        ax.annotate("", (x, level + _NODE / 2), (wide / 2, root), arrowprops=look, zorder=1)
+    _links(ax, subject, [box.name for box in tables], places, level)
+    target = getattr(subject.asked, "target", None) or "class"
+    _node(ax, wide / 2, root, ink.short(target, 16), "#ffffff")
+    beside = wide / 2 + 0.45 + 0.04 * len(ink.short(target, 16))
+    _class_table(ax, subject, shown, (beside, root + 0.03, 1.9, top))
+    for x, box in zip(places, tables, strict=True):
+        _node(ax, x, level, ink.title(box.name, 18), "#eaf2f8")
+        _table(ax, box, subject.labels[:shown], more, x - one / 2 + 0.1, one - 0.2, low)
+    if left := len(subject.columns) - len(tables):
+        told = f"and {left} more feature{'s' if left > 1 else ''}"
+        ax.text(0.1, root, told, ha="left", va="center", fontsize=9, style="italic", color="#555555")
+    return ax
+
+
+def _chosen(subject: Subject, features: Sequence[Any] | None) -> list[Name]:
+    if features is not None:
+        chosen = [features] if isinstance(features, str | int) else list(features)
+        if not chosen:
+            raise InputError("features: name at least one")
+        return list(dict.fromkeys(subject.known(f) for f in chosen))
+    if len(subject.columns) <= _MOST_FEATURES:
+        return list(subject.columns)
+    return strongest(subject, _MOST_FEATURES)
+
+
+def strongest(subject: Subject, n: int) -> list[Name]:
+    """The columns that tell most of the class; the first ones where no counts say."""
+    asked = subject.asked
+    told: Any = strengths(asked.chosen) if isinstance(asked, Fitted) else asked.strengths
+    names = [name for unit, _ in told or () for name in (unit if isinstance(unit, tuple) else (unit,))]
+    return names[:n] or list(subject.columns[:n])
+
+
+def _links(ax: Any, subject: Subject, names: list[Name], places: NDArray, level: float) -> None:
+    """A line between neighbours that are modelled together: given the class they still depend on each other."""
+    for a, b in pairwise(range(len(names))):
+        i, j = (subject.places[names[k]][0] for k in (a, b))
+        if i == j and subject.asked.plan.parts[i].event.kind == "comoments":
+            look = {"arrowstyle": "-", "color": ink.DARK, "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
+            ax.annotate("", (places[b], level), (places[a], level), arrowprops=look, zorder=1)
+
+
+def _node(ax: Any, x: float, y: float, name: str, fill: str) -> None:
+    box = {"boxstyle": "round,pad=0.5,rounding_size=1.0", "facecolor": fill, "edgecolor": ink.DARK, "linewidth": 1.2}
+    ax.text(x, y, name, ha="center", va="center", fontsize=10, bbox=box, zorder=3)
+
+
+def _class_table(ax: Any, subject: Subject, shown: int, place: tuple[float, float, float, float]) -> None:
+    rows = [["", "p(class)"]]
+    rows += [[ink.short(v, 16), _told(p)] for v, p in zip(subject.labels[:shown], subject.shares, strict=False)]
+    if more := len(subject.labels) - shown:
+        rows.append([f"{more} more", _told(subject.shares[shown:].sum())])
+    _cells(ax, rows, place)
+
+
+def _table(ax: Any, box: Box, classes: Sequence[Any], more: int, x: float, width: float, top: float) -> None:
+    kind = "p(x | class)" if box.event in ("categorical", "bernoulli", "text") else box.event
+    rows = [[kind, *(ink.short(v, 9) for v in classes), *(["…"] if more else [])]]
+    for name, values in zip(box.rows, box.values, strict=True):
+        rows.append(
+            [
+                ink.short(name.replace("correlation with", "corr."), 15),
+                *map(_told, values[: len(classes)]),
+                *(["…"] if more else []),
+            ]
+        )
+    height = _LINE * len(rows)
+    _cells(ax, rows, (x, top - height, width, height))
+
+
+def _told(value: float) -> str:
+    """A number in few signs."""
+    if 1000 <= abs(value) < 1e6:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def _cells(ax: Any, rows: list[list[str]], place: tuple[float, float, float, float]) -> None:
+    """A table of text; ``place`` is left, bottom, width and height in the units of the axes."""
+    from matplotlib.transforms import Bbox
+
+    wide, high = ax.get_xlim()[1], ax.get_ylim()[1]
+    box = Bbox.from_bounds(place[0] / wide, place[1] / high, place[2] / wide, place[3] / high)
+    widths = [1.7, *[1.0] * (len(rows[0]) - 1)]
+    table = ax.table(cellText=rows, bbox=box, cellLoc="right", edges="horizontal", colWidths=widths)
+    table.auto_set_font_size(False)
+    table.set_fontsize(7.5)
+    for (row, column), cell in table.get_celld().items():
+        cell.set(edgecolor=ink.PALE, linewidth=0.6)
+        cell.PAD = 0.04
+        if column == 0:
+            cell.set_text_props(ha="left")
+            cell._loc = "left"
+        if row == 0:
+            cell.get_text().set_color("#555555")

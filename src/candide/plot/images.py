@@ -1,0 +1,111 @@
+"""What a class looks like on average, as an image: training on pixels is averaging.
+
+>>> from candide.demo import garden
+>>> from candide.fitted import Fitted
+>>> from candide.plot.subject import Subject
+>>> averages(Subject.of(Fitted(garden()).changed(estimate="mle"))).shape
+Traceback (most recent call last):
+    ...
+candide.errors.InputError: column 'soil': its levels are no numbers, so a class has no mean of it
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide.distributions import Distribution
+from candide.errors import InputError
+from candide.plan import Part
+from candide.plot import ink
+from candide.plot.subject import Subject, probabilities
+
+_ACROSS = 5
+
+
+def class_means(model: Any, shape: Sequence[int], *, classes: Any = None, axes: Any = None) -> list[Any]:
+    """The mean of each class, or the probability that a pixel is on, as an image of ``shape`` (rows, columns).
+
+    All images share one scale, from paper to ink. Returns the axes, one a class.
+
+    >>> import candide as cd
+    >>> model = cd.NaiveBayes("bernoulli").fit([[0, 1, 1, 0], [1, 0, 0, 1]], ["rising", "falling"])
+    >>> axes = class_means(model, (2, 2))
+    >>> [ax.get_title() for ax in axes]
+    ['falling', 'rising']
+    >>> axes[0].figure.clear()
+    """
+    subject = Subject.of(model)
+    height, width = _shape(shape, len(subject.columns))
+    codes = list(range(len(subject.labels)))
+    if classes is not None:
+        chosen = [classes] if isinstance(classes, str) or not hasattr(classes, "__len__") else classes
+        codes = [subject.label(value) for value in chosen]
+    means = averages(subject)[codes]
+    axes = ink.many_axes(len(codes), _ACROSS, (1.5, 1.7)) if axes is None else np.ravel(axes).tolist()
+    if len(axes) < len(codes):
+        raise InputError(f"{len(codes)} classes and {len(axes)} axes; pass as many axes as classes")
+    low, high = float(np.nanmin(means)), float(np.nanmax(means))
+    for ax, c, mean in zip(axes, codes, means, strict=False):
+        ax.imshow(mean.reshape(height, width), cmap="Greys", vmin=low, vmax=high, interpolation="nearest")
+        ax.set_title(ink.short(subject.labels[c], 16), fontsize="medium")
+        ax.set(xticks=[], yticks=[])
+        for side in ax.spines.values():
+            side.set_color(ink.PALE)
+    return axes[: len(codes)]
+
+
+def _shape(shape: Any, n: int) -> tuple[int, int]:
+    try:
+        sides = [int(side) for side in shape]
+    except (TypeError, ValueError):
+        sides = []
+    if len(sides) == 2 and min(sides) > 0 and sides[0] * sides[1] == n:
+        return sides[0], sides[1]
+    near = next(a for a in range(math.isqrt(n), 0, -1) if n % a == 0)
+    told = "x".join(map(str, sides)) if sides else repr(shape)
+    raise InputError(
+        f"shape {told}: the model has {n} columns, one a pixel; pass rows and columns whose product is {n}, "
+        f"such as {near}x{n // near}"
+    )
+
+
+def averages(subject: Subject) -> NDArray:
+    """(class, column) the value expected of each column."""
+    out = np.empty((len(subject.labels), len(subject.columns)))
+    at = {name: i for i, name in enumerate(subject.columns)}
+    for part, law in zip(subject.asked.plan.parts, subject.asked.model.distributions, strict=True):
+        out[:, [at[name] for name in part.columns]] = _expected(part, law)
+    return out
+
+
+def _expected(part: Part, law: Distribution) -> NDArray:
+    if part.has_levels:
+        return np.column_stack([_of_levels(part, law, j) for j in range(len(part.columns))])
+    params = law.parameters()
+    if part.event.name == "poisson" and "shape" in params:  # the predictive of a rate
+        return params["shape"] / params["rate"]
+    shares = probabilities(part, law)
+    if shares is not None:
+        return shares
+    for name in ("mean", "loc", "rate"):
+        if name in params and part.event.name not in ("exponential", "lognormal"):
+            return np.asarray(params[name])
+    raise InputError(
+        f"column {part.columns[0]!r} is {part.event.name or type(part.event).__name__}, of which no mean is known; "
+        "images are of gaussian, bernoulli, multinomial, poisson or numbered categorical columns"
+    )
+
+
+def _of_levels(part: Part, law: Any, j: int) -> NDArray:
+    try:
+        values = np.array(part.levels[j].values, np.float64)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"column {part.columns[j]!r}: its levels are no numbers, so a class has no mean of it"
+        ) from None
+    p = np.exp(law.table[law.offsets[j] : law.offsets[j + 1]])  # (level, class)
+    total = p.sum(axis=0)
+    return values @ p / np.where(total > 0, total, 1.0)

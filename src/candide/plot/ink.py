@@ -1,0 +1,192 @@
+"""Ink: the palette, the axes and the legend that all pictures share. Nothing of matplotlib's own settings is changed.
+
+>>> colour(0), colour(1), colour(8) != colour(0)
+('#0072b2', '#d55e00', True)
+>>> short("a very long name of a class", 12)
+'a very long…'
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from candide.errors import MissingLibraryError
+
+# Okabe and Ito (2008), the strongest first; grey stands for black, which is left to boundaries and errors.
+PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#f0e442", "#7f7f7f")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")  # nine, and five lines: with eight colours no pair comes
+LINES: tuple[Any, ...] = ("-", "--", "-.", (0, (1, 1)), (0, (5, 1, 1, 1, 1, 1)))  # again before the fortieth class
+DARK = "#222222"
+PALE = "#d0d0d0"
+_SHADES = (0.0, -0.45, 0.5, -0.7)  # of the second eight classes, the third, ...: towards black, towards white
+_LEGEND_ROWS = 14
+MOST_POINTS = 5000
+
+
+def colour(i: int) -> str:
+    """The colour of the i-th class."""
+    base = PALETTE[i % len(PALETTE)]
+    shade = _SHADES[i // len(PALETTE) % len(_SHADES)]
+    target = 255 if shade > 0 else 0
+    parts = [int(base[k : k + 2], 16) for k in (1, 3, 5)]
+    return "#" + "".join(f"{round(p + (target - p) * abs(shade)):02x}" for p in parts)
+
+
+def marker(i: int) -> str:
+    return MARKERS[i % len(MARKERS)]
+
+
+def line(i: int) -> Any:
+    return LINES[i % len(LINES)]
+
+
+def short(text: object, most: int = 24) -> str:
+    """Text that fits a legend or a tick."""
+    text = "\n".join(" ".join(line.split()) for line in str(text).splitlines()).replace("$", r"\$")
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+
+
+def title(name: object, most: int = 60) -> str:
+    """The name of a column, or of one that has only a number."""
+    return short(f"feature {name}" if isinstance(name, int) else name, most)
+
+
+def need() -> Any:
+    """matplotlib, or an error that says how to get it."""
+    try:
+        import matplotlib
+    except ImportError:
+        raise MissingLibraryError(
+            "pictures need matplotlib, which is not installed: pip install 'candide[plot]'"
+        ) from None
+    return matplotlib
+
+
+_APART: ContextVar[bool] = ContextVar("apart", default=False)
+
+
+@contextmanager
+def apart() -> Iterator[None]:
+    """Within it, new figures are not pyplot's: no window, no backend, nothing to close."""
+    token = _APART.set(True)
+    try:
+        yield
+    finally:
+        _APART.reset(token)
+
+
+def _figure(size: tuple[float, float]) -> Any:
+    need()
+    if _APART.get():
+        from matplotlib.figure import Figure
+
+        return Figure(figsize=size, layout="constrained")
+    import matplotlib.pyplot as plt
+
+    return plt.figure(figsize=size, layout="constrained")
+
+
+def axes(ax: Any = None, *, size: tuple[float, float] = (6.4, 4.4), projection: str | None = None) -> Any:
+    """The axes given, or those of a new figure."""
+    need()
+    return _figure(size).add_subplot(projection=projection) if ax is None else ax
+
+
+def many_axes(n: int, across: int, size: tuple[float, float]) -> list[Any]:
+    """``n`` axes on a new figure, ``across`` in a row, each of a size in inches."""
+    across = min(n, across)
+    down = math.ceil(n / across)
+    figure = _figure((size[0] * across, size[1] * down))
+    return [figure.add_subplot(down, across, i + 1) for i in range(n)]
+
+
+def tidy(ax: Any, x: object = "", y: object = "", *, grid: bool = True) -> Any:
+    """Names of the axes, no frame on two sides, a pale grid behind the data."""
+    ax.set_xlabel(title(x, 90))
+    ax.set_ylabel(title(y, 90))
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    if grid:
+        ax.grid(True, color=PALE, linewidth=0.5, alpha=0.7)
+        ax.set_axisbelow(True)
+    return ax
+
+
+def legend(ax: Any, handles: Sequence[Any] | None = None, *, title: str | None = None) -> Any:
+    """A legend beside the axes, where it hides nothing; panels that would have the same one share it.
+
+    It stands beside the panel that was drawn last, which as a rule is the rightmost.
+    """
+    if handles is None:
+        handles = ax.get_legend_handles_labels()[0]
+    if not handles:
+        return None
+    for other in ax.figure.axes:
+        theirs = None if other is ax else other.get_legend()
+        if theirs is not None and _looks(theirs.legend_handles) == _looks(handles):
+            theirs.remove()
+    return ax.legend(
+        handles=list(handles),
+        title=title,
+        loc="upper left",
+        bbox_to_anchor=(1.02, 1.0),
+        borderaxespad=0.0,
+        frameon=False,
+        fontsize="small",
+        title_fontsize="small",
+        alignment="left",
+        ncols=math.ceil(len(handles) / _LEGEND_ROWS),
+    )
+
+
+def _looks(handles: Sequence[Any]) -> list[tuple[str, str]]:
+    """What is told by a legend: kinds and names of its entries."""
+    return [("points" if getattr(h, "get_marker", str)() not in ("", "None") else "", h.get_label()) for h in handles]
+
+
+def one_legend(axes: Sequence[Any]) -> None:
+    """One legend beside all panels of a figure, instead of one beside each: the longest of them."""
+    legends = [ax.get_legend() for ax in axes if ax.get_legend()]
+    if legends:
+        most = max(legends, key=lambda one: len(one.legend_handles))
+        axes[0].figure.legend(handles=most.legend_handles, loc="outside right upper", frameon=False, fontsize="small")
+    for one in legends:
+        one.remove()
+
+
+def class_handles(labels: Sequence[Any], *, points: bool, patches: bool = False) -> list[Any]:
+    """What a legend shows of each class: its marker, or a patch of its colour."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    if patches:
+        return [Patch(facecolor=colour(i), label=short(v)) for i, v in enumerate(labels)]
+    return [
+        Line2D(
+            [], [], linestyle="none" if points else line(i), color=colour(i), label=short(v),
+            marker=marker(i) if points else "", markeredgecolor=DARK, markeredgewidth=0.4,
+        )
+        for i, v in enumerate(labels)
+    ]  # fmt: skip
+
+
+def points(ax: Any, x: Any, y: Any, codes: Any, labels: Sequence[Any]) -> list[Any]:
+    """A scatter for every class that has points; at most some thousands of points are drawn."""
+    keep = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
+    if len(keep) > MOST_POINTS:
+        keep = np.sort(np.random.default_rng(0).choice(keep, MOST_POINTS, replace=False))
+    size = float(np.clip(4000 / max(len(keep), 1), 6, 28))
+    edge = {"edgecolors": DARK if size > 10 else "none", "linewidths": 0.4, "zorder": 3}
+    if codes is None:
+        return [ax.scatter(x[keep], y[keep], s=size, c="#555555", alpha=0.8, **edge)]
+    drawn = []
+    for i, label in enumerate(labels):
+        mine = keep[codes[keep] == i]
+        if len(mine):
+            look = {"s": size, "color": colour(i), "marker": marker(i), "label": short(label), "alpha": 0.9}
+            drawn.append(ax.scatter(x[mine], y[mine], **look, **edge))
+    return drawn

@@ -1,0 +1,144 @@
+"""The discriminant: log p(1 | x) / p(0 | x) of test cases, with the errors marked. Its sign is the decision.
+
+>>> log_odds(np.log([[0.2, 0.6, 0.2]]), 1).round(4).tolist()
+[0.4055]
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide.errors import InputError, unknown
+from candide.plot import ink
+from candide.plot.subject import Subject
+
+_FAR = 1.08  # an infinite discriminant is drawn this much beyond the farthest finite one
+_MOST_BARS = 2000
+_ERROR = "error"
+_WIDE, _NEAR = 60.0, 10.0  # beyond the first the axis is logarithmic outside the second, so that close cases stay apart
+
+
+def log_odds(joint: NDArray, c: int) -> NDArray:
+    """log p(c | x) / p(not c | x), (row,), of log p(x, class) (row, class)."""
+    others = np.delete(joint, c, axis=1)
+    top = others.max(axis=1)
+    shift = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rest = shift + np.log(np.exp(others - shift[:, None]).sum(axis=1))
+        odds = joint[:, c] - rest
+    return np.where(np.isnan(odds), 0.0, odds)  # impossible under every class
+
+
+def discriminant(model: Any, X: Any, y: Any, *, ax: Any = None, kind: str = "strip", positive: Any = None) -> Any:
+    """The discriminant of every row: as a strip by true class, or as sorted bars; errors are crossed.
+
+    ``positive`` is the class above 0: by default the second of two. Named, it may also be one of many, against all
+    others together.
+
+    >>> import candide as cd
+    >>> X, y = [[1.0], [2.0], [8.0], [9.0]], ["low", "low", "top", "top"]
+    >>> ax = discriminant(cd.NaiveBayes().fit(X, y), X, y)
+    >>> bool(ax.get_xlabel())
+    True
+    >>> ax.figure.clear()
+    """
+    subject = Subject.of(model)
+    c = one_class(subject, positive)
+    joint = subject.joint(X)
+    return draw(subject.labels, c, log_odds(joint, c), subject.codes(y, len(joint)), ax=ax, kind=kind)
+
+
+def one_class(subject: Subject, positive: Any) -> int:
+    """The class above 0."""
+    if positive is not None and len(subject.labels) > 1:
+        return subject.label(positive)
+    if len(subject.labels) != 2:
+        names = ", ".join(map(str, subject.labels[:20]))
+        raise InputError(
+            f"a discriminant is between two classes, and the model has {len(subject.labels)}: {names}; name one to set "
+            "it against the others: positive=..., or --class NAME"
+        )
+    return 1
+
+
+def draw(labels: Any, c: int, odds: NDArray, codes: NDArray, *, ax: Any = None, kind: str = "strip") -> Any:
+    """Draw discriminants of rows whose classes are known; rows without a class are left out."""
+    if kind not in ("strip", "bars"):
+        raise unknown("kind", kind, ("strip", "bars"))
+    odds, codes = odds[codes >= 0], codes[codes >= 0]
+    if not len(odds):
+        raise InputError("no row has a class; the discriminant is drawn of rows whose class is known")
+    finite = np.abs(odds[np.isfinite(odds)])
+    far = _FAR * float(finite.max(initial=0.0)) or 1.0
+    shown = np.clip(odds, -far, far)
+    wrong = (odds > 0) != (codes == c)
+    ax = ink.axes(ax, size=(7.0, 3.0 + 0.1 * len(labels)) if kind == "strip" else (7.0, 4.0))
+    (_strip if kind == "strip" else _bars)(ax, labels, codes, shown, wrong)
+    if far > _WIDE:
+        _squeeze(ax, "x" if kind == "strip" else "y")
+    other = [v for i, v in enumerate(labels) if i != c]
+    against = f"p({ink.short(other[0], 16)} | x)" if len(other) == 1 else f"p(not {ink.short(labels[c], 16)} | x)"
+    title = f"log p({ink.short(labels[c], 16)} | x) / {against}"
+    title += f"\n(logarithmic beyond ±{_NEAR:g})" if far > _WIDE else ""
+    if kind == "strip":
+        ink.tidy(ax, title, "true class")
+    else:
+        ink.tidy(ax, "test cases, sorted", title)
+    told = f"{wrong.sum()} error{'' if wrong.sum() == 1 else 's'} in {len(odds)}"
+    told += "; the farthest are infinite" if np.isinf(odds).any() else ""
+    ax.set_title(told, fontsize="medium", loc="left")
+    handles = ax.get_legend_handles_labels()[0]
+    ink.legend(ax, sorted(handles, key=lambda h: h.get_label() == _ERROR))
+    return ax
+
+
+def _squeeze(ax: Any, axis: str) -> None:
+    """An axis that is linear near 0 and logarithmic far out, with plain numbers."""
+    from matplotlib.ticker import FuncFormatter, NullLocator
+
+    getattr(ax, f"set_{axis}scale")("symlog", linthresh=_NEAR, linscale=1.0)
+    line = getattr(ax, f"{axis}axis")
+    line.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.0f}"))
+    line.set_minor_locator(NullLocator())
+
+
+def _strip(ax: Any, labels: Any, codes: NDArray, odds: NDArray, wrong: NDArray) -> None:
+    """A row a class; points are spread up and down by a fixed pattern so that they do not hide each other."""
+    spread = np.empty(len(odds))
+    for i, label in enumerate(labels):
+        mine = np.flatnonzero(codes == i)
+        if not len(mine):
+            continue
+        order = mine[np.argsort(odds[mine], kind="stable")]
+        spread[order] = (np.arange(len(order)) * 0.618034) % 1.0 * 0.56 - 0.28  # the golden ratio: even, no pattern
+        look = {"color": ink.colour(i), "marker": ink.marker(i), "edgecolors": ink.DARK, "linewidths": 0.3}
+        size = float(np.clip(4000 / len(odds), 6, 30))
+        ax.scatter(odds[mine], i + spread[mine], s=size, label=ink.short(label), alpha=0.85, zorder=2, **look)
+    if wrong.any():
+        at = codes[wrong] + spread[wrong]
+        ax.scatter(odds[wrong], at, s=70, marker="x", color="black", linewidths=1.6, label=_ERROR, zorder=3)
+    ax.axvline(0.0, color=ink.DARK, linewidth=1.0, zorder=1)
+    ax.set_yticks(range(len(labels)), [ink.short(v, 16) for v in labels])
+    ax.set_ylim(len(labels) - 0.5, -0.5)
+
+
+def _bars(ax: Any, labels: Any, codes: NDArray, odds: NDArray, wrong: NDArray) -> None:
+    order = np.argsort(odds, kind="stable")
+    if len(order) > _MOST_BARS:  # every so many, but every error
+        keep = np.zeros(len(order), bool)
+        keep[np.linspace(0, len(order) - 1, _MOST_BARS).astype(int)] = True
+        order = order[keep | wrong[order]]
+    place = np.arange(len(order))
+    for i, label in enumerate(labels):
+        mine = codes[order] == i
+        if mine.any():
+            wide = 0.9 if len(order) <= 80 else 1.0  # thin gaps between many bars would flicker
+            ax.bar(place[mine], odds[order][mine], wide, color=ink.colour(i), label=ink.short(label), zorder=2)
+    missed = wrong[order]
+    if missed.any():
+        at = odds[order][missed]
+        ax.scatter(place[missed], at, s=45, marker="x", color="black", linewidths=1.5, label=_ERROR, zorder=3)
+    ax.axhline(0.0, color=ink.DARK, linewidth=1.0, zorder=1)
+    ax.set_xlim(-1, len(order))
+    ax.grid(False, axis="x")

@@ -1,0 +1,246 @@
+"""Pictures over two features: decision regions with their boundaries, and the posterior as a surface.
+
+Features that are not drawn are absent, so that the picture is that of the two alone: under naive Bayes an absent value
+adds nothing.
+
+>>> from candide.demo import garden
+>>> from candide.fitted import Fitted
+>>> plane = Plane.of(Subject.of(Fitted(garden())), ("height_cm", "leaf_mm"), resolution=50)
+>>> plane.joint.shape, plane.posterior.sum(axis=2).round(6).min()
+((50, 50, 3), np.float64(1.0))
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide.errors import InputError, unknown
+from candide.plot import ink
+from candide.plot.subject import Subject, refuse_lone_labels
+from candide.table import Name
+
+_NAMED = 8  # classes that a legend alone can tell apart; more are named where they are
+
+
+@dataclass(frozen=True, eq=False)
+class Plane:
+    """log p(a, b, class) on a grid of two features."""
+
+    names: tuple[Name, Name]
+    x: NDArray  # (columns,)
+    y: NDArray  # (rows,)
+    joint: NDArray  # (row, column, class), finite
+
+    @classmethod
+    def of(cls, subject: Subject, features: Sequence[Any] | None, X: Any = None, resolution: int = 200) -> "Plane":
+        """The grid over the rows given, or else over where the classes have their mass."""
+        if not isinstance(resolution, int | np.integer) or resolution < 2:
+            raise InputError(f"resolution: {resolution!r}; pass a whole number of 2 or more")
+        a, b = subject.two(features)
+        x, y = (np.linspace(*subject.span(name, X), int(resolution)) for name in (a, b))
+        grid = np.column_stack([np.tile(x, len(y)), np.repeat(y, len(x))])
+        joint = subject.log_density((a, b), grid) + subject.asked.model.log_prior
+        # Impossible everywhere: the class prior decides, as in predictions.
+        joint[np.isneginf(joint).all(axis=1)] = subject.asked.model.log_prior
+        joint -= joint.max(axis=1, keepdims=True)
+        return cls((a, b), x, y, np.maximum(joint, -1e6).reshape(len(y), len(x), -1))
+
+    @property
+    def posterior(self) -> NDArray:
+        """p(class | a, b), (row, column, class)."""
+        p = np.exp(self.joint)
+        return p / p.sum(axis=2, keepdims=True)
+
+    def margin(self, c: int) -> NDArray:
+        """How far class c is ahead of the best of the others, (row, column): 0 on its boundary."""
+        others = np.delete(self.joint, c, axis=2).max(axis=2)
+        return self.joint[:, :, c] - others
+
+    @property
+    def extent(self) -> tuple[float, float, float, float]:
+        """Of an image whose pixels have their centres on the grid."""
+        dx, dy = (self.x[1] - self.x[0]) / 2, (self.y[1] - self.y[0]) / 2
+        return (self.x[0] - dx, self.x[-1] + dx, self.y[0] - dy, self.y[-1] + dy)
+
+
+def regions(
+    model: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    features: Sequence[Any] | None = None,
+    ax: Any = None,
+    resolution: int = 200,
+    proba: bool = True,
+) -> Any:
+    """Which class is most probable where, and the boundaries between, over two features.
+
+    The points of ``X`` are drawn on top, coloured by ``y``. With ``proba`` a region is the paler the less certain
+    its class. The image holds class codes; its boundaries are where two log-posteriors are equal.
+
+    >>> from candide.demo import garden
+    >>> from candide.fitted import Fitted
+    >>> model = Fitted(garden())
+    >>> ax = regions(model, features=("height_cm", "leaf_mm"), resolution=20)
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('height_cm', 'leaf_mm')
+    >>> ax.figure.clear()
+    """
+    refuse_lone_labels(X, y)
+    subject = Subject.of(model)
+    plane = Plane.of(subject, features, X, resolution)
+    ax = ink.axes(ax)
+    _paint(ax, plane, proba)
+    _boundaries(ax, plane)
+    drawn = _points(ax, subject, plane.names, X, y)
+    shown = ink.class_handles(subject.labels, points=len(drawn) > 1, patches=len(drawn) <= 1)
+    if len(subject.labels) > _NAMED:
+        _name_regions(ax, plane, subject.labels)
+    ink.legend(ax, shown)
+    ax.set(xlim=(plane.x[0], plane.x[-1]), ylim=(plane.y[0], plane.y[-1]))
+    return ink.tidy(ax, *plane.names, grid=False)
+
+
+def _paint(ax: Any, plane: Plane, proba: bool) -> None:
+    from matplotlib.colors import ListedColormap
+
+    k = plane.joint.shape[2]
+    codes = plane.joint.argmax(axis=2)
+    strength: Any = 0.32
+    if proba and k > 1:
+        winner = plane.posterior.max(axis=2)
+        strength = 0.05 + 0.32 * np.clip((winner - 1 / k) / (1 - 1 / k), 0, 1)
+    ax.imshow(
+        codes, origin="lower", extent=plane.extent, aspect="auto", interpolation="nearest", alpha=strength,
+        cmap=ListedColormap([ink.colour(i) for i in range(k)]), vmin=-0.5, vmax=k - 0.5, zorder=0,
+    )  # fmt: skip
+
+
+def _boundaries(ax: Any, plane: Plane) -> None:
+    """One line where two classes meet; of more, the edge of each class's region."""
+    k = plane.joint.shape[2]
+    for c in range(1, k) if k <= 2 else range(k):
+        margin = plane.margin(c)
+        if margin.min() < 0 < margin.max():
+            ax.contour(plane.x, plane.y, margin, levels=[0.0], colors=[ink.DARK], linewidths=1.3, zorder=2)
+
+
+def _name_regions(ax: Any, plane: Plane, labels: Sequence[Any]) -> None:
+    """The name of each class where it is most ahead."""
+    from matplotlib.patheffects import withStroke
+
+    halo = [withStroke(linewidth=2.5, foreground="white")]
+    codes = plane.joint.argmax(axis=2)
+    for c, label in enumerate(labels):
+        mine = np.argwhere(codes == c)
+        if len(mine) < 0.002 * codes.size:
+            continue
+        row, column = mine[np.abs(mine - np.median(mine, axis=0)).sum(axis=1).argmin()]
+        at = (plane.x[column], plane.y[row])
+        ax.annotate(ink.short(label, 14), at, ha="center", va="center", fontsize=8, path_effects=halo, zorder=4)
+
+
+def _points(ax: Any, subject: Subject, names: tuple[Name, Name], X: Any, y: Any) -> list[Any]:
+    if X is None:
+        return []
+    a, b = (subject.values(X, name) for name in names)
+    codes = None if y is None else subject.codes(y, len(a))
+    return ink.points(ax, a, b, codes, subject.labels)
+
+
+def posterior_surface(
+    model: Any,
+    X: Any = None,
+    *,
+    features: Sequence[Any] | None = None,
+    classes: Any = None,
+    difference: bool = True,
+    ax: Any = None,
+    kind: str = "surface",
+) -> Any:
+    """p(a | x) - p(b | x) over two features, or p(a | x) alone, as a surface or as filled contours.
+
+    ``classes`` is the pair (a, b); of a model of two classes it is by default the second and the first. The decision
+    boundary of the pair, where the difference is 0, is drawn in black; under a surface it lies on the floor.
+
+    >>> from candide.demo import garden
+    >>> from candide.fitted import Fitted
+    >>> model = Fitted(garden())
+    >>> ax = posterior_surface(model, features=("height_cm", "leaf_mm"), classes=("sage", "thyme"), kind="contour")
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('height_cm', 'leaf_mm')
+    >>> ax.figure.clear()
+    """
+    if kind not in ("surface", "contour"):
+        raise unknown("kind", kind, ("surface", "contour"))
+    subject = Subject.of(model)
+    a, b = _pair(subject, classes, difference)
+    plane = Plane.of(subject, features, X, 200 if kind == "contour" else 150)
+    p = plane.posterior
+    z = p[:, :, a] - p[:, :, b] if b is not None else p[:, :, a]
+    title = f"p({ink.short(subject.labels[a], 16)} | x)"
+    if b is not None:
+        title += f" - p({ink.short(subject.labels[b], 16)} | x)"
+    ax = ink.axes(ax, size=(6.8, 5.2), projection="3d" if kind == "surface" else None)
+    (_surface if kind == "surface" else _contours)(ax, plane, z, a, b, title)
+    return ax
+
+
+def _pair(subject: Subject, classes: Any, difference: bool) -> tuple[int, int | None]:
+    if classes is None:
+        if difference and len(subject.labels) != 2:
+            names = ", ".join(map(str, subject.labels[:20]))
+            raise InputError(
+                f"the difference of two posteriors needs two classes, and the model has {len(subject.labels)}: "
+                f"{names}; name two: classes=(a, b), or --class A --class B"
+            )
+        return min(1, len(subject.labels) - 1), 0 if difference else None
+    chosen = [classes] if isinstance(classes, str) or not hasattr(classes, "__len__") else list(classes)
+    if difference and len(chosen) != 2:
+        raise InputError(f"the difference of two posteriors needs two classes, and {len(chosen)} were named")
+    codes = [subject.label(value) for value in chosen]
+    if difference and codes[0] == codes[1]:
+        raise InputError(f"the difference of the posterior of {chosen[0]!r} and itself is 0; name two classes")
+    return codes[0], codes[1] if difference else None
+
+
+def _colours(a: int, b: int | None) -> Any:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    other = "#f4f4f4" if b is None else ink.colour(b)
+    stops = [other, ink.colour(a)] if b is None else [other, "#f4f4f4", ink.colour(a)]
+    return LinearSegmentedColormap.from_list("classes", stops)
+
+
+def _surface(ax: Any, plane: Plane, z: NDArray, a: int, b: int | None, title: str) -> None:
+    if not hasattr(ax, "plot_surface"):
+        raise InputError('a surface needs axes with projection="3d"; make such axes, or pass kind="contour"')
+    low = -1.0 if b is not None else 0.0
+    grid = np.meshgrid(plane.x, plane.y)
+    ax.plot_surface(
+        *grid, z, cmap=_colours(a, b), vmin=low, vmax=1.0, rcount=100, ccount=100, linewidth=0.1,
+        edgecolor="#00000020", antialiased=True,
+    )  # fmt: skip
+    level = 0.0 if b is not None else 0.5
+    if z.min() < level < z.max():
+        ax.contour(*grid, z, levels=[level], colors=[ink.DARK], linewidths=1.6, zdir="z", offset=low)
+    ax.set(xlabel=ink.title(plane.names[0], 30), ylabel=ink.title(plane.names[1], 30), zlim=(low, 1.0))
+    ax.set_title(title, fontsize="medium")
+    ax.view_init(elev=32, azim=-125)
+    ax.tick_params(labelsize=8)
+
+
+def _contours(ax: Any, plane: Plane, z: NDArray, a: int, b: int | None, title: str) -> None:
+    low = -1.0 if b is not None else 0.0
+    levels = np.linspace(low, 1.0, 21 if b is not None else 11)
+    filled = ax.contourf(plane.x, plane.y, z, levels=levels, cmap=_colours(a, b), vmin=low, vmax=1.0)
+    level = 0.0 if b is not None else 0.5
+    if z.min() < level < z.max():
+        ax.contour(plane.x, plane.y, z, levels=[level], colors=[ink.DARK], linewidths=1.3)
+    bar = ax.figure.colorbar(filled, ax=ax, ticks=np.linspace(low, 1.0, 5))
+    bar.set_label(title)
+    bar.outline.set_visible(False)
+    ink.tidy(ax, *plane.names, grid=False)

@@ -1,0 +1,199 @@
+"""How far probabilities can be trusted, and which classes are taken for which.
+
+>>> calibrated = Calibration.of(np.array([0.1, 0.15, 0.8, 0.9]), np.array([False, True, True, True]), bins=2)
+>>> calibrated.stated.round(3).tolist(), calibrated.observed.tolist(), calibrated.n.tolist()
+([0.125, 0.85], [0.5, 1.0], [2, 2])
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide.errors import InputError, unknown
+from candide.labels import Labels
+from candide.plot import ink
+from candide.plot.subject import Subject
+
+_NUMBERED = 20  # classes up to which a confusion matrix shows its numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """In bins of stated probability: the mean stated, the share observed, and how many rows; empty bins left out."""
+
+    stated: NDArray
+    observed: NDArray
+    n: NDArray
+    edges: NDArray  # of all bins
+    bin: NDArray  # which of them each entry is
+
+    @classmethod
+    def of(cls, p: NDArray, truth: NDArray, bins: int = 10) -> "Calibration":
+        edges = np.linspace(0.0, 1.0, bins + 1)
+        at = np.searchsorted(edges[1:-1], p)
+        n = np.bincount(at, minlength=bins)
+        seen = np.flatnonzero(n)
+        stated, observed = (np.bincount(at, v, bins)[seen] / n[seen] for v in (p, truth.astype(float)))
+        return cls(stated, observed, n[seen], edges, seen)
+
+    def interval(self) -> tuple[NDArray, NDArray]:
+        """95 % limits of the share observed (Wilson, 1927)."""
+        z2, n, p = 1.959964**2, self.n, self.observed
+        centre = (p + z2 / (2 * n)) / (1 + z2 / n)
+        half = np.sqrt(z2 * p * (1 - p) / n + z2**2 / (4 * n**2)) / (1 + z2 / n)
+        return np.minimum(centre - half, p), np.maximum(centre + half, p)
+
+
+def calibration(
+    model_or_probabilities: Any, X: Any, y: Any, *, ax: Any = None, bins: int = 10, positive: Any = None
+) -> Any:
+    """Stated probability against how often it came true, in bins of equal width; on the diagonal the model is honest.
+
+    Of two classes it is the probability of the second, or of ``positive``; of more, without ``positive``, that of the
+    most probable class, and how often that is the true one. Instead of a model, probabilities may be given with
+    ``X=None``: of the positive class (rows,), or of all classes in their order (rows, classes).
+
+    >>> from candide.demo import garden, rows
+    >>> from candide.fitted import Fitted
+    >>> model, (plants, herb) = Fitted(garden()), rows(200, seed=0)
+    >>> ax = calibration(model, plants, herb)
+    >>> len(ax.lines) > 0
+    True
+    >>> ax.figure.clear()
+    """
+    if not isinstance(bins, int | np.integer) or bins < 1:
+        raise InputError(f"bins: {bins!r}; pass a whole number of 1 or more")
+    if X is None:
+        p, truth, what = _given(model_or_probabilities, y, positive)
+    else:
+        subject = Subject.of(model_or_probabilities)
+        joint = subject.joint(X)
+        posterior = _normalised(joint, subject)
+        c = None if positive is None else subject.label(positive)
+        p, truth, what = stated(posterior, subject.codes(y, len(joint)), subject.labels, c)
+    return draw_calibration(p, truth, what, bins, ax)
+
+
+def _normalised(joint: NDArray, subject: Subject) -> NDArray:
+    top = joint.max(axis=1, keepdims=True)
+    p = np.exp(joint - np.where(np.isfinite(top), top, 0.0))
+    total = p.sum(axis=1, keepdims=True)
+    return np.where(total > 0, p / np.where(total > 0, total, 1.0), subject.shares)
+
+
+def stated(posterior: NDArray, codes: NDArray, labels: Any, c: int | None) -> tuple[NDArray, NDArray, str]:
+    """The probability to judge, whether it came true, and its name; rows without a class are left out."""
+    posterior, codes = posterior[codes >= 0], codes[codes >= 0]
+    if c is None and posterior.shape[1] == 2:
+        c = 1
+    if c is None:
+        return posterior.max(axis=1), posterior.argmax(axis=1) == codes, ""
+    return posterior[:, c], codes == c, str(labels[c])
+
+
+def _given(probabilities: Any, y: Any, positive: Any) -> tuple[NDArray, NDArray, str]:
+    try:
+        p = np.asarray(probabilities, np.float64)
+    except (TypeError, ValueError):
+        raise InputError("X=None goes with probabilities, not with a model; pass the rows to judge it on") from None
+    labels = Labels.of(y)
+    codes = np.asarray(labels.encode(y))
+    if p.ndim not in (1, 2) or len(p) != len(codes):
+        raise InputError(f"probabilities of shape {p.shape} and {len(codes)} labels; pass one row of them a label")
+    if not ((p >= 0) & (p <= 1)).all():
+        raise InputError("probabilities must lie between 0 and 1")
+    if positive is not None and positive not in labels.values:
+        raise unknown("class", positive, labels.values)
+    if p.ndim == 1:
+        truth = codes == (len(labels) - 1 if positive is None else labels.values.index(positive))
+        if len(labels) > 2 and positive is None:
+            raise InputError(f"one probability a row, and {len(labels)} classes in y; say whose it is: positive=...")
+        return p, truth, str(labels.values[-1] if positive is None else positive)
+    if p.shape[1] != len(labels):
+        raise InputError(
+            f"probabilities of {p.shape[1]} classes, and {len(labels)} classes in y; pass the model instead"
+        )
+    return stated(p, codes, labels.values, None if positive is None else labels.values.index(positive))
+
+
+def draw_calibration(p: NDArray, truth: NDArray, what: str, bins: int, ax: Any = None) -> Any:
+    """Draw stated probabilities against what came true; ``what`` names the class, or is empty for the winner's."""
+    if not len(p):
+        raise InputError("no row has a class; calibration is judged on rows whose class is known")
+    curve = Calibration.of(p, truth, bins)
+    ax = ink.axes(ax)
+    width = 1.0 / bins
+    share = curve.n / curve.n.sum()
+    ax.bar(curve.edges[curve.bin] + width / 2, share, width * 0.92, color=ink.PALE, label="share of the rows", zorder=1)
+    ax.plot([0, 1], [0, 1], color=ink.DARK, linewidth=1.0, linestyle=":", label="honest", zorder=2)
+    low, high = curve.interval()
+    reach = [curve.observed - low, high - curve.observed]
+    ax.errorbar(
+        curve.stated, curve.observed, yerr=reach, color=ink.colour(0), marker="o", markersize=5, linewidth=1.5,
+        elinewidth=0.9, capsize=2, label="observed, 95 % limits", zorder=3,
+    )  # fmt: skip
+    ax.set(xlim=(0, 1), ylim=(0, 1.02))
+    name = ink.short(what, 20)
+    x = f"stated p({name} | x)" if what else "stated p(most probable class | x)"
+    ink.tidy(ax, x, f"share that is {name}" if what else "share that is right")
+    ink.legend(ax)
+    return ax
+
+
+def confusion(model: Any, X: Any, y: Any, *, ax: Any = None, normalise: bool = False) -> Any:
+    """True classes down, predicted classes across; the shade is the share of the true class, as is the number where
+    ``normalise``, else it is the number of rows.
+
+    >>> from candide.demo import garden, rows
+    >>> from candide.fitted import Fitted
+    >>> model, (plants, herb) = Fitted(garden()), rows(200, seed=0)
+    >>> ax = confusion(model, plants, herb)
+    >>> [tick.get_text() for tick in ax.get_xticklabels()]
+    ['lavender', 'sage', 'thyme']
+    >>> ax.figure.clear()
+    """
+    subject = Subject.of(model)
+    codes = subject.codes(y, subject.table(X).n_rows)
+    predicted = np.asarray(subject.asked.labels.encode(subject.asked.classify(subject.table(X))))
+    k = len(subject.labels)
+    known = codes >= 0
+    matrix = np.bincount(codes[known] * k + predicted[known], minlength=k * k).reshape(k, k)
+    return draw_confusion(matrix, subject.labels, ax=ax, normalise=normalise)
+
+
+def draw_confusion(matrix: NDArray, labels: Any, *, ax: Any = None, normalise: bool = False) -> Any:
+    """Draw a confusion matrix (true class, predicted class)."""
+    k = len(labels)
+    side = float(np.clip(2.4 + 0.4 * k, 3.6, 12.0))
+    ax = ink.axes(ax, size=(side + 1.2, side))
+    total = matrix.sum(axis=1, keepdims=True)
+    share = matrix / np.where(total > 0, total, 1)
+    image = ax.imshow(share, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto")
+    names = [ink.short(v, 16) for v in labels]
+    ax.set_xticks(range(k), names, fontsize=None if k <= _NUMBERED else 8)
+    ax.set_yticks(range(k), names, fontsize=None if k <= _NUMBERED else 8)
+    if max(map(len, names)) > 2 and sum(map(len, names)) > 24:
+        ax.tick_params(axis="x", rotation=45)
+        for text in ax.get_xticklabels():
+            text.set(ha="right", rotation_mode="anchor")
+    for (i, j), value in np.ndenumerate(share if normalise else matrix):
+        if k <= _NUMBERED or value:
+            _number(ax, i, j, value, float(share[i, j]), normalise, k)
+    ink.tidy(ax, "predicted class", "true class", grid=False)
+    ax.set_xticks(np.arange(k - 1) + 0.5, minor=True)
+    ax.set_yticks(np.arange(k - 1) + 0.5, minor=True)
+    ax.grid(True, which="minor", color="white", linewidth=0.8)
+    ax.tick_params(which="minor", length=0)
+    bar = ax.figure.colorbar(image, ax=ax, fraction=0.05, pad=0.03)
+    bar.set_label("share of the true class")
+    bar.outline.set_visible(False)
+    return ax
+
+
+def _number(ax: Any, i: int, j: int, value: float, share: float, normalise: bool, k: int) -> None:
+    told = f"{value:.2f}".lstrip("0") if normalise and 0 < value < 1 else f"{value:,.10g}"
+    size = float(np.clip(11 - 0.2 * k - 0.5 * max(0, len(told) - 4), 6, 10))
+    tone = "white" if share > 0.55 else ink.DARK if value else "#a0a0a0"
+    ax.text(j, i, told, ha="center", va="center", fontsize=size, color=tone)

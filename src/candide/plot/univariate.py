@@ -1,0 +1,205 @@
+"""One feature given the class: densities over histograms, or bars for levels and counts.
+
+>>> from candide.demo import garden
+>>> from candide.fitted import Fitted
+>>> levels, p = level_shares(Subject.of(Fitted(garden())), "soil")
+>>> levels, p.sum(axis=0).round(6).tolist()
+(['chalk', 'clay', 'sand'], [1.0, 1.0, 1.0])
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide.errors import InputError
+from candide.plot import ink
+from candide.plot.subject import Subject, probabilities, refuse_lone_labels
+from candide.table import Name
+
+_FINE = 600  # points of a curve
+_MOST_LEVELS = 14
+_MOST_COUNTS = 60  # whole numbers drawn one by one; more are drawn as a curve
+_BINS = 30
+_DATA = "share in the data"
+_WHOLE = ("poisson",)  # events whose values are whole numbers
+
+
+def densities(model: Any, X: Any = None, y: Any = None, *, feature: Any, ax: Any = None) -> Any:
+    """p(feature | class) for every class; behind it, where rows are given, the histogram of each class.
+
+    Numbers are drawn as densities that integrate to 1, and so are their histograms; whole counts as probabilities at
+    each number; categories as bars, with a tick at the share of each level in the data.
+
+    >>> from candide.demo import garden
+    >>> from candide.fitted import Fitted
+    >>> model = Fitted(garden())
+    >>> ax = densities(model, feature="height_cm")
+    >>> ax.get_xlabel()
+    'height_cm'
+    >>> ax.figure.clear()
+    """
+    refuse_lone_labels(X, y)
+    subject = Subject.of(model)
+    name = subject.known(feature)
+    part, _, j = subject.part(name)
+    if part.has_documents:
+        raise InputError(f"column {name!r} holds documents, which have no density; `candide show` lists its terms")
+    ax = ink.axes(ax)
+    if part.has_levels:
+        _levels(ax, subject, name, X, y)
+    elif part.event.name in ("bernoulli", "multinomial", "complement"):
+        _shares(ax, subject, name, j)
+    else:
+        _numbers(ax, subject, name, X, y)
+    handles = ax.get_legend_handles_labels()[0]
+    ink.legend(ax, sorted(handles, key=lambda h: h.get_label() in (_DATA, "all rows")))
+    return ax
+
+
+def _numbers(ax: Any, subject: Subject, name: Name, X: Any, y: Any) -> None:
+    low, high = _span(subject, name, X)
+    event = subject.part(name)[0].event.name
+    whole = event in _WHOLE and high - low <= _MOST_COUNTS
+    x = np.arange(max(0, round(low)), round(high) + 1.0) if whole else np.linspace(low, high, _FINE)
+    density = np.exp(subject.log_density([name], x[:, None]))
+    tallest = 0.0 if X is None else _histograms(ax, subject, name, X, y)
+    for c, label in enumerate(subject.labels):
+        look: dict[str, Any] = {"color": ink.colour(c), "linestyle": ink.line(c), "linewidth": 1.8}
+        if whole:
+            look |= {"marker": ink.marker(c), "markersize": 4, "linewidth": 1.0}
+        ax.plot(x, density[:, c], label=ink.short(label), zorder=3, **look)
+    ax.set_ylim(0, _top(density, tallest))
+    ax.set_xlim(x[0], x[-1])
+    ink.tidy(ax, name, "p(x | class)" if whole else "density, p(x | class)")
+
+
+def _span(subject: Subject, name: Name, X: Any) -> tuple[float, float]:
+    """The data and the classes: a density is not cut where its own class has mass."""
+    low, high = subject.span(name)
+    if X is not None:
+        of_data = subject.span(name, X)
+        low, high = min(low, of_data[0]), max(high, of_data[1])
+    return low, high
+
+
+def _top(density: NDArray, tallest: float) -> float:
+    """Room for the curves and the histograms; one that is a spike does not flatten all others."""
+    peaks = np.sort(density.max(axis=0))
+    top = peaks[-1] if len(peaks) < 2 or peaks[-1] <= 12 * peaks[-2] else 4 * peaks[-2]
+    return 1.06 * float(max(top, min(tallest, 2 * top))) or 1.0
+
+
+def _histograms(ax: Any, subject: Subject, name: Name, X: Any, y: Any) -> float:
+    """The histogram of each class, or of all rows where classes are unknown or too many; returns the tallest bar."""
+    x = subject.values(X, name)
+    codes = None if y is None else subject.codes(y, len(x))
+    present = np.isfinite(x)
+    if not present.any():
+        return 0.0
+    edges = _edges(x[present], subject.part(name)[0].event.name in _WHOLE)
+    groups: list[Any] = [(present, None)]
+    if codes is not None and len(subject.labels) <= len(ink.PALETTE):
+        groups = [(present & (codes == c), c) for c in range(len(subject.labels))]
+    tallest = 0.0
+    for mine, c in groups:
+        if mine.any():
+            tone = "#555555" if c is None else ink.colour(c)
+            told = "all rows" if c is None else None
+            heights, _, _ = ax.hist(x[mine], edges, density=True, color=tone, alpha=0.28, zorder=1, label=told)
+            tallest = max(tallest, float(heights.max()))
+    return tallest
+
+
+def _edges(x: NDArray, one_by_one: bool) -> NDArray:
+    """Bins of equal width, fewer for few rows; of numbers on a lattice, as measured to 0.1, each holds as many."""
+    most = int(np.clip(1.8 * np.sqrt(len(x)), 8, _BINS))
+    values = np.unique(x)
+    step = float(np.diff(values).min()) if 1 < len(values) <= max(len(x) / 2, 2) else 0.0
+    places = (values - values[0]) / step if step else values
+    if not step or places[-1] > 1e6 or np.abs(places - np.round(places)).max() > 1e-4:
+        return np.histogram_bin_edges(x, most)
+    n = round(places[-1]) + 1
+    each = 1 if one_by_one and n <= _MOST_COUNTS else max(1, int(np.ceil(n / most)))
+    return values[0] + step * (each * np.arange(int(np.ceil(n / each)) + 1) - 0.5)
+
+
+def level_shares(subject: Subject, name: Name, most: int = _MOST_LEVELS) -> tuple[list[str], NDArray]:
+    """The names of a column's levels and their probabilities (level, class): the most probable, and the rest as one."""
+    part, law, j = subject.part(name)
+    start, stop = law.offsets[j : j + 2]  # type: ignore[attr-defined]
+    p = np.exp(law.table[start:stop])  # type: ignore[attr-defined]
+    names = [str(v) for v in part.levels[j].values]
+    if len(names) <= most:
+        return names, p
+    order = np.argsort(-(p @ subject.shares), kind="stable")
+    best, rest = np.sort(order[: most - 1]), order[most - 1 :]
+    return [*(names[i] for i in best), f"{len(rest)} others"], np.vstack([p[best], p[rest].sum(axis=0)])
+
+
+def _levels(ax: Any, subject: Subject, name: Name, X: Any, y: Any) -> None:
+    names, p = level_shares(subject, name)
+    _bars(ax, subject, names, p)
+    if X is not None and y is not None:
+        _seen(ax, subject, name, X, y, names)
+    ink.tidy(ax, name, "p(level | class)")
+    ax.grid(False, axis="x")
+
+
+def _bars(ax: Any, subject: Subject, names: list[str], p: NDArray) -> None:
+    """Groups of bars; they lie down where names are long or many."""
+    k = len(subject.labels)
+    wide = 0.84 / k
+    for c, label in enumerate(subject.labels):
+        at = np.arange(len(names)) - 0.42 + wide * (c + 0.5)
+        ax.bar(at, p[:, c], wide * 0.94, color=ink.colour(c), label=ink.short(label), zorder=2)
+    shown = [ink.short(n, 18) for n in names]
+    crowded = sum(map(len, shown)) + 2 * len(shown) > 60
+    ax.set_xticks(np.arange(len(names)), shown)
+    if crowded:
+        ax.tick_params(axis="x", rotation=45)
+        for text in ax.get_xticklabels():
+            text.set(ha="right", rotation_mode="anchor")
+    ax.set_ylim(0, min(1.0, 1.08 * float(p.max())) if p.size else 1.0)
+
+
+def _seen(ax: Any, subject: Subject, name: Name, X: Any, y: Any, names: list[str]) -> None:
+    """A black tick at the share that each level has in the rows of a class."""
+    from matplotlib.patheffects import withStroke
+
+    part, _, j = subject.part(name)
+    levels = part.levels[j]
+    codes = levels.encode(subject.table(X).column(name))
+    classes = subject.codes(y, len(codes))
+    k = len(subject.labels)
+    place = {text: i for i, text in enumerate(names)}
+    for c in range(k):
+        mine = codes[(classes == c) & (codes >= 0)]
+        if not len(mine):
+            continue
+        share = np.bincount(np.minimum(mine, len(levels)), minlength=len(levels) + 1)[: len(levels)] / len(mine)
+        at = [(place[str(v)], s) for v, s in zip(levels.values, share, strict=True) if str(v) in place]
+        wide = 0.84 / k
+        x = np.array([i for i, _ in at]) - 0.42 + wide * (c + 0.5)
+        told = _DATA if c == 0 else None
+        heights = [s for _, s in at]
+        ticks = ax.hlines(heights, x - wide / 2.4, x + wide / 2.4, label=told, color=ink.DARK, linewidth=2, zorder=3)
+        ticks.set_path_effects([withStroke(linewidth=4, foreground="white")])
+        ax.set_ylim(0, max(ax.get_ylim()[1], min(1.05, 1.08 * max(heights))))
+
+
+def _shares(ax: Any, subject: Subject, name: Name, j: int) -> None:
+    """A feature that is on or off, or a word: one probability a class."""
+    part, law, _ = subject.part(name)
+    shares = probabilities(part, law)
+    value = (next(iter(law.parameters().values())) if shares is None else shares)[:, j]
+    what = "weight" if shares is None else "probability"
+    names = [ink.short(v, 18) for v in subject.labels]
+    bars = ax.bar(np.arange(len(names)), value, 0.7, color=[ink.colour(c) for c in range(len(names))], zorder=2)
+    ax.set_xticks(np.arange(len(names)), names)
+    if sum(map(len, names)) > 60:
+        ax.tick_params(axis="x", rotation=45)
+    ax.bar_label(bars, fmt="%.3g", fontsize=8)
+    told = f"{what} of {'yes' if part.event.name == 'bernoulli' else 'the word'} given the class"
+    ink.tidy(ax, name, told)
+    ax.grid(False, axis="x")

@@ -1,0 +1,188 @@
+"""candide plot: pictures from a model file, with rows or without."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+from click.testing import CliRunner
+from sklearn.datasets import load_digits
+from sklearn.metrics import confusion_matrix
+
+import candide as cd
+from candide import cli, demo
+
+SIGNS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
+
+
+def run(*args):
+    return CliRunner().invoke(cli.cli, [str(a) for a in args])
+
+
+def ask(*args):
+    result = run(*args, "--json")
+    assert result.exit_code == 0, (result.output, result.exception)
+    return json.loads(result.output)
+
+
+def main(*args):
+    return subprocess.run([sys.executable, "-m", "candide", *map(str, args)], capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def herbs(tmp_path_factory):
+    """A table of herbs, a model of it, and one of two of the herbs."""
+    folder = tmp_path_factory.mktemp("herbs")
+    table, y = demo.rows(600, seed=1)
+    columns = {name: pa.array(column, from_pandas=True) for name, column in table.items()}
+    rows = pa.table({**columns, "herb": y})
+    pyarrow.csv.write_csv(rows, folder / "herbs.csv")
+    pyarrow.csv.write_csv(rows.drop_columns(["herb"]), folder / "unlabelled.csv")
+    events = {"flowers": "poisson"}
+    cd.fit(folder / "herbs.csv", "herb", events=events).save(folder / "three.candide")
+    two = rows.filter(pa.compute.not_equal(rows["herb"], "sage"))
+    pyarrow.csv.write_csv(two, folder / "two.csv")
+    cd.fit(folder / "two.csv", "herb", events=events).save(folder / "two.candide")
+    return folder, table, y
+
+
+PAIR = ("--feature", "height_cm", "--feature", "leaf_mm")
+DRAWN = [
+    ("densities", (), 5),
+    ("densities", ("-f", "soil"), 1),
+    ("regions", PAIR, 2),
+    ("ellipses", PAIR, 2),
+    ("surface", (*PAIR, "--class", "sage", "--class", "thyme"), 2),
+    ("surface", (*PAIR, "--class", "sage", "--kind", "contour"), 2),
+    ("network", (), None),
+]
+
+
+@pytest.mark.parametrize(("what", "options", "features"), DRAWN)
+@pytest.mark.parametrize("with_rows", [False, True])
+def test_drawn_from_the_counts_alone_and_with_rows(herbs, what, options, features, with_rows, tmp_path):
+    folder, _, _ = herbs
+    out = tmp_path / "picture.png"
+    data = (folder / "herbs.csv",) if with_rows else ()
+    facts = ask("plot", folder / "three.candide", *data, "-o", out, "--what", what, *options)
+    assert (facts["what"], facts["format"], facts["output"]) == (what, "png", str(out))
+    assert out.read_bytes().startswith(SIGNS["png"])
+    if features:
+        assert len(facts["features"]) == features
+        assert facts["rows"] == (600 if with_rows else None)
+    assert [p.name for p in tmp_path.iterdir()] == ["picture.png"]
+
+
+def test_confusion_calibration_and_discriminant_need_rows_and_agree_with_the_model(herbs, tmp_path):
+    folder, table, y = herbs
+    out = tmp_path / "p.png"
+    model = cd.load(folder / "three.candide")
+    facts = ask("plot", folder / "three.candide", folder / "herbs.csv", "-o", out, "-w", "confusion")
+    assert facts["confusion"] == confusion_matrix(y, model.predict(table)).tolist()
+    assert ask("plot", folder / "three.candide", folder / "herbs.csv", "-o", out, "-w", "calibration")["rows"] == 600
+    pair = cd.load(folder / "two.candide")
+    keep = y != "sage"
+    wrong = int((pair.predict({k: v[keep] for k, v in table.items()}) != y[keep]).sum())
+    for kind in ("strip", "bars"):
+        facts = ask("plot", folder / "two.candide", folder / "two.csv", "-o", out, "-w", "discriminant", "--kind", kind)
+        assert (facts["rows"], facts["positive"], facts["errors"]) == (int(keep.sum()), "thyme", wrong)
+    for what in ("confusion", "calibration", "discriminant"):
+        result = run("plot", folder / "two.candide", "-o", out, "-w", what)
+        assert "pass DATA after the model" in str(result.exception)
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_the_ending_is_the_format_and_the_same_picture_is_the_same_file(herbs, ending, tmp_path):
+    folder, _, _ = herbs
+    out = tmp_path / f"p.{ending}"
+    contents = []
+    for _ in range(2):
+        assert ask("plot", folder / "three.candide", "-o", out, "-w", "ellipses", *PAIR)["format"] == ending
+        contents.append(out.read_bytes())
+    assert contents[0].startswith(SIGNS[ending])
+    assert contents[0] == contents[1]
+
+
+def test_rows_without_labels_are_drawn_as_points(herbs, tmp_path):
+    folder, _, _ = herbs
+    facts = ask(
+        "plot", folder / "three.candide", folder / "unlabelled.csv", "-o", tmp_path / "p.png", "-w", "regions", *PAIR
+    )
+    assert facts["rows"] == 600
+    result = run(
+        "plot", folder / "three.candide", folder / "unlabelled.csv", "-o", tmp_path / "p.png", "-w", "confusion"
+    )
+    assert "unknown target 'herb'" in str(result.exception)
+
+
+def test_class_means_of_images_whose_columns_are_numbers(tmp_path):
+    digits = load_digits()
+    cd.NaiveBayes("gaussian").fit(digits.data, digits.target).save(tmp_path / "d.candide")
+    facts = ask(
+        "plot", tmp_path / "d.candide", "-o", tmp_path / "m.png", "-w", "means", "--shape", "8x8", "--class", "3"
+    )
+    assert facts["shape"] == [8, 8]
+    facts = ask("plot", tmp_path / "d.candide", "-o", tmp_path / "r.png", "-w", "regions", "-f", "20", "-f", "36")
+    assert facts["features"] == [20, 36]
+
+
+BAD = [
+    (("-w", "regons"), "unknown picture 'regons'; did you mean 'regions'?"),
+    (("-w", "regions"), "the model has 5 features: height_cm, leaf_mm, flowers, soil, scented; name two of them"),
+    (("-w", "regions", "-f", "height", "-f", "leaf_mm"), "unknown feature 'height'; did you mean 'height_cm'?"),
+    (("-w", "regions", "-f", "soil", "-f", "leaf_mm"), "column 'soil' holds categories (chalk, clay, sand)"),
+    (("-w", "surface", *PAIR), "needs two classes, and the model has 3: lavender, sage, thyme"),
+    (("-w", "means"), "say the shape of the images"),
+    (("-w", "means", "--shape", "28"), "--shape '28': pass rows and columns"),
+    (("-w", "means", "--shape", "28x28"), "the model has 5 columns"),
+]
+
+
+@pytest.mark.parametrize(("options", "told"), BAD)
+def test_what_cannot_be_drawn(herbs, options, told, tmp_path):
+    folder, _, _ = herbs
+    result = run("plot", folder / "three.candide", "-o", tmp_path / "p.png", *options)
+    assert result.exit_code == 1
+    assert told in str(result.exception)
+    assert not list(tmp_path.iterdir())
+
+
+def test_errors_end_in_one_line_and_leave_no_file(herbs, tmp_path):
+    folder, _, _ = herbs
+    wrong = main("plot", folder / "three.candide", folder / "herbs.csv", "-o", tmp_path / "p.png", "-w", "discriminant")
+    assert wrong.returncode == 1
+    assert wrong.stderr.startswith("candide: a discriminant is between two classes, and the model has 3")
+    assert wrong.stderr.count("\n") == 1
+    wrong = main("plot", folder / "three.candide", "-o", tmp_path / "p.gif")
+    assert "unknown format of a picture 'gif'; Known: png, svg, pdf" in wrong.stderr
+    assert main("plot", folder / "three.candide").returncode == 2
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_matplotlib(herbs, tmp_path):
+    folder, _, _ = herbs
+    code = (
+        "import sys; sys.modules['matplotlib'] = None; "
+        f"sys.argv = ['candide', 'plot', {str(folder / 'two.candide')!r}, '-o', {str(tmp_path / 'p.png')!r}]; "
+        "from candide.cli import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr == "candide: pictures need matplotlib, which is not installed: pip install 'candide[plot]'\n"
+
+
+def test_strange_labels_in_the_rows_are_named(herbs, tmp_path):
+    folder, table, y = herbs
+    columns = {name: pa.array(column, from_pandas=True) for name, column in table.items()}
+    pyarrow.csv.write_csv(pa.table({**columns, "herb": np.where(y == "sage", "sge", y)}), tmp_path / "odd.csv")
+    result = run("plot", folder / "three.candide", tmp_path / "odd.csv", "-o", tmp_path / "p.png", "-w", "confusion")
+    assert "'sge'; did you mean 'sage'" in str(result.exception)
+
+
+def test_help_has_an_example():
+    result = run("plot", "--help")
+    assert result.exit_code == 0
+    assert "candide plot" in result.output

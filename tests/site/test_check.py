@@ -1,0 +1,39 @@
+"""What the check of the built site would find."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+_spec = importlib.util.spec_from_file_location("site_check", Path(__file__).with_name("check.py"))
+check = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(check)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.html", '<script src="https://cdn.example.org/mathjax.js"></script>'),
+        ("a.html", '<link rel="stylesheet" href="//fonts.example.org/css?family=Roboto">'),
+        ("a.html", '<img alt="" src="https://example.org/badge.svg">'),
+        ("a.css", "@import url('https://fonts.example.org/css');"),
+        ("a.css", "body { background: url(https://example.org/paper.png) }"),
+    ],
+)
+def test_what_a_browser_would_fetch_is_found(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    assert len(check.fetched_from_elsewhere(tmp_path)) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<a href="https://example.org">a link that a reader follows</a>',
+        '<script src="assets/bundle.js"></script>',
+        '<link rel="canonical" href="https://example.org/">',
+        '<svg xmlns="http://www.w3.org/2000/svg"></svg>',
+    ],
+)
+def test_links_and_own_files_are_no_matter(tmp_path, text):
+    (tmp_path / "a.html").write_text(text)
+    assert check.fetched_from_elsewhere(tmp_path) == []

@@ -1,0 +1,12 @@
+"""The compiled text kernels equal their twin on documents that nobody would write."""
+
+import pytest
+import text_fuzz
+
+from candide.kernels import text as kernel
+
+
+@pytest.mark.skipif(kernel.compiled is None, reason="the kernels are not compiled")
+@pytest.mark.parametrize("seed", [3, 4])
+def test_compiled_loops_are_their_twin(seed):
+    assert text_fuzz.run(3, seed)["sets"] > 0
