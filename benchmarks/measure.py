@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -49,7 +50,7 @@ class Done:
 
 def child(code: str, timeout: float = 900) -> Done:
     """Run code in a new process; a line ``seconds N`` of its output is what it measured itself."""
-    ending = "\nimport resource as r; print('peak', r.getrusage(r.RUSAGE_SELF).ru_maxrss / 1024)"
+    ending = "\nfrom benchmarks.measure import high_water; print('peak', high_water())"
     start = time.perf_counter()
     out = subprocess.run(
         [sys.executable, "-c", code + ending], capture_output=True, text=True, check=True, timeout=timeout
@@ -57,6 +58,18 @@ def child(code: str, timeout: float = 900) -> Done:
     took = time.perf_counter() - start
     said = dict(line.split() for line in out.stdout.splitlines() if line.startswith(("seconds ", "peak ")))
     return Done(took, float(said["peak"]), float(said.get("seconds", "nan")))
+
+
+def high_water(*, reset: bool = False) -> float:
+    """The most memory this process itself (``ru_maxrss`` would count its parent) has held, in MB.
+
+    Since it was started, or since the mark was last ``reset`` to what it held then.
+    """
+    if reset:
+        gc.collect()
+        Path("/proc/self/clear_refs").write_text("5")
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(float(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
 
 
 def peak_megabytes(code: str) -> float:

@@ -3,7 +3,6 @@
 The documents are the 20 newsgroups (``CANDIDE_DATA``, else beside the repository), repeated.
 """
 
-import gc
 import os
 import time
 from pathlib import Path
@@ -11,13 +10,13 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import results
-from benchmarks.measure import peak_megabytes, seconds
+from benchmarks.measure import high_water, peak_megabytes, seconds
 
 FOLDER = Path(os.environ.get("CANDIDE_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 FILE = FOLDER / "text" / "newsgroups20.parquet"
 
 _PEAK = """
-from benchmarks.text import high_water
+from benchmarks.measure import high_water
 import pyarrow as pa, pyarrow.parquet as pq
 rows = pq.read_table({path!r})
 column = pa.concat_tables([rows] * {times})["text"].combine_chunks()
@@ -33,15 +32,6 @@ print(high_water() - before)
 _OURS = "TextNB(ngrams=(1, {n})).fit(documents, y)"
 _THEIRS = "MultinomialNB().fit(CountVectorizer(ngram_range=(1, {n})).fit_transform(documents), y)"
 _HASHED = "TextNB(bits={bits}).fit(documents, [int(v) % {k} for v in range(len(y))]).predict(documents[:2000])"
-
-
-def high_water(*, reset: bool = False) -> float:
-    """The most memory this process has held since the mark was last set back to what it holds now, in MB."""
-    if reset:
-        gc.collect()
-        Path("/proc/self/clear_refs").write_text("5")
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(float(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
 
 
 def run(*, quick: bool = False) -> str:

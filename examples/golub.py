@@ -5,7 +5,7 @@
 The table is read from the folder that the environment variable CANDIDE_DATA names, else from ../shared/data. How many
 genes to use is chosen by cross-validation on the 38 samples alone: the folds are counted once, the counts of the others
 are what is left when a fold is taken from the whole, and each choice of genes is made from those counts. The 34 samples
-are looked at once, at the end. The picture is the discriminant log p(AML | x) / p(ALL | x) of each of them.
+play no part in it. The picture is the discriminant log p(AML | x) / p(ALL | x) of each of them.
 """
 
 import os

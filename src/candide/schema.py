@@ -14,7 +14,8 @@ text            text of four words or more on average, mostly different         
 nested          lists, structures, bytes                                             left out
 ==============  ===================================================================  ===================
 
-The look is at the first 20,480 rows. Every choice can be overridden: an event model asked for by name is used.
+The look is at the first 20,480 rows, or fewer where columns are very many. Every choice can be overridden: an event
+model asked for by name is used.
 
 >>> from candide.table import Table
 >>> {c.name: c.kind for c in inspect(Table.of({"age": [30, 41], "job": ["cook", "smith"], "smokes": [0, 1]}))}

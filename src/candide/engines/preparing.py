@@ -15,6 +15,7 @@ from candide.plan import Part, Plan, named_events, plan_of
 from candide.schema import LOOK, Column, look
 from candide.table import Table
 
+_VALUES, _FEWEST = 1 << 23, 1 << 11  # values of the look, and its rows, where there are very many columns
 MANY_LEVELS = 1000  # a histogram of more levels than this is slower than a query of its own
 
 
@@ -41,7 +42,7 @@ def prepare(
     ]:
         if name not in source.columns:
             raise unknown(what, name, source.columns)
-    head = source.arrow(f"SELECT * FROM source LIMIT {LOOK}")
+    head = source.arrow(f"SELECT * FROM source LIMIT {max(_FEWEST, min(LOOK, _VALUES // len(source.columns)))}")
     if head.num_rows == 0:
         raise InputError(f"{source.name} has no rows")
     asked = named_events(events) if isinstance(events, Mapping) else {}
