@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from candide.engines.sources import Reading
+from candide.errors import InputError
 from candide.estimators import NaiveBayes
 from candide.events import EventModel
 from candide.tables import cross_validate, learn
@@ -255,3 +256,20 @@ def test_whole_numbers_past_the_floats_are_an_identifier_or_rounded():
     learned = learn(data, "y")
     assert {c.name: c.kind for c in learned.columns} == {"key": "identifier", "size": "number"}
     np.testing.assert_allclose(learned.fitted.census.tallies[0].mean[1, 0], np.mean(spread[1::2]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+@pytest.mark.parametrize("events", ["auto", {"z": "exponential"}, {"z": "lognormal"}, {"z": "bernoulli"}])
+def test_nan_is_missing_even_where_the_look_and_the_file_know_nothing_of_it(tmp_path, events, weight):
+    """Parquet's notes on the least and largest value leave NaN out, and the first of them comes after the look."""
+    rng, n = np.random.default_rng(0), 30_000
+    x, z, w, y = rng.normal(size=n), rng.exponential(size=n), rng.random(n), rng.integers(0, 2, n)
+    x[25_000], z[27_000] = np.nan, np.nan
+    pq.write_table(pa.table({"x": x, "z": z, "w": w, "y": y}), tmp_path / "rows.parquet")
+    census = learn(tmp_path / "rows.parquet", "y", events=events, weight=weight, drop=[] if weight else ["w"])
+    plain = NaiveBayes(events=events).fit({"x": x, "z": z}, y, sample_weight=w if weight else None)
+    assert_same_census(census.fitted.census, plain.census_)
+    x[25_001] = np.inf
+    pq.write_table(pa.table({"x": x, "y": y}), tmp_path / "rows.parquet")
+    with pytest.raises(InputError, match="'x' holds an infinite value"):
+        learn(tmp_path / "rows.parquet", "y")

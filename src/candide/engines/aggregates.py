@@ -33,6 +33,7 @@ class Column:
     alias: str = ""
     is_level: bool = False
     weight: str | None = None  # the alias of the weight
+    nan: bool = True  # whether a number may be NaN
     near: float | Mapping[Any, float] = 0.0  # a value near the middle, or one for each label, for weighted sums
 
     @property
@@ -49,7 +50,7 @@ class Column:
     @property
     def read(self) -> exp.Expression:
         """The value as aggregates want it: NaN, which they would count, is missing."""
-        if not self._is_float:
+        if not self._is_float or not (self.nan or self.is_level):
             return self.value
         nan = exp.Anonymous(this="isnan", expressions=[exp.column(self.name, quoted=True)])
         return exp.Case(ifs=[exp.If(this=exp.Not(this=nan), true=self.value)])

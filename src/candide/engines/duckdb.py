@@ -69,9 +69,22 @@ class Rows:
 
 
 def count(rows: Rows, prepared: Prepared) -> Counted:
-    """One census a fold (one in all without folds), from one pass over the source."""
+    """One census a fold (one in all without folds), from one pass over the source.
+
+    Where none was seen in its head no NaN is expected, which saves a test of every number; one that comes later makes
+    sums that are not finite, and a second pass.
+    """
+    if not prepared.nan:
+        try:
+            return _counted(rows, prepared)
+        except InputError:  # what else is wrong is said again
+            prepared = replace(prepared, nan=True)
+    return _counted(rows, prepared)
+
+
+def _counted(rows: Rows, prepared: Prepared) -> Counted:
     source, plan = rows.source, prepared.plan
-    columns = {c.name: c for c in _columns(source, plan, rows.weight, prepared.near)}
+    columns = {c.name: c for c in _columns(source, prepared, rows.weight)}
     apart = [n for n, c in columns.items() if c.is_level and (rows.weight is not None or n in prepared.many)]
     together = [(part, columns[str(n)]) for part in plan.parts for n in part.columns if str(n) not in apart]
     step = max(1, len(together)) if source.csv else WIDE  # the lines of a CSV are read whole, and once
@@ -100,13 +113,15 @@ def nearer(counted: Counted, prepared: Prepared) -> dict[str, Any]:
     return out if out != prepared.near else {}
 
 
-def _columns(source: Source, plan: Plan, weight: str | None, near: Mapping[str, Any]) -> list[Column]:
-    places = [(part, str(name)) for part in plan.parts for name in part.columns]
+def _columns(source: Source, prepared: Prepared, weight: str | None) -> list[Column]:
+    places = [(part, str(name)) for part in prepared.plan.parts for name in part.columns]
     alias = None if weight is None else "w"
-    return [
-        Column(name, source.columns[name], f"f{i}", part.has_levels, alias, near.get(name, 0.0))
-        for i, (part, name) in enumerate(places)
-    ]
+    return [_column(source, part, name, f"f{i}", alias, prepared) for i, (part, name) in enumerate(places)]
+
+
+def _column(source: Source, part: Part, name: str, alias: str, weight: str | None, prepared: Prepared) -> Column:
+    nan = prepared.nan or part.spec.kind == "levels"  # a threshold would take NaN for the largest number
+    return Column(name, source.columns[name], alias, part.has_levels, weight, nan, prepared.near.get(name, 0.0))
 
 
 def _grouped(rows: Rows, asked: Sequence[tuple[Part, Column]], order: Keys | None = None) -> tuple[Keys, Cells, int]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from candide.engines.looks import csv_type, describe_target, spelled_numbers
 from candide.engines.sources import Source
@@ -29,6 +30,7 @@ class Prepared:
     near: dict[str, Any]  # a value near the middle of each weighted number
     spelled: list[str]
     notes: list[str]
+    nan: bool = True  # whether numbers are likely to be NaN
 
 
 def prepare(
@@ -56,7 +58,8 @@ def prepare(
     notes += [f"column {c.name!r} is left out: {c.why}" for c in columns if c.event is None and c.name not in asked]
     plan = plan_of(columns, events)
     spelled = [str(n) for part in plan.parts if part.has_levels for n in part.columns] if source.csv else []
-    return Prepared(plan, list(columns), *_hints(plan, head, weight), spelled, notes)
+    nan = any(pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py() for column in head.columns)
+    return Prepared(plan, list(columns), *_hints(plan, head, weight), spelled, notes, nan)
 
 
 def _is_text(part: Part) -> bool:

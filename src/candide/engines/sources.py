@@ -85,6 +85,8 @@ class Source:
         con = duckdb.connect(config={"autoinstall_known_extensions": "false"})
         con.execute("SET enable_progress_bar = false")
         con.execute("SET enable_external_file_cache = false")  # memory must not grow with the file
+        # The least and largest values that Parquet files note leave NaN out, and with them isnan() is taken for false.
+        con.execute("SET disabled_optimizers = 'statistics_propagation'")
         if reading.memory_limit:
             con.execute(f"SET memory_limit = {literal(reading.memory_limit)}")
         if reading.threads:
