@@ -62,7 +62,7 @@ class _Limit:
 
 @contextmanager
 def _one_blas_thread() -> Iterator[None]:
-    from threadpoolctl import threadpool_limits  # scikit-learn needs it, so it is there
+    from threadpoolctl import threadpool_limits
 
     with _Limit.lock:
         if _Limit.users == 0:
