@@ -142,9 +142,10 @@ class Growth:
 
 def make_plan(table: Table, events: Any = "auto", columns: Sequence[Column] | None = None) -> Plan:
     """The plan for a table in memory; ``columns`` where it has been looked at already."""
-    if columns is None:
-        columns = [Column(name, "asked") for name in table.names] if _is_one(events) else inspect(table)
-    plan = plan_of(columns, events)
+    if is_one(events):
+        plan = _plan_of_one(table.names, event_of(events))
+    else:
+        plan = plan_of(inspect(table) if columns is None else columns, events)
     if table.is_sparse:
         _check_sparse([part.event for part in plan.parts])
     return plan
@@ -156,11 +157,9 @@ def plan_of(columns: Sequence[Column], events: Any = "auto") -> Plan:
     Columns that hold nothing to model are left out, unless an event model is asked for them.
     """
     names = dict.fromkeys(column.name for column in columns)
-    asked: dict[Name, tuple[EventModel, Key]] = {}
-    if isinstance(events, Mapping):
-        asked = _asked(events, names)
-    elif _is_one(events):
-        asked = dict.fromkeys(names, (event_of(events), None))
+    if is_one(events):
+        return _plan_of_one(tuple(names), event_of(events))
+    asked = _asked(events, names) if isinstance(events, Mapping) else {}
     usual = {name: event_of(name) for name in {column.event for column in columns} if name}
     groups: dict[tuple[EventModel, Key], list[Name]] = {}
     known: dict[tuple[int, Key], list[Name]] = {}
@@ -179,6 +178,12 @@ def plan_of(columns: Sequence[Column], events: Any = "auto") -> Plan:
     return Plan(
         tuple(n for n in names if n in used), tuple(Part(event, tuple(group)) for (event, _), group in groups.items())
     )
+
+
+def _plan_of_one(names: tuple[Name, ...], event: EventModel) -> Plan:
+    """One event model for all columns; a column of documents is a block of its own."""
+    groups = [(name,) for name in names] if event.kind == "terms" else [names]
+    return Plan(names, tuple(Part(event, group) for group in groups))
 
 
 def _of_features(event: EventModel, features: Sequence[int], n_features: int, by_level: bool) -> EventModel:
@@ -224,7 +229,8 @@ def _asked(events: Mapping[Any, Any], names: Collection[Name]) -> dict[Name, tup
     return found
 
 
-def _is_one(events: Any) -> bool:
+def is_one(events: Any) -> bool:
+    """Whether one event model is asked for all columns, whatever they hold."""
     return not isinstance(events, Mapping) and events != "auto"
 
 

@@ -21,7 +21,7 @@ from candide.explain import TopTerm, top_terms
 from candide.fitted import Fitted, Scorer, Settings
 from candide.labels import Labels
 from candide.model import Model
-from candide.plan import Part, Plan, make_plan
+from candide.plan import Part, Plan, is_one, make_plan
 from candide.schema import inspect
 from candide.table import Table
 from candide.tally import Block
@@ -259,13 +259,13 @@ class NaiveBayes(GenerativeClassifier):
         return self
 
     def _plan(self, table: Table) -> Plan:
+        if is_one(self.events):
+            return make_plan(table, self.events)
         columns = inspect(table)
         plan = make_plan(table, self.events, columns)
         used = set(plan.columns)
-        for column in columns:
-            if column.name not in used:
-                left_out = f"column {column.name!r} is left out: {column.why}; name its event to use it"
-                warnings.warn(left_out, stacklevel=3)
+        for out in (column for column in columns if column.name not in used):
+            warnings.warn(f"column {out.name!r} is left out: {out.why}; name its event to use it", stacklevel=3)
         return plan
 
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, NDArray, NDArray | None]:
@@ -310,7 +310,7 @@ class NaiveBayes(GenerativeClassifier):
 
     def _same_columns(self, X: Any, table: Table, plan: Plan) -> Plan:
         """The plan, if the rows have its columns: by name, or by place in rows as wide as those counted."""
-        if all(isinstance(name, int) for name in table.names + plan.columns):
+        if {*map(type, table.names), *map(type, plan.columns)} == {int}:
             wider = isinstance(self.fitted_, Scorer) and len(table.names) > self.n_features_in_ > len(plan.columns)
             if len(table.names) != self.n_features_in_ and not wider:  # chosen columns do not say how many there were
                 raise InputError(

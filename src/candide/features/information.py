@@ -18,7 +18,7 @@ from candide import special
 from candide.tally import Levels, Moments, Sums
 from candide.tally.base import Floats, ratio
 
-_CELLS = 1 << 20  # (node, class, feature) cells worked at once
+_CELLS = 1 << 15  # (node, class, feature) cells worked at once: they stay in cache
 _MOST_CLASSES = 256  # the work grows with their square
 _MOST_EVENTS = 4096  # counts up to which a sum over all of them is worth its while
 _Z = np.linspace(-8.5, 8.5, 341)  # of a standard normal: the trapezoid rule converges faster than any power
@@ -97,6 +97,9 @@ def _shares(n: Floats) -> Floats:
 
 def _log_normal(x: Floats, mean: Floats, sd: Floats, at_point: NDArray[np.bool_]) -> Floats:
     """(class, node, feature). Without spread a density is infinite at its point, which has no width elsewhere."""
+    if sd.all():
+        z = (x - mean) / sd
+        return -0.5 * z * z - np.log(sd)
     with np.errstate(divide="ignore", invalid="ignore"):
         z = (x - mean) / sd
         return np.where(sd > 0, -0.5 * z * z - np.log(sd), np.where((x == mean) & at_point, np.inf, -np.inf))
@@ -128,9 +131,13 @@ def _divergence(log_density: Floats, share: Floats) -> Floats:
     point = np.isposinf(log_density)
     if point.any():  # infinitely high: the classes that have the point share it, all others have none of it
         log_density = np.where(point, 0.0, np.where(point.any(axis=0), -np.inf, log_density))
-    log_density = np.where(share > 0, log_density, -np.inf)
+    if not share.all():
+        log_density = np.where(share > 0, log_density, -np.inf)
     top = log_density.max(axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        lift = np.exp(log_density - np.where(np.isfinite(top), top, 0.0))
-        lift /= (share * lift).sum(axis=0)  # p(class | x) / share
-        return np.where(np.isfinite(top), (share * special.xlogy(lift, lift)).sum(axis=0), 0.0)
+    nowhere = np.isneginf(top)
+    # exp() of the lowest is nought, as of -inf, and may be multiplied by it
+    below = np.maximum(log_density - np.where(nowhere, 0.0, top), -800.0)
+    joint = share * np.exp(below)
+    total = joint.sum(axis=0) + nowhere
+    joint *= below
+    return joint.sum(axis=0) / total - np.log(total)
