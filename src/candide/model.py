@@ -82,7 +82,7 @@ class Model:
         def finish(joint: Floats, out: Codes) -> None:
             kernels.first_largest(joint, likely, out)
 
-        return self._score(blocks, finish, keep=False, dtype=np.intp)
+        return self._score(blocks, finish, keep=False, dtype=np.intp, to_choose=True)
 
     def sample(self, n_rows: int, rng: "np.random.Generator") -> tuple[list[NDArray], Codes]:
         """Tell the generative story ``n_rows`` times: first the class, then each block given the class."""
@@ -97,10 +97,25 @@ class Model:
             joint[np.isneginf(evidence)] = self.log_prior
         return evidence
 
-    def _score(self, blocks: Sequence[Block], finish: Callable, *, keep: bool, dtype: type = np.float64) -> NDArray:
-        """Score rows chunk by chunk and ``finish`` each chunk; ``keep`` the joint array or only what finish writes."""
+    def _score(
+        self,
+        blocks: Sequence[Block],
+        finish: Callable,
+        *,
+        keep: bool,
+        dtype: type = np.float64,
+        to_choose: bool = False,
+    ) -> NDArray:
+        """Score rows chunk by chunk and ``finish`` each chunk; ``keep`` the joint array or only what finish writes.
+
+        ``to_choose``: only the largest class matters, so that the last distribution need not score the others.
+        """
         n_rows = blocks[0].shape[0]
         out: NDArray = np.empty((n_rows, self.n_classes) if keep else n_rows, dtype)
+        steps = [(i, d.add_log_prob, b) for i, (d, b) in enumerate(zip(self.distributions, blocks, strict=True))]
+        if to_choose and (screening := [i for i, d in enumerate(self.distributions) if d.screens]):
+            i, _, block = steps.pop(screening[0])  # last, when it knows what the others make of the classes
+            steps.append((i, self.distributions[i].add_to_choose, block))
         step = max(*(d.rows_at_once for d in self.distributions), _CHUNK_BYTES // (8 * self.n_classes))
 
         def work(rows: slice) -> None:
@@ -109,8 +124,8 @@ class Model:
                 chunk = slice(start, min(start + step, rows.stop))
                 joint = out[chunk] if scratch is None else scratch[: chunk.stop - start]
                 kernels.fill_rows(joint, self.log_prior)
-                for i, (distribution, block) in enumerate(zip(self.distributions, blocks, strict=True)):
-                    absent = distribution.add_log_prob(rows_of(block, chunk), joint)
+                for i, add, block in steps:
+                    absent = add(rows_of(block, chunk), joint)
                     if absent == kernels.INFINITE or (absent and not self.absent_allowed):
                         raise UnusableValueError(i)
                 finish(joint, out[chunk])

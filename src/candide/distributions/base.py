@@ -24,6 +24,7 @@ class Distribution(ABC):
 
     rows_at_once: ClassVar[int] = 64  # fewer of them are scored at a higher price each
     by_blas: ClassVar[bool] = False  # whether rows are scored by products of matrices
+    screens: bool = False  # whether to find the largest class costs less than to score them all
 
     @property
     @abstractmethod
@@ -36,6 +37,13 @@ class Distribution(ABC):
     @abstractmethod
     def add_log_prob(self, block: Block, out: Floats) -> int:
         """Add log p(row | class) into ``out`` (row, class); return how many values were absent, or kernels.INFINITE."""
+
+    def add_to_choose(self, block: Block, out: Floats) -> int:
+        """As ``add_log_prob``, where nothing but the largest class of each row is asked for, and nothing follows.
+
+        The largest is then the largest of ``add_log_prob``; what the others get may be anything below it.
+        """
+        return self.add_log_prob(block, out)
 
     @abstractmethod
     def _terms(self, x: NDArray) -> Floats:

@@ -26,9 +26,12 @@ from candide.tally.base import Block, Codes, Floats
 
 if TYPE_CHECKING:
     from candide.distributions.forms import OfNumbers
+    from candide.distributions.screening import Screen
 
 _LOG_2PI = float(np.log(2 * np.pi))
 _PIECE = 1 << 21  # values whitened at a time
+_WORTH_A_SCREEN = 64  # columns from which on bounds cost less than distances
+_DIGITS = 1e-9  # by which the largest must lead, of its own size: more than double precision loses
 _SHARED = "use Gaussian(covariance='tied') with estimate='mean', 'map' or 'mle' for a linear score"
 
 
@@ -71,22 +74,36 @@ class _Elliptical(Distribution):
     def _root(self, c: int) -> Root:
         return self._roots[min(c, len(self._roots) - 1)]
 
+    @property
+    def screens(self) -> bool:  # type: ignore[override]
+        return len(self._matrix) > 1 and self.n_features >= _WORTH_A_SCREEN
+
     def add_log_prob(self, block: Block, out: Floats) -> int:
+        return self._by_pieces(block, out, self._add_whole)
+
+    def add_to_choose(self, block: Block, out: Floats) -> int:
+        few = block.shape[0] < self.rows_at_once  # so few that to round the roots costs more than it saves
+        return self._by_pieces(block, out, self._add_whole if few or not self.screens else self._add_largest)
+
+    def _by_pieces(self, block: Block, out: Floats, add: Callable[[Floats, Floats], None]) -> int:
+        """Score rows a piece of the block at a time, with ``add`` for those that have all values."""
         x = numbers(block)
         step = max(self.rows_at_once, _PIECE // max(1, self.n_features))
         absent = 0
-        for start in range(0, len(x), step):
-            got = self._add(np.ascontiguousarray(x[start : start + step].T, np.float64), out[start : start + step])
+        step = -(-len(x) // max(1, round(len(x) / step)))  # pieces of a size: a product of few rows is slow
+        for start in range(0, len(x), max(1, step)):
+            piece = np.ascontiguousarray(x[start : start + step].T, np.float64)
+            got = self._add(piece, out[start : start + step], add)
             if got == kernels.INFINITE:
                 return kernels.INFINITE
             absent += got
         return absent
 
-    def _add(self, x: Floats, out: Floats) -> int:
+    def _add(self, x: Floats, out: Floats, add: Callable[[Floats, Floats], None]) -> int:
         """Score columns (feature, row) of a piece of a block."""
         total = x.sum()  # one look for what is not finite; the sum of large numbers may be so as well
         if np.isfinite(total):
-            self._add_whole(x, out)
+            add(x, out)
             return 0
         if np.isinf(x).any():
             return kernels.INFINITE
@@ -98,6 +115,31 @@ class _Elliptical(Distribution):
             out[rows] = part
         return int(gone.sum())
 
+    def _add_largest(self, x: Floats, out: Floats) -> None:
+        """Screen the classes, and score those that may yet be the largest of a row."""
+        nearest, farthest = self._screen.bounds(x)
+        before, out[...] = out.copy(), out + self._log_whole(farthest, x)
+        first = out.argmax(axis=1)[:, None]
+        least = np.take_along_axis(out, first, axis=1)
+        least -= np.abs(least) * _DIGITS
+        rival = ~(before + self._log_whole(nearest, x) < least)  # NaN is not below it
+        np.put_along_axis(rival, first, True, axis=1)
+        open_ = np.flatnonzero(rival.sum(axis=1) > 1)
+        size, x = np.full((len(open_), self.n_classes), np.inf), x[:, open_]
+        for c, root in enumerate(self._roots):
+            rows = np.flatnonzero(rival[open_, c])
+            part = np.zeros((len(rows), 1))
+            root.distances(x[:, rows], self._centre[c : c + 1], part)
+            size[rows, c] = part[:, 0]
+        out[open_] = before[open_] + self._log_whole(size, x)
+
+    @cached_property
+    def _screen(self) -> "Screen":
+        from candide.distributions.screening import Screen
+
+        spread = np.sqrt(np.einsum("cjj->cj", self._matrix).mean(axis=0))
+        return Screen.of(self._centre, self._roots, spread)
+
     def _add_whole(self, x: Floats, out: Floats) -> None:
         size = np.zeros(out.shape, order="F")  # |z|^2 in each class
         if len(self._roots) == 1:
@@ -105,10 +147,14 @@ class _Elliptical(Distribution):
         else:
             for c, root in enumerate(self._roots):
                 root.distances(x, self._centre[c : c + 1], size[:, c : c + 1])
-        size /= self._stretch
-        out += self._log_density(size, self._log_norm, self.n_features - int(self.alone.sum()))
+        out += self._log_whole(size, x)
+
+    def _log_whole(self, size: Floats, x: Floats) -> Floats:
+        """(row, class) log p of whole rows at a squared distance from each class."""
+        got = self._log_density(size / self._stretch, self._log_norm, self.n_features - int(self.alone.sum()))
         if self.alone.any():
-            out += _normal_terms(x[self.alone].T, *self._apart).sum(axis=1, keepdims=True)
+            got += _normal_terms(x[self.alone].T, *self._apart).sum(axis=1, keepdims=True)
+        return got
 
     @cached_property
     def _log_norm(self) -> Floats:
