@@ -27,6 +27,8 @@ from candide.text import Documents
 
 BATCH = 1 << 17  # rows in a batch
 _VALUES = 1 << 23  # values in a batch, where rows are wide
+_LEVELS_EACH = 1 << 8  # levels of a column that a query spells: to read one costs as much as to look up a thousand rows
+_LEVELS = 1 << 11  # and of all columns
 _DOCUMENTS = 1 << 12  # and of rows with documents, which are long
 
 
@@ -67,10 +69,24 @@ def scored(
 
 
 def query(
-    source: Source, plan: Plan, *, keep: Sequence[str] = (), extra: Sequence[exp.Expression] = (), base: Any = VIEW
+    source: Source,
+    plan: Plan,
+    *,
+    keep: Sequence[str] = (),
+    extra: Sequence[exp.Expression] = (),
+    base: Any = VIEW,
+    codes: bool = True,
 ) -> str:
-    """Select the plan's columns as the model wants them (``f0``, ``f1``, ...), those to keep (``k0``, ...), more."""
-    wanted = [exp.alias_(_value(source, part, j), f"f{i}") for i, (part, j) in enumerate(_columns(plan))]
+    """Select the plan's columns as the model wants them, those to keep (``k0``, ``k1``, ...), and more.
+
+    The model's are ``f0``, ``f1``, ..., or ``code0``, ... where the database looks up the ``codes`` of levels.
+    """
+    wanted, room = [], _LEVELS if codes else 0
+    for i, (part, j) in enumerate(_columns(plan)):
+        value = _value(source, part, j)
+        spelt = part.has_levels and part.columns[j] in source.columns and _can_spell(part.levels[j], room)
+        room -= len(part.levels[j]) if spelt else 0
+        wanted.append(exp.alias_(_code(value, part.levels[j]), f"code{i}") if spelt else exp.alias_(value, f"f{i}"))
     kept = [exp.alias_(exp.column(name, quoted=True), f"k{i}") for i, name in enumerate(keep)]
     return exp.Select(expressions=[*wanted, *kept, *extra]).from_(base, copy=False).sql("duckdb", copy=False)
 
@@ -125,6 +141,28 @@ def _columns(plan: Plan) -> Iterator[tuple[Part, int]]:
     return ((part, j) for part in plan.parts for j in range(len(part.columns)))
 
 
+def _can_spell(levels: Labels, room: int) -> bool:
+    """Whether all levels are text, and few and plain enough for a query."""
+    if not 0 < len(levels) <= min(room, _LEVELS_EACH):
+        return False
+    if not all(isinstance(v, str) and "\0" not in v for v in levels.values):
+        return False
+    try:
+        "".join(levels.values).encode()
+    except UnicodeEncodeError:  # half of a character
+        return False
+    return True
+
+
+def _code(value: exp.Expression, levels: Labels) -> exp.Expression:
+    """What ``levels.encode`` gives. In a column that its file holds as a dictionary each word is looked up once."""
+    words = exp.DataType(this=exp.DataType.Type.ENUM, expressions=[exp.Literal.string(v) for v in levels.values])
+    known = exp.Anonymous(this="enum_code", expressions=[exp.TryCast(this=value, to=words)])
+    code = exp.Coalesce(this=exp.cast(known, "INT"), expressions=[exp.Literal.number(len(levels))])
+    absent = exp.If(this=exp.Is(this=value.copy(), expression=exp.Null()), true=exp.Literal.number(-1))
+    return exp.Case(ifs=[absent], default=code)
+
+
 def _value(source: Source, part: Part, j: int) -> exp.Expression:
     name = str(part.columns[j])
     kind = source.columns.get(name)
@@ -150,7 +188,7 @@ def _level_as(column: Column, levels: Labels) -> exp.Expression:
 
 
 def _blocks(plan: Plan, batch: pa.RecordBatch) -> list[Block]:
-    at, blocks = 0, list[Block]()
+    at, blocks, names = 0, list[Block](), batch.schema.names
     for part in plan.parts:
         width = len(part.columns)
         if part.has_documents:
@@ -159,8 +197,9 @@ def _blocks(plan: Plan, batch: pa.RecordBatch) -> list[Block]:
             at += width
             continue
         block: NDArray = np.empty((batch.num_rows, width), np.int32 if part.has_levels else np.float64, order="F")
-        for j, column in enumerate(batch.columns[at : at + width]):
-            block[:, j] = part.levels[j].encode(column) if part.has_levels else column.to_numpy(zero_copy_only=False)
+        for j in range(width):
+            column, ready = batch.column(at + j), not part.has_levels or names[at + j].startswith("code")
+            block[:, j] = column.to_numpy(zero_copy_only=False) if ready else part.levels[j].encode(column)
         at += width
         blocks.append(block)
     return blocks

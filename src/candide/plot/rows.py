@@ -43,7 +43,7 @@ class Rows:
                     raise unknown(f"column in {source.name}:", str(name), source.columns)
             target = self._target(subject, source, needed=False)
             keep = [] if target is None else [target]
-            table = source.arrow(scoring.query(source, plan, keep=keep))
+            table = source.arrow(scoring.query(source, plan, keep=keep, codes=False))
         found = [name for part in plan.parts for name in part.columns]
         columns = {name: table.column(f"f{i}").combine_chunks() for i, name in enumerate(found)}
         levels = {name for part in plan.parts if part.has_levels for name in part.columns}
