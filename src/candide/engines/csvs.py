@@ -18,6 +18,7 @@ import duckdb
 
 from candide.engines.sqltext import literal
 
+_LINES = 4096  # enough to know the form by: types are looked at elsewhere
 _NONE = ("(empty)", "\x00", "")
 
 
@@ -72,7 +73,7 @@ class CsvForm:
 
 def form_of(con: Any, pattern: str, hints: CsvHints) -> CsvForm:
     """Find out the form of a CSV from its beginning."""
-    options = ["all_varchar = true", *hints.options()]
+    options = ["all_varchar = true", f"sample_size = {_LINES}", *hints.options()]
     if hints.delimiter is not None:
         options.append(f"delim = {literal(hints.delimiter)}")
     if hints.header is not None:
