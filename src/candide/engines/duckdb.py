@@ -128,9 +128,10 @@ def _grouped(rows: Rows, asked: Sequence[tuple[Part, Column]], order: Keys | Non
     """The cells of some columns, a row a group (in the order of the groups where it is known); rows without a label."""
     wanted: list[tuple[str | None, list[Any]]] = [(None, _totals(rows.weight))]
     wanted += [(column.name, asker(part).ask(column, part.spec)) for part, column in asked]
-    select = exp.Select(expressions=[exp.column("y"), exp.column("fold"), *(e for _, many in wanted for e in many)])
+    fold = exp.column("fold") if rows.folds else exp.Literal.number("0")  # not a key where it is the same in all rows
+    select = exp.Select(expressions=[exp.column("y"), fold, *(e for _, many in wanted for e in many)])
     inner = rows.project([column for _, column in asked]).subquery("t", copy=False)
-    select = select.from_(inner, copy=False).group_by("1", "2", copy=False)
+    select = select.from_(inner, copy=False).group_by("1", *(["2"] if rows.folds else []), copy=False)
     groups = rows.source.rows(select.sql("duckdb", copy=False))
     found = [row for row in groups if not is_absent(row[0])]
     if not found:
