@@ -50,9 +50,9 @@ class ClassMove:
 
 @dataclass(frozen=True)
 class ColumnMove:
-    """A column whose distribution within a class moved, and the parameters that tell how."""
+    """A column, or columns modelled together, whose distribution within a class moved; what tells how."""
 
-    column: Name
+    column: Name | tuple[Name, ...]
     label: Any
     event: str
     moved: float
@@ -107,7 +107,11 @@ def compare(a: Fitted, b: Fitted, most: int = 1000) -> Comparison:
             moves = _text_moves(part, labels, *tallies, most)  # type: ignore[arg-type]
             columns, levels = columns + moves[0], levels + moves[1]
             continue
-        cells = _cells(part, *tallies)
+        together = _group_moves(part, labels, *tallies) if part.is_group else None
+        if together is not None:
+            columns += together
+            continue
+        cells = None if part.is_group else _cells(part, *tallies)
         if cells is None:
             left_out += part.columns
             continue
@@ -208,6 +212,44 @@ def _shares(
         sizes.append(tally.n[c, 0] if present else count.sum())
         shares.append((count + event.smallest) / (sizes[-1] + event.smallest * (2 if present else n_terms)))
     return shares[0], shares[1], np.asarray(_joint(*sizes))
+
+
+def _group_moves(part: Part, labels: Any, a: Any, b: Any) -> list[ColumnMove] | None:
+    """How columns modelled together moved, as one; None where an estimate cannot be had."""
+    try:
+        x, y = (part.event.estimate(tally, None, "map").parameters() for tally in (a, b))
+    except InputError:
+        return None
+    weight, found = _joint(a.weight[:, 0], b.weight[:, 0]), []
+    for c, label in enumerate(labels):
+        moved = _normals_together(*(x[name][c] for name in x), *(y[name][c] for name in x))
+        if moved * weight[c] > 1e-9:
+            values = _told_of_group(part, *({name: p[name][c] for name in p} for p in (x, y)))
+            surprise = float(moved * weight[c])
+            found.append(ColumnMove(part.columns, label, part.event.name, moved, surprise, values))
+    return found
+
+
+def _normals_together(m: Floats, s: Floats, r: Floats, n: Floats, t: Floats, q: Floats) -> float:
+    """The symmetric divergence of two normals of several columns: means, deviations and correlations of each."""
+    between, ratio_ = (m - n) / s, t / s  # in the units of the first
+    other = q * ratio_[:, None] * ratio_
+    twice = sum(
+        np.trace(np.linalg.solve(a, b)) + between @ np.linalg.solve(a, between) for a, b in ((r, other), (other, r))
+    )
+    return max(0.0, float(0.5 * twice - len(m)))
+
+
+def _told_of_group(part: Part, x: dict[str, Floats], y: dict[str, Floats]) -> dict[str, Pair]:
+    """The mean, the deviation and the correlation that moved most."""
+    by_mean, by_sd = np.abs(x["mean"] - y["mean"]) / np.minimum(x["sd"], y["sd"]), np.abs(np.log(x["sd"] / y["sd"]))
+    i, j, names = int(by_mean.argmax()), int(by_sd.argmax()), part.columns
+    k, m = np.unravel_index(np.abs(x["correlation"] - y["correlation"]).argmax(), x["correlation"].shape)
+    return {
+        f"mean {names[i]}": (float(x["mean"][i]), float(y["mean"][i])),
+        f"sd {names[j]}": (float(x["sd"][j]), float(y["sd"][j])),
+        f"correlation {names[k]}, {names[m]}": (float(x["correlation"][k, m]), float(y["correlation"][k, m])),
+    }
 
 
 def _cells(part: Part, a: Any, b: Any) -> _Cells | None:

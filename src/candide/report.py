@@ -18,6 +18,7 @@ from candide.fitted import Fitted, Scorer
 from candide.labels import Labels
 from candide.scores import Scores, spread
 from candide.table import Table as Rows
+from candide.table import spoken
 
 _MEANING = {
     "accuracy": "rows whose most probable class is right",
@@ -104,7 +105,8 @@ def show_model(fitted: Fitted | Scorer, levels: int) -> None:
     rows = fitted.rows if isinstance(fitted, Scorer) else fitted.census.n_rows
     parts: list[RenderableType] = [
         _panel(
-            f"{'no counts kept' if rows is None else f'{rows:,} rows counted'}; predicts {fitted.target!r}; "
+            f"{'no counts kept' if rows is None else f'{rows:,} rows counted'}; "
+            f"{f'predicts {escape(repr(fitted.target))}; ' if fitted.target is not None else ''}"
             f"estimate: {fitted.settings.estimate}; class prior: {escape(str(fitted.settings.class_prior))}",
             "candide show",
         ),
@@ -228,7 +230,7 @@ def show_changes(found: Any) -> None:
     parts: list[RenderableType] = [_panel(f"{found.rows[0]:,} rows before, {found.rows[1]:,} after", "candide diff")]
     moves: list[tuple[str, Any, Any]] = [
         ("Classes", found.classes, lambda m: [str(m.label), _way(m.before, m.after, m.status, ".1%")]),
-        ("Columns", found.columns, lambda m: [f"{m.column}, {m.label}", _ways(m.values)]),
+        ("Columns", found.columns, lambda m: [f"{spoken(m.column)}, {m.label}", _ways(m.values)]),
         ("Levels", found.levels, lambda m: [f"{m.column} = {m.level}, {m.label}", _way(m.before, m.after, m.status)]),
     ]
     for title, some, tell in moves:
@@ -353,8 +355,9 @@ def _table(title: str, *headings: str) -> Table:
         table.add_column(
             heading,
             justify="right" if number else "left",
-            no_wrap=heading not in ("meaning", "seen as"),
+            no_wrap=heading not in ("meaning", "seen as", "how"),
             overflow="ellipsis",
+            min_width=max(len(heading), 6) if number else None,
         )
     return table
 

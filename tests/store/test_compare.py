@@ -180,3 +180,36 @@ def test_models_of_other_columns_cannot_be_compared(two):
     other = cd.NaiveBayes("gaussian").fit({"z": two[0]}, two[2]).fitted_
     with pytest.raises(InputError, match="different columns"):
         compare(fit("gaussian", two[0], two[2]), other)
+
+
+def in_groups(rng, shift=0.0, stretch=1.0, n=80):
+    X = rng.multivariate_normal([shift, 0.0, 5.0], stretch * np.array([[1, 0.6, 0], [0.6, 2, 0.1], [0, 0.1, 1]]), n)
+    columns = dict(zip("abc", X.T, strict=True))
+    events = {("a", "b"): Gaussian(covariance="full")}
+    return cd.NaiveBayes(events).fit(columns, np.repeat(["p", "q"], n // 2)).fitted_
+
+
+def test_columns_modelled_together_move_as_one():
+    rng = np.random.default_rng(4)
+    before, after = in_groups(rng), in_groups(rng, shift=3.0, stretch=1.5)
+    found = compare(before, after)
+    assert not found.left_out
+    [move] = [m for m in found.columns if m.column == ("a", "b") and m.label == "q"]
+    laws = [f.plan.parts[0].event.estimate(f.census.tallies[0], None, "map") for f in (before, after)]
+    assert before.plan.parts[0].columns == ("a", "b")
+    p, q = (stats.multivariate_normal(d.mean[1], d.covariance[1]) for d in laws)
+    draws = [law.rvs(400_000, random_state=5) for law in (p, q)]
+    want = [(one.logpdf(x) - other.logpdf(x)).mean() for one, other, x in ((p, q, draws[0]), (q, p, draws[1]))]
+    assert move.moved == pytest.approx(sum(want), rel=0.01)  # by drawing
+    assert move.surprise == pytest.approx(move.moved * 10, rel=1e-12)  # 40 * 40 / (2 * 80)
+    assert move.values["mean a"] == pytest.approx((laws[0].mean[1, 0], laws[1].mean[1, 0]))
+    assert {name.split()[0] for name in move.values} == {"mean", "sd", "correlation"}
+    assert compare(before, before).columns == []
+
+
+def test_a_group_without_an_estimate_is_left_out():
+    rng = np.random.default_rng(6)
+    event = Gaussian(covariance="full", prior=cd.priors.AddedVariance(0.0))
+    model = cd.NaiveBayes({("a", "b"): event}, estimate="mle")
+    both = [model.fit({"a": a, "b": b}, np.repeat(["p", "q"], 10)).fitted_ for a, b in rng.normal(size=(2, 2, 20))]
+    assert compare(*both).left_out == ["a", "b"]

@@ -25,7 +25,7 @@ from candide.features import association, information
 from candide.frozen import dataclass
 from candide.model import prior_for
 from candide.plan import Part
-from candide.table import Name
+from candide.table import Name, spoken
 from candide.tally.base import Floats
 
 EVIDENCE = "evidence"  # select: the columns whose evidence is positive
@@ -106,9 +106,8 @@ class FeatureScores(Sequence[FeatureScore]):
 def _cells(score: FeatureScore) -> list[str]:
     test = f"{score.test} = {score.statistic:.2f}" if score.statistic is not None else ""
     p = "" if score.p_value is None else f"{score.p_value:.3g}"
-    name = score.column if isinstance(score.column, str) else str(score.column)
     told = [(score.evidence, ".2f"), (score.per_row, ".3f"), (score.information, ".3f")]
-    return [name, score.event, *("" if v is None else f"{v:{form}}" for v, form in told), test, p]
+    return [spoken(score.column), score.event, *("" if v is None else f"{v:{form}}" for v, form in told), test, p]
 
 
 def scores(census: Census, priors: Any = None, select: int | str | None = None) -> FeatureScores:
