@@ -70,8 +70,13 @@ def _check_whole(y: NDArray) -> None:
 
 
 def _check_none_absent(y: NDArray) -> None:
-    absent = np.fromiter((is_absent(v) for v in y.tolist()), bool, len(y))
-    if absent.any():
+    values = y.tolist()
+    try:
+        distinct: Any = set(values)  # labels are few: not every row need be asked
+    except TypeError:  # no label can be this, as will be said
+        distinct = values
+    if any(map(is_absent, distinct)):
+        absent = np.fromiter(map(is_absent, values), bool, len(y))
         row = int(np.flatnonzero(absent)[0])
         raise InputError(
             f"Input y contains NaN: {int(absent.sum())} labels are missing, the first at row {row}; "
