@@ -137,6 +137,7 @@ def cross_validate(
         raise InputError(f"folds: {folds}; cross-validation needs at least 2")
     settings = settings or Settings()
     with Source.open(data, reading) as source:
+        source.hold_still()  # a row is counted in the fold in which it is scored
         prepared = prepare(source, target, events, drop, weight)
         with watch(source, "counting"):
             counted = _count(source, target, prepared, weight, folds=folds, seed=seed)

@@ -1,12 +1,13 @@
 """Cross-validation without refitting equals refitting on every fold."""
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
 from sklearn.metrics import balanced_accuracy_score, brier_score_loss, log_loss, roc_auc_score
 
 from candide.engines.duckdb import fold_of, numbered
-from candide.engines.sources import Source
+from candide.engines.sources import Reading, Source
 from candide.errors import InputError
 from candide.estimators import NaiveBayes
 from candide.scores import Scores
@@ -54,6 +55,25 @@ def test_no_leak_through_the_fold_itself():
     rng = np.random.default_rng(3)
     data = pa.table({"code": [f"k{v}" for v in rng.integers(0, 400, 800)], "y": rng.integers(0, 2, 800)})
     assert 0.42 < cross_validate(data, "y", folds=10).total.accuracy < 0.58
+
+
+@pytest.mark.parametrize("kind", ["query", "relation", "view"])
+def test_no_leak_where_a_query_gives_its_rows_in_another_order_each_time(kind, tmp_path):
+    """Each level is met once, so that it tells of its row alone, if that row is in a fold it should not be in."""
+    con = duckdb.connect(str(tmp_path / "rows.duckdb"))
+    con.execute("CREATE TABLE t AS SELECT 'k' || i AS k, hash(i) % 2 AS y FROM range(3000) r(i)")
+    con.execute("CREATE VIEW shuffled AS SELECT k, y FROM t ORDER BY random()")
+    con.execute(f"COPY t TO '{tmp_path / 'rows.parquet'}'")
+    data, reading = f"SELECT k, y FROM '{tmp_path / 'rows.parquet'}' ORDER BY random()", None
+    if kind == "relation":
+        data = con.sql("SELECT k, y FROM t ORDER BY random()")
+    else:
+        con.close()
+    if kind == "view":
+        data, reading = str(tmp_path / "rows.duckdb"), Reading(table="shuffled")
+    found = cross_validate(data, "y", events={"k": "categorical"}, folds=5, reading=reading).total
+    assert found.n == 3000
+    assert 0.45 < found.accuracy < 0.55
 
 
 def test_metrics_equal_scikit_learns():

@@ -16,6 +16,7 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
+import candide as cd
 from candide.engines.sources import Reading
 from candide.errors import InputError
 from candide.estimators import NaiveBayes
@@ -273,3 +274,34 @@ def test_nan_is_missing_even_where_the_look_and_the_file_know_nothing_of_it(tmp_
     pq.write_table(pa.table({"x": x, "y": y}), tmp_path / "rows.parquet")
     with pytest.raises(InputError, match="'x' holds an infinite value"):
         learn(tmp_path / "rows.parquet", "y")
+
+
+def test_a_folder_is_read_whole(rows, tmp_path):
+    """Names with dots, packed beside plain files, several endings of one format, folders within."""
+    (tmp_path / "parquet" / "within").mkdir(parents=True)
+    (tmp_path / "csv").mkdir()
+    third = [rows.slice(0, 100), rows.slice(100, 150), rows.slice(250)]
+    for part, name in zip(third, ["sales.2023.parquet", "sales.2024.parquet", "within/more.pq"], strict=True):
+        pq.write_table(part, tmp_path / "parquet" / name)
+    for part, name in zip(third, ["one.csv", "two.csv", "three.v2.csv"], strict=True):
+        write_csv(part, tmp_path / "csv" / name)
+    packed = gzip.compress((tmp_path / "csv" / "two.csv").read_bytes())
+    (tmp_path / "csv" / "two.csv").unlink()
+    (tmp_path / "csv" / "two.csv.gz").write_bytes(packed)
+    for kind in ("parquet", "csv"):
+        assert learn(str(tmp_path / kind), "label").fitted.census.n_rows == N
+
+
+def test_a_folder_of_several_formats_is_refused(rows, tmp_path):
+    write_csv(rows, tmp_path / "one.csv")
+    (tmp_path / "two.tsv").write_text((tmp_path / "one.csv").read_text().replace(",", "\t"))
+    with pytest.raises(InputError, match=r"one known format, found \['csv', 'tsv'\]"):
+        learn(str(tmp_path), "label")
+
+
+def test_one_spelling_of_missing_is_not_read_letter_by_letter(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("code,y\n" + "A,p\nN,q\nNA,p\nA,q\n" * 10)
+    model = cd.fit(str(path), target="y", na="NA")
+    assert model.census_.plan.parts[0].levels[0].values == ("A", "N")
+    assert model.census_.tallies[0].n.sum() == 30

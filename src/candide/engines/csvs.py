@@ -3,7 +3,7 @@
 >>> import tempfile, pathlib, duckdb
 >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.csv"
 >>> _ = path.write_text("age;job\\n30;cook\\n41;smith\\n")
->>> form = form_of(duckdb.connect(), str(path), CsvHints())
+>>> form = form_of(duckdb.connect(), (str(path),), CsvHints())
 >>> form.names, form.delimiter, form.header
 (('age', 'job'), ';', True)
 """
@@ -16,7 +16,7 @@ from typing import Any
 
 import duckdb
 
-from candide.engines.sqltext import literal
+from candide.engines.sqltext import literal, literals
 
 _LINES = 4096  # enough to know the form by: types are looked at elsewhere
 _NONE = ("(empty)", "\x00", "")
@@ -35,7 +35,7 @@ class CsvHints:
         """What is the same for guessing and for reading."""
         out = []
         if self.na:
-            out.append(f"nullstr = [{', '.join(literal(text) for text in ('', *self.na))}]")
+            out.append(f"nullstr = {literals(('', *self.na))}")
         if self.encoding is not None:
             out.append(f"encoding = {literal(self.encoding)}")
         return out
@@ -45,7 +45,7 @@ class CsvHints:
 class CsvForm:
     """How a CSV is written, and the names of its columns."""
 
-    pattern: str  # a path or a glob
+    files: tuple[str, ...]  # paths, or a glob
     hints: CsvHints
     names: tuple[str, ...]
     delimiter: str = ","
@@ -58,7 +58,7 @@ class CsvForm:
         """A table function call; columns without a type are text."""
         pairs = ", ".join(f"{literal(n)}: {literal(types.get(n, 'VARCHAR'))}" for n in self.names)
         form = [f"delim = {literal(self.delimiter)}", f"header = {str(self.header).lower()}"]
-        if glob.has_magic(self.pattern):  # files of a glob may order their columns differently
+        if len(self.files) > 1 or glob.has_magic(self.files[0]):  # files may order their columns differently
             form += [f"types = {{{pairs}}}", "union_by_name = true"]
         else:
             form += [
@@ -68,36 +68,38 @@ class CsvForm:
                 f"escape = {literal(self.escape)}",
                 f"skip = {self.skip}",
             ]
-        return f"read_csv({literal(self.pattern)}, {', '.join(form + self.hints.options())})"
+        return f"read_csv({literals(self.files)}, {', '.join(form + self.hints.options())})"
 
 
-def form_of(con: Any, pattern: str, hints: CsvHints) -> CsvForm:
-    """Find out the form of a CSV from its beginning."""
+def form_of(con: Any, files: tuple[str, ...], hints: CsvHints) -> CsvForm:
+    """Find out the form of a CSV, or of the first of several, from its beginning."""
     options = ["all_varchar = true", f"sample_size = {_LINES}", *hints.options()]
     if hints.delimiter is not None:
         options.append(f"delim = {literal(hints.delimiter)}")
     if hints.header is not None:
         options.append(f"header = {str(hints.header).lower()}")
-    first = next(iter(sorted(glob.glob(pattern, recursive=True))), pattern) if glob.has_magic(pattern) else pattern
+    first = files[0]
+    if len(files) == 1 and glob.has_magic(first):
+        first = next(iter(sorted(glob.glob(first, recursive=True))), first)
     query = "SELECT Delimiter, Quote, Escape, SkipRows, HasHeader, Columns FROM sniff_csv"
     try:
         [row] = con.sql(f"{query}({literal(first)}, {', '.join(options)})").fetchall()
     except duckdb.InvalidInputException as error:
         if "sniffing" not in str(error):
             raise
-        return _by_header(first, pattern, hints)
+        return _by_header(first, files, hints)
     delimiter, quote, escape, skip, header, columns = row
     names = tuple(column["name"] for column in columns)
     if len(names) == 1 and hints.delimiter is None and max(names[0].count(c) for c in ",;\t|"):
-        return _by_header(first, pattern, hints)
+        return _by_header(first, files, hints)
     quote = '"' if quote in _NONE else quote  # none in the beginning does not mean none at all
     escape = quote if escape in _NONE else escape
-    return CsvForm(pattern, hints, names, delimiter, quote, escape, bool(header), int(skip))
+    return CsvForm(files, hints, names, delimiter, quote, escape, bool(header), int(skip))
 
 
-def _by_header(first: str, pattern: str, hints: CsvHints) -> CsvForm:
+def _by_header(first: str, files: tuple[str, ...], hints: CsvHints) -> CsvForm:
     """The lines of the CSV disagree: take the form of its header, so that reading it says where they do."""
     with open(first, encoding=hints.encoding or "utf-8", errors="replace", newline="") as lines:
         line = lines.readline().rstrip("\r\n")
     delimiter = hints.delimiter or max(",;\t|", key=line.count)
-    return CsvForm(pattern, hints, tuple(next(csv.reader([line], delimiter=delimiter))), delimiter)
+    return CsvForm(files, hints, tuple(next(csv.reader([line], delimiter=delimiter))), delimiter)

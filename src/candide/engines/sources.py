@@ -16,7 +16,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,7 +25,7 @@ import duckdb
 from candide.engines import folders
 from candide.engines.complaints import explained
 from candide.engines.csvs import CsvForm, CsvHints, form_of
-from candide.engines.sqltext import identifier, literal
+from candide.engines.sqltext import identifier, literal, literals
 from candide.errors import InputError, InputTypeError
 
 VIEW = "source"
@@ -46,11 +46,15 @@ class Reading:
     table: str | None = None  # which table of a database file
     delimiter: str | None = None
     header: bool | None = None
-    na: tuple[str, ...] = ()  # text that means "missing", besides the empty string
+    na: str | tuple[str, ...] = ()  # text that means "missing", besides the empty string
     encoding: str | None = None
     errors: str = "strict"  # in documents of a folder: "strict" | "replace" | "ignore" what is not of the encoding
     memory_limit: str | None = None
     threads: int | None = None
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        return (self.na,) if isinstance(self.na, str) else tuple(self.na)
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,7 @@ class Source:
     columns: dict[str, str] = field(default_factory=dict)  # name -> SQL type
     documents: tuple[str, ...] = ()  # columns known to be free text, however short
     rows_read: int = 0  # in batches, so far
+    is_query: bool = False  # whose rows may come in another order each time
 
     @classmethod
     def open(cls, data: Any, reading: Reading | None = None) -> Self:
@@ -149,6 +154,17 @@ class Source:
         """How far the running query is, from 0 to 1; negative where that is not known."""
         return max(-1.0, self.con.query_progress() / 100) if self.relation is None else -1.0
 
+    def hold_still(self) -> None:
+        """Have rows come in the same order each time: those of a query are written to a temporary file, once."""
+        if not self.is_query:
+            return
+        path = self._temporary("parquet")
+        with explained(self.name):
+            self._query(f"SELECT * FROM {VIEW}").write_parquet(str(path))
+        self.relation, self.is_query = None, False
+        self._create_view(f"read_parquet({literal(str(path))})")
+        self._describe()
+
     def typed(self, types: Mapping[str, str]) -> None:
         """Read the columns of a CSV with these SQL types."""
         if self.csv is not None:
@@ -174,9 +190,9 @@ class Source:
 
     def _attach(self, data: Any) -> None:
         if isinstance(data, duckdb.DuckDBPyRelation):
-            self.relation, self.name = data, "the relation"
+            self.relation, self.name, self.is_query = data, "the relation", True
         elif isinstance(data, str) and _QUERY.match(data) and not os.path.exists(data):
-            self.name = "the query"
+            self.name, self.is_query = "the query", True
             with explained(self.name):
                 self._create_view(f"({data.rstrip().rstrip(';')})")
         elif isinstance(data, str | os.PathLike):
@@ -197,13 +213,14 @@ class Source:
             if kind == "csv":
                 if not _bytes_in(path):
                     raise InputError(f"{self.name} is empty")
-                hints = CsvHints(self.reading.delimiter, self.reading.header, self.reading.na, self.reading.encoding)
-                self.csv = form_of(self.con, _pattern(path, "csv"), hints)
+                said = self.reading
+                hints = CsvHints(said.delimiter, said.header, said.missing, said.encoding)
+                self.csv = form_of(self.con, _files(path), hints)
                 self._create_view(self.csv.reader({}))
             elif kind == "parquet":
-                self._create_view(f"read_parquet({literal(_pattern(path, 'parquet'))}, union_by_name = true)")
+                self._create_view(f"read_parquet({literals(_files(path))}, union_by_name = true)")
             elif kind == "json":
-                self._create_view(f"read_json_auto({literal(_pattern(path, 'json'))}, format = 'newline_delimited')")
+                self._create_view(f"read_json_auto({literals(_files(path))}, format = 'newline_delimited')")
             elif kind == "duckdb":
                 self._attach_database(path)
             else:
@@ -217,15 +234,17 @@ class Source:
             row[0]
             for row in self.con.sql("SELECT table_name FROM duckdb_tables() WHERE database_name = 'db'").fetchall()
         ]
-        tables += [
+        views = [
             row[0]
             for row in self.con.sql(
                 "SELECT view_name FROM duckdb_views() WHERE database_name = 'db' AND NOT internal"
             ).fetchall()
         ]
-        name = self.reading.table or (tables[0] if len(tables) == 1 else None)
-        if name is None or name not in tables:
-            raise InputError(f"{path}: name one of its tables {sorted(tables)} with table= (or --table)")
+        both = tables + views
+        name = self.reading.table or (both[0] if len(both) == 1 else None)
+        if name is None or name not in both:
+            raise InputError(f"{path}: name one of its tables {sorted(both)} with table= (or --table)")
+        self.is_query = name in views
         self._create_view(f"db.{identifier(name)}")
 
     def _attach_frame(self, data: Any) -> None:
@@ -256,20 +275,26 @@ class Source:
         head = stream.read(4096)
         start = head.lstrip()[:1]
         kind = "parquet" if head[:4] == b"PAR1" else "jsonl" if start == b"{" else "csv"
-        handle, name = tempfile.mkstemp(prefix="candide-", suffix=f".{kind}")
-        self.keep.append(Path(name))
-        with os.fdopen(handle, "wb") as spool:
+        path = self._temporary(kind)
+        with open(path, "wb") as spool:
             spool.write(head)
             shutil.copyfileobj(stream, spool, 1 << 20)
+        return path
+
+    def _temporary(self, kind: str) -> Path:
+        """A file that is removed with the source."""
+        handle, name = tempfile.mkstemp(prefix="candide-", suffix=f".{kind}")
+        os.close(handle)
+        self.keep.append(Path(name))
         return Path(name)
 
 
 def _format(path: str) -> str:
     """The format of a path, a glob or a folder, by the ending of its name."""
     if os.path.isdir(path):
-        found = sorted({_ending(str(p)) for p in Path(path).rglob("*") if p.is_file() and _ending(str(p)) in _FORMATS})
-        kinds = {_FORMATS[e] for e in found}
-        if len(kinds) != 1:
+        found = sorted({_ending(name) for name in _files(path)})
+        kinds = {_FORMATS[ending] for ending in found}
+        if len(kinds) != 1 or (kinds == {"csv"} and len(found) > 1):  # a .tsv is no .csv
             raise InputError(f"{path}: a folder must hold files of one known format, found {found or 'none'}")
         return kinds.pop()
     if not any(c in path for c in "*?[") and not os.path.exists(path):
@@ -277,24 +302,18 @@ def _format(path: str) -> str:
     return _FORMATS.get(_ending(path), "csv")
 
 
+def _files(path: str) -> tuple[str, ...]:
+    """The path or glob itself; of a folder, all files in it, at any depth, whose format is known."""
+    if not os.path.isdir(path):
+        return (path,)
+    return tuple(sorted(str(p) for p in Path(path).rglob("*") if p.is_file() and _ending(str(p)) in _FORMATS))
+
+
 def _ending(path: str) -> str:
     name = path.lower()
     for packed in (".gz", ".zst", ".bz2"):
         name = name.removesuffix(packed)
     return name.rpartition(".")[2]
-
-
-def _pattern(path: str, kind: str) -> str:
-    if not os.path.isdir(path):
-        return path
-    endings = sorted(
-        {
-            Path(p).name.partition(".")[2]
-            for p in Path(path).rglob("*")
-            if p.is_file() and _FORMATS.get(_ending(str(p))) == kind
-        }
-    )
-    return f"{path.rstrip('/')}/**/*.{endings[0]}"
 
 
 def _bytes_in(path: str) -> bool:
@@ -317,8 +336,3 @@ def _arrow_column(name: object, values: Sequence[Any]) -> Any:
             return pa.array([None if v is None else str(v) for v in values])
         except pa.ArrowInvalid as error:
             raise InputError(f"column {name!r}: {error}") from None
-
-
-def reading(base: Reading | None = None, **changes: Any) -> Reading:
-    """Reading settings with those given that are not None."""
-    return replace(base or Reading(), **{k: v for k, v in changes.items() if v is not None})

@@ -4,6 +4,8 @@
 ('"say ""hi""; drop"', "'it''s'")
 """
 
+from collections.abc import Iterable
+
 from sqlglot import exp
 
 
@@ -15,3 +17,12 @@ def identifier(name: str, dialect: str = "duckdb") -> str:
 def literal(value: str, dialect: str = "duckdb") -> str:
     """A text value."""
     return exp.Literal.string(value).sql(dialect)
+
+
+def literals(values: Iterable[str]) -> str:
+    """A list of text values.
+
+    >>> literals(["a", "it's"])
+    "['a', 'it''s']"
+    """
+    return f"[{', '.join(map(literal, values))}]"
