@@ -27,6 +27,8 @@ class GaussianBayes(NaiveBayes):
         are no trouble. ``estimate="mle"`` equals scikit-learn's QuadraticDiscriminantAnalysis ("full") and
         LinearDiscriminantAnalysis ("tied"); ``priors="unbiased"`` with it divides by n - 1, or n - k, instead of n.
 
+    Notes
+    -----
     A row with a missing value is left out of the counts where columns are modelled together; when it is scored, what
     is missing is integrated out exactly.
 

@@ -64,6 +64,8 @@ class DropIn(GenerativeClassifier):
         classes : array-like of shape (n_classes,), default=None
             Every class that may appear; needed at the first call only.
 
+        Examples
+        --------
         >>> from candide import BernoulliNB
         >>> X, y = [[1, 0], [1, 1], [0, 1]], ["a", "a", "b"]
         >>> parts = BernoulliNB().partial_fit(X[:2], y[:2], classes=["a", "b"]).partial_fit(X[2:], y[2:])
