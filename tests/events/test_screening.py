@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import candide as cd
 from candide import kernels
 from candide.distributions import MultivariateNormal, MultivariateT, Normal
 from candide.distributions.screening import Screen
@@ -116,3 +117,28 @@ def test_infinity_is_refused():
     x = rng.normal(size=(600, WIDE))
     x[599, 1] = np.inf
     assert law.add_to_choose(x, np.zeros((600, 4))) == kernels.INFINITE
+
+
+def test_a_distance_too_large_for_single_precision_rules_no_class_out():
+    """Of a t with few degrees of freedom the farther class may be the likelier one."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(1100, WIDE))
+    x[1000:] *= 0.5
+    model = cd.GaussianBayes().fit(x, np.repeat(["many", "few"], [1000, 100]))
+    for far in 10.0 ** np.arange(18.5, 19.5, 0.05):
+        rows = rng.normal(size=(600, WIDE))
+        rows[:, 0] = far
+        assert (model.predict(rows) == model.classes_[model.predict_log_proba(rows).argmax(axis=1)]).all()
+
+
+def test_lengths_too_small_for_single_precision_still_bound_the_error():
+    rng = np.random.default_rng(1)
+    means = np.zeros((2, WIDE))
+    _, matrices = laws(rng, 2, WIDE, condition=1e8)
+    matrices[1] *= 1e-48
+    x = rng.normal(0, 1e-24, (WIDE, 400))
+    roots = [Root.of(matrix, np.arange(WIDE)) for matrix in matrices]
+    low, high = Screen.of(means, roots, np.sqrt(np.einsum("cjj->cj", matrices).mean(axis=0))).bounds(x)
+    exact = np.stack([((root.inverse @ x) ** 2).sum(axis=0) for root in roots], axis=1)
+    assert (low <= exact).all()
+    assert (exact <= high).all()

@@ -44,6 +44,16 @@ def test_two_classes_are_compared_by_welchs_t(seed):
     np.testing.assert_allclose(by_column(scores, "p_value"), expected.pvalue, rtol=1e-7)
 
 
+@pytest.mark.parametrize("unit", [1e-100, 1e-80, 1e80, 1e100])
+def test_the_test_does_not_depend_on_units(unit):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 1)), np.arange(40) % 2
+    X[y == 1] += 1.5
+    [score] = cd.NaiveBayes("gaussian").fit(X * unit, y).feature_scores()
+    expected = stats.ttest_ind(X[y == 1], X[y == 0], equal_var=False)
+    assert (score.statistic, score.p_value) == pytest.approx((expected.statistic[0], expected.pvalue[0]), rel=1e-9)
+
+
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 10_000), n_classes=st.integers(3, 5))
 def test_more_classes_by_the_f_of_the_one_way_analysis_of_variance(seed, n_classes):

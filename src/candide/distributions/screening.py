@@ -20,6 +20,7 @@ from candide.frozen import dataclass
 from candide.tally.base import Codes, Floats
 
 _UNIT = 2.0**-24  # the largest relative error of rounding to single precision
+_LOST = 1.1e-19  # what is smaller may vanish when it is squared
 _SLACK = 1.01  # for products of errors, and for the rounding of double precision
 
 
@@ -42,7 +43,7 @@ class Screen:
         """(row, class) between which |L^-1 (x - centre)|^2 lies, of (feature, row). NaN where it is too large."""
         with np.errstate(over="ignore", invalid="ignore"):
             units = ((x - self.middle[:, None]) / self.spread[:, None]).astype(np.float32)
-            length = np.sqrt(np.einsum("jr,jr->r", units, units))
+            length = np.sqrt(np.einsum("jr,jr->r", units, units)) + _LOST * np.sqrt(len(units))
             low, high = np.empty((2, len(self.classes), x.shape[1]))
             for c, of_class in enumerate(self.classes):
                 of_class.bounds(units, length, low[c], high[c])
@@ -86,8 +87,10 @@ class _Class:
         if len(self.free):
             flat = (x[self.free] - self.centre[self.free, None]) * self.per_deviation[:, None]
             size += np.einsum("jr,jr->r", flat, flat)
-        off = self.error * (length + self.reach) + 1e-30  # |z| as computed is not further from what it should be
-        distance, share = np.sqrt(size.astype(np.float64)), _rounding(len(self.tied) + len(self.free))
+        terms = len(self.tied) + len(self.free)
+        off = self.error * (length + self.reach) + _LOST * np.sqrt(terms)  # |z| is not further from what it should be
+        distance, share = np.sqrt(size.astype(np.float64)), _rounding(terms)
+        distance[np.isinf(distance)] = np.nan  # too large for single precision, and no bound
         np.square(np.maximum(distance * (1.0 - share) - off, 0.0), out=low)
         np.square(distance * (1.0 + share) + off, out=high)
 

@@ -37,7 +37,7 @@ def _welch(tally: Moments) -> Test:
         square = np.where(tally.n > 1, tally.m2 / (tally.n - 1) / tally.n, np.nan)  # of the means' errors
         gap, error = tally.mean[1] - tally.mean[0], square.sum(axis=0)
         t = np.where((gap == 0) & (error == 0), 0.0, gap / np.sqrt(error))
-        df = error**2 / (square**2 / (tally.n - 1)).sum(axis=0)
+        df = 1.0 / ((square / error) ** 2 / (tally.n - 1)).sum(axis=0)  # whatever the units
         p = 2 * stdtr(df, -np.abs(t))
     p = np.where(error == 0, np.where(gap == 0, 1.0, 0.0), p)  # no spread in either class: certain either way
     return Test("t", t, p)
