@@ -163,6 +163,7 @@ def predict(
 ) -> pa.Table | int:
     """Score a source in a stream: into a file (the number of rows comes back), or into an Arrow table."""
     with Source.open(data, reading) as source, watch(source, "scoring"):
+        scoring.check_columns(source, fitted.plan)
         keep = list(source.columns) if list(keep) == ["all"] else keep
         schema, batches = scoring.scored(source, fitted.plan, fitted.labels, fitted.model, keep)
         if out is None:
@@ -182,9 +183,11 @@ def evaluate(
     """Score a model on a source whose labels are known."""
     name = target or fitted.target
     with Source.open(data, reading) as source, watch(source, "scoring"):
-        if name not in source.columns:
-            raise unknown("target", name, source.columns)
+        for what, column in (("target", name), ("weight", weight)):
+            if column not in source.columns and (column is not None or what == "target"):
+                raise unknown(what, column, source.columns)
         labels, plan = fitted.labels, fitted.plan
+        scoring.check_columns(source, plan)
         query = scoring.query(source, plan, keep=[name, *([weight] if weight else [])])
 
         def score(batch: pa.RecordBatch) -> Scores | None:
@@ -202,8 +205,18 @@ def evaluate(
 def _truth(labels: Labels, batch: pa.RecordBatch, weight: str | None) -> tuple[NDArray, NDArray, NDArray | None]:
     """Class codes, whether the model knows them, and weights, of the rows of a batch."""
     codes = _label_codes(labels, batch.column("k0"))
-    w = batch.column("k1").cast(pa.float64()).to_numpy(zero_copy_only=False) if weight else None
+    w = None if weight is None else _weights(weight, batch.column("k1"))
     return codes, (codes >= 0) & (codes < len(labels)), w
+
+
+def _weights(name: str, column: pa.Array) -> NDArray:
+    try:
+        w = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    except pa.ArrowInvalid as error:
+        raise InputError(f"column {name!r}: weights must be numbers >= 0; {error}") from None
+    if not (np.isfinite(w) & (w >= 0)).all():
+        raise InputError(f"column {name!r}: a weight is missing, infinite or negative; weights must be numbers >= 0")
+    return w
 
 
 def _label_codes(labels: Labels, column: pa.Array) -> NDArray[np.intp]:

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from candide.engines.sources import Reading
-from candide.errors import CandideError
+from candide.errors import CandideError, InputError
 from candide.tables import evaluate, learn, predict
 
 GOOD = "age,job,y\n" + "".join(f"{20 + i % 50},{'cook' if i % 3 else 'smith'},{'ab'[i % 2]}\n" for i in range(200))
@@ -188,3 +188,37 @@ def test_labels_the_model_does_not_know(tmp_path):
     fitted = learn(csv(tmp_path, GOOD), "y").fitted
     with pytest.raises(CandideError, match=r"no row of .* has a label the model knows"):
         evaluate(fitted, {"age": [1.0], "job": ["cook"], "y": ["z"]})
+
+
+@pytest.fixture
+def herbs():
+    rows = {"leaf": [1.0, 2.0, 3.0, 9.0, 8.0, 7.0], "soil": list("abcabc"), "herb": ["sage"] * 3 + ["thyme"] * 3}
+    return rows, learn(rows, "herb").fitted
+
+
+def test_a_source_with_none_of_the_columns_is_refused(herbs):
+    rows, fitted = herbs
+    with pytest.raises(InputError, match=r"none of the model's columns 'leaf', 'soil'.*did you mean 'LEAF' for 'leaf'"):
+        predict(fitted, {"LEAF": rows["leaf"], "Soil": rows["soil"]})
+
+
+def test_a_column_that_is_lacking_is_told(herbs):
+    rows, fitted = herbs
+    with pytest.warns(UserWarning, match="lacks 'soil': taken as missing in every row; did you mean 'Soil' for 'soil'"):
+        predict(fitted, {"leaf": rows["leaf"], "Soil": rows["soil"]})
+    with pytest.warns(UserWarning, match=r"lacks 'soil': taken as missing in every row$"):
+        evaluate(fitted, {"leaf": rows["leaf"], "herb": rows["herb"]})
+
+
+def test_columns_that_differ_in_case_alone_are_refused():
+    with pytest.raises(InputError, match="'a' and 'A' differ in case only"):
+        learn({"a": [1.0, 2.0], "A": [2.0, 1.0], "y": ["p", "q"]}, "y")
+
+
+@pytest.mark.parametrize("weight", [[1, -1, 1, 1, 1, 1], [1, None, 1, 1, 1, 1], ["1", "x", "1", "1", "1", "1"]])
+def test_weights_of_an_evaluation_are_checked(herbs, weight):
+    rows, fitted = herbs
+    with pytest.raises(InputError, match=r"column 'w'.*weights must be numbers >= 0"):
+        evaluate(fitted, {**rows, "w": weight}, weight="w")
+    with pytest.raises(InputError, match="unknown weight 'v'"):
+        evaluate(fitted, {**rows, "w": weight}, weight="v")

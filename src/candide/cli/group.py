@@ -1,6 +1,7 @@
 """The group of commands, and the options and habits they share."""
 
 import json
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +23,11 @@ def cli(debug: bool) -> None:
 
     Start with `candide demo`, or with a table of your own: `candide fit data.csv --target COLUMN`
     """
+    warnings.showwarning = _note
+
+
+def _note(message: Warning | str, *_: object, **__: object) -> None:
+    click.echo(f"note: {message}", err=True)
 
 
 def reading_options(command: Callable) -> Callable:

@@ -4,7 +4,9 @@ A scored table has the input columns asked for, then ``prediction``, ``p_<class>
 A column the model knows and the source lacks is missing in every row; other columns are passed by.
 """
 
+import warnings
 from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from itertools import pairwise
 from typing import Any
 
@@ -66,6 +68,27 @@ def scored(
         )
 
     return schema, threads.ahead(work, reader)
+
+
+def check_columns(source: Source, plan: Plan) -> None:
+    """Refuse a source that has none of the plan's columns; a warning where it lacks some."""
+    absent = [str(name) for name in plan.columns if str(name) not in source.columns]
+    if not absent:
+        return
+    others = {name.lower(): name for name in source.columns if name not in plan.columns}
+    pairs = [(name, close) for name in absent[:3] for close in get_close_matches(name.lower(), others, 1)]
+    near = ", ".join(f"{others[close]!r} for {name!r}" for name, close in pairs)
+    hint = f"; did you mean {near}?" if near else ""
+    if len(absent) == len(plan.columns):
+        raise InputError(
+            f"{source.name} has none of the model's columns {_few(absent)}; it has {_few(list(source.columns))}{hint}"
+        )
+    warnings.warn(f"{source.name} lacks {_few(absent)}: taken as missing in every row{hint}", stacklevel=3)
+
+
+def _few(names: Sequence[str], most: int = 8) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(repr, names[:most])) + more
 
 
 def query(

@@ -256,6 +256,7 @@ class Source:
             data = pa.table({str(k): _arrow_column(k, v) for k, v in data.items()})
         elif isinstance(data, pa.RecordBatch):
             data = pa.table(data)
+        _check_case(getattr(data, "column_names", None) or list(getattr(data, "columns", ())))
         self.keep.append(data)
         try:
             self.con.register(VIEW, data)
@@ -287,6 +288,15 @@ class Source:
         os.close(handle)
         self.keep.append(Path(name))
         return Path(name)
+
+
+def _check_case(names: Sequence[object]) -> None:
+    """Refuse names that SQL does not tell apart: one of the columns would silently get another name."""
+    seen: dict[str, object] = {}
+    for name in names:
+        other = seen.setdefault(str(name).lower(), name)
+        if other is not name:
+            raise InputError(f"columns {other!r} and {name!r} differ in case only, or not at all; rename one of them")
 
 
 def _format(path: str) -> str:
