@@ -163,7 +163,7 @@ def predict(
 ) -> pa.Table | int:
     """Score a source in a stream: into a file (the number of rows comes back), or into an Arrow table."""
     with Source.open(data, reading) as source, watch(source, "scoring"):
-        scoring.check_columns(source, fitted.plan)
+        scoring.prepare_to_score(source, fitted.plan)
         keep = list(source.columns) if list(keep) == ["all"] else keep
         schema, batches = scoring.scored(source, fitted.plan, fitted.labels, fitted.model, keep)
         if out is None:
@@ -187,7 +187,7 @@ def evaluate(
             if column not in source.columns and (column is not None or what == "target"):
                 raise unknown(what, column, source.columns)
         labels, plan = fitted.labels, fitted.plan
-        scoring.check_columns(source, plan)
+        scoring.prepare_to_score(source, plan)
         query = scoring.query(source, plan, keep=[name, *([weight] if weight else [])])
 
         def score(batch: pa.RecordBatch) -> Scores | None:

@@ -1,5 +1,7 @@
 """Levels that the database looks up while a file is scored are those that were counted, whatever their spelling."""
 
+import datetime as dt
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -8,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from candide.estimators import NaiveBayes
-from candide.tables import learn, predict
+from candide.fitted import Fitted
+from candide.tables import count_like, learn, predict
 
 ODD = ["", " ", "'", "''", "a'b", '"', "\\", "\\'", "%s", "{}", "?", "$1", "--", ";", "É", "é", "e\u0301", "😀"]
 ODD += ["\n", "\t", "A", "a", "1", "1.0", "01", "true", "NULL", "nan", "None", "x" * 300, "ß", "SS", "\u200b", "a\0b"]
@@ -65,3 +68,24 @@ def test_numbers_truths_and_text_side_by_side(tmp_path):
     spelt = known.set_column(0, "number", known["number"].cast(pa.string()))
     found = streamed(fitted, spelt, tmp_path / "spelt.parquet")  # a number that is spelt is that number
     np.testing.assert_allclose(found, streamed(fitted, known, tmp_path / "known2.parquet"), rtol=1e-12)
+
+
+@pytest.mark.parametrize("moment", [dt.date(2024, 2, 29), dt.datetime(2024, 2, 29, 13, 30)], ids=["date", "time"])
+def test_dates_are_the_same_levels_through_every_door(moment, tmp_path):
+    days = [moment + dt.timedelta(i) for i in range(3)]
+    column, y = [days[i % 3] for i in range(60)], ["ab"[i % 3 == 0] for i in range(60)]
+    table = pa.table({"day": column, "y": y})
+    pq.write_table(table, tmp_path / "rows.parquet")
+    (tmp_path / "rows.csv").write_text("day,y\n" + "".join(f"{d},{c}\n" for d, c in zip(column, y, strict=True)))
+    doors = [str(tmp_path / "rows.parquet"), str(tmp_path / "rows.csv"), table]
+    events = {"day": "categorical"}
+    models = [learn(door, "y", events=events).fitted for door in doors]
+    models.append(NaiveBayes(events).fit({"day": column}, y).fitted_)
+    want = NaiveBayes(events).fit({"day": [str(d) for d in column]}, y).predict_proba({"day": [str(d) for d in column]})
+    for fitted in models:
+        for door in doors:
+            scored = predict(fitted, door)
+            found = np.column_stack([scored[f"p_{label}"].to_numpy() for label in "ab"])
+            np.testing.assert_allclose(found, want, rtol=1e-12)
+            more = fitted.census + count_like(Fitted(fitted.census, target="y"), door)
+            assert (more.n_rows, len(more.plan.parts[0].levels[0])) == (120, 3)

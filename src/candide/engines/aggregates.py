@@ -60,7 +60,7 @@ class Column:
         """The value as the model wants it: a level, or a double; times and dates are days."""
         raw, kind = exp.column(self.name, quoted=True), self.type.upper()
         if self.is_level and not self._is_float:
-            plain = kind in ("VARCHAR", "BOOLEAN") or "INT" in kind
+            plain = kind in ("VARCHAR", "BOOLEAN", "DATE", "TIMESTAMP") or "INT" in kind
             return raw if plain else exp.cast(raw, "DOUBLE" if kind.startswith("DECIMAL") else "TEXT")
         if kind in ("DATE", "INTERVAL") or kind.startswith("TIME"):
             seconds = exp.Anonymous(this="epoch", expressions=[raw])

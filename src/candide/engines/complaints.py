@@ -9,7 +9,8 @@ import duckdb
 from candide.errors import InputError
 
 _LINE = re.compile(r"Line: (\d+)")
-_CONVERT = re.compile(r'converting column "(.*?)"\. Could not convert string "(.*?)"', re.DOTALL)
+_CONVERT = re.compile(r'converting column "(?P<column>.*?)"\. Could not convert string "(?P<value>.*?)"', re.DOTALL)
+_CAST = re.compile(r"convert string '(?P<value>.*?)' to DOUBLE when casting from source column (?P<column>.*)")
 _STREAM = re.compile(r"failed: Invalid: (.*?)\. Detail: Python exception", re.DOTALL)  # what a stream of ours said
 _COLUMNS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
 
@@ -28,10 +29,11 @@ def _say(name: str, text: str) -> str:
     where = f"{name}, line {line[1]}" if line else name
     if said := _STREAM.search(text):
         return said[1]
-    if bad := _CONVERT.search(text):
+    if bad := _CONVERT.search(text) or _CAST.search(text):
+        column, value = bad["column"], _short(bad["value"])
         return (
-            f"{where}: column {bad[1]!r}: {_short(bad[2])!r} is not a number; "
-            f"pass --event {bad[1]}=categorical (events={{...}}) or --na {_short(bad[2])!r} (na=[...])"
+            f"{where}: column {column!r}: {value!r} is not a number; to candide fit pass --event {column}=categorical "
+            f"(events={{...}}), or --na {value!r} (na=[...]) if it means a missing value"
         )
     if bad := _COLUMNS.search(text):
         return f"{where}: {bad[2]} fields where {bad[1]} are expected; mend the line, or pass the delimiter"

@@ -12,11 +12,12 @@ import csv
 import glob
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import duckdb
 
-from candide.engines.sqltext import literal, literals
+from candide.engines.sqltext import identifier, literal, literals, tuple_of
 
 _LINES = 4096  # enough to know the form by: types are looked at elsewhere
 _NONE = ("(empty)", "\x00", "")
@@ -42,6 +43,30 @@ class CsvHints:
 
 
 @dataclass(frozen=True)
+class Spelling:
+    """How the numbers of a column are written, where SQL alone would not read them.
+
+    >>> print(Spelling(comma=True).mended("x"))
+    REPLACE("x", ',', '.')
+    """
+
+    comma: bool = False  # before the decimals
+    missing: tuple[str, ...] = ()  # words, in lower case
+
+    def mended(self, name: str) -> str:
+        """SQL for the column in the spelling that a cast reads."""
+        value = identifier(name)
+        if self.missing:
+            value = f"CASE WHEN lower(trim({value})) IN {tuple_of(self.missing)} THEN NULL ELSE {value} END"
+        if self.comma:
+            value = f"REPLACE({value}, ',', '.')"
+        return value
+
+
+PLAIN = Spelling()
+
+
+@dataclass(frozen=True)
 class CsvForm:
     """How a CSV is written, and the names of its columns."""
 
@@ -54,8 +79,19 @@ class CsvForm:
     header: bool = True
     skip: int = 0
 
-    def reader(self, types: Mapping[str, str]) -> str:
-        """A table function call; columns without a type are text."""
+    def reader(self, types: Mapping[str, str], spellings: Mapping[str, Spelling] = MappingProxyType({})) -> str:
+        """What to select from; columns without a type are text."""
+        spelt = {name: how for name, how in spellings.items() if how != PLAIN}
+        plain = {name: kind for name, kind in types.items() if name not in spelt}
+        if not spelt:
+            return self._table(plain)
+        mended = ", ".join(f"{how.mended(name)} AS {identifier(name)}" for name, how in spelt.items())
+        cast = ", ".join(f"CAST({identifier(name)} AS {types[name]}) AS {identifier(name)}" for name in spelt)
+        # Apart, so that an error names the column.
+        return f"(SELECT * REPLACE ({cast}) FROM (SELECT * REPLACE ({mended}) FROM {self._table(plain)}))"
+
+    def _table(self, types: Mapping[str, str]) -> str:
+        """A table function call."""
         pairs = ", ".join(f"{literal(n)}: {literal(types.get(n, 'VARCHAR'))}" for n in self.names)
         form = [f"delim = {literal(self.delimiter)}", f"header = {str(self.header).lower()}"]
         if len(self.files) > 1 or glob.has_magic(self.files[0]):  # files may order their columns differently

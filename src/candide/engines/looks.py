@@ -6,22 +6,31 @@ A CSV has no types, so they are read from its first values: whole numbers, numbe
 ['BIGINT', 'DOUBLE', 'BOOLEAN', 'VARCHAR', 'VARCHAR']
 >>> csv_type(pa.array(["01", "02"]), is_label=True)  # a label is text unless it is plainly a number
 'VARCHAR'
+>>> number_type(pa.array(["1,5", "2"]), comma=True), number_type(pa.array(["2020-02-29"]), comma=False)[0]
+(('DOUBLE', Spelling(comma=True, missing=())), 'DATE')
 """
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from candide.engines.csvs import PLAIN, Spelling
 from candide.errors import InputError
 
 _WHOLE = r"^\s*[+-]?\d{1,18}\s*$"
 _PLAIN = r"^(0|-?[1-9]\d{0,17})$"
 _NUMBER = r"^\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*$|^\s*(?i:nan|[+-]?inf(inity)?)\s*$"
+_COMMA = r"^\s*[+-]?\d+(,\d+)?\s*$"
+_FRACTION = r",(\d{1,2}|\d{4,})\s*$"  # three digits may be thousands
+_DATE = r"^\d{4}-\d{2}-\d{2}$"
+_TIME = r"^\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?$"
 _TRUTH = r"^(?i:true|false)$"
+_KINDS = ((_WHOLE, "BIGINT"), (_NUMBER, "DOUBLE"), (_DATE, "DATE"), (_TIME, "TIMESTAMP"), (_TRUTH, "BOOLEAN"))
 _FEW = 1000  # classes
-_NAS = re.compile(r"^(na|n/a|nan|null|none|nil|missing|unknown|\?|-|\.|#n/a)$", re.IGNORECASE)
+_NAS = ("na", "n/a", "nan", "null", "none", "nil", "missing", "unknown", "?", "-", ".", "#n/a", "#na")
 
 
 def csv_type(column: Any, *, is_label: bool = False, is_category: bool = False) -> str:
@@ -31,10 +40,27 @@ def csv_type(column: Any, *, is_label: bool = False, is_category: bool = False) 
         return "VARCHAR"
     if is_label:
         return "BIGINT" if _all(present, _PLAIN) else "VARCHAR"
-    for pattern, kind in ((_WHOLE, "BIGINT"), (_NUMBER, "DOUBLE"), (_TRUTH, "BOOLEAN")):
-        if _all(present, pattern):
-            return kind
-    return "VARCHAR"
+    return next((kind for pattern, kind in _KINDS if _all(present, pattern)), "VARCHAR")
+
+
+def number_type(column: Any, *, comma: bool) -> tuple[str, Spelling]:
+    """The SQL type of a column of text that should hold numbers or dates, and how they are written there.
+
+    A word for "missing" is none among numbers; ``comma`` says that one may stand before decimals.
+    """
+    present = column.drop_null()
+    words = pc.utf8_lower(pc.utf8_trim_whitespace(present))
+    is_word = pc.is_in(words, pa.array(_NAS))
+    numbers = present.filter(pc.invert(is_word))
+    missing = tuple(sorted(words.filter(is_word).unique().to_pylist()))
+    if len(numbers) == 0:
+        return "VARCHAR", PLAIN
+    kind = next((kind for pattern, kind in _KINDS[:-1] if _all(numbers, pattern)), "VARCHAR")
+    if kind != "VARCHAR":
+        return kind, Spelling(missing=_NAS) if missing else PLAIN
+    if comma and _all(numbers, _COMMA) and pc.any(pc.match_substring_regex(numbers, _FRACTION)).as_py():
+        return "DOUBLE", Spelling(True, _NAS if missing else ())
+    return "VARCHAR", PLAIN
 
 
 def _all(column: Any, pattern: str) -> bool:
@@ -53,8 +79,8 @@ def read_levels(levels: list[Any]) -> dict[Any, Any]:
     return {v: int(v) if plain else v for v in levels}
 
 
-def describe_target(name: str, column: Any) -> list[str]:
-    """Refuse a target that cannot be a class; a word where it is strange."""
+def check_target(name: str, column: Any) -> None:
+    """Refuse a target that cannot be a class."""
     present = column.drop_null()
     if pa.types.is_nested(column.type):
         raise InputError(f"column {name!r} holds lists or structures; a class is one value")
@@ -65,17 +91,31 @@ def describe_target(name: str, column: Any) -> list[str]:
             f"column {name!r} has {distinct:,} different values in the first {len(column):,} rows: "
             "an identifier or a quantity, not a class; name another target, or bin it"
         )
-    return []
 
 
 def spelled_numbers(name: str, column: Any) -> list[str]:
-    """A word where a column of numbers became text because of one spelling of "missing"."""
+    """A word where a column became text though most of its values are numbers."""
     if not pa.types.is_string(column.type):
         return []
     values = column.drop_null().unique()
     odd = values.filter(pc.invert(pc.match_substring_regex(values, _NUMBER))).to_pylist()
-    if 0 < len(odd) <= 3 and len(odd) < len(values) / 4 and all(_NAS.match(v) for v in odd):
-        return [
-            f"column {name!r} is read as categories because of {odd[0]!r}; pass --na {odd[0]!r} to read it as numbers"
-        ]
-    return []
+    if not 0 < len(odd) < len(values) / 2:
+        return []
+    some = ", ".join(map(repr, odd[:3])) + (f" and {len(odd) - 3} more" if len(odd) > 3 else "")
+    return [
+        f"column {name!r} is read as text because of {some}; to read it as numbers, mend these "
+        f"or pass --na {odd[0]!r} (na=[...])"
+    ]
+
+
+def told_spellings(spellings: Mapping[str, Spelling], head: Any) -> list[str]:
+    """A word on columns whose numbers are not written plainly."""
+    notes = [f"column {name!r} has decimal commas" for name, how in spellings.items() if how.comma]
+    for name, how in spellings.items():
+        if how.missing:
+            words = head.column(name).drop_null().unique()
+            met = words.filter(
+                pc.is_in(pc.utf8_lower(pc.utf8_trim_whitespace(words)), pa.array(how.missing))
+            ).to_pylist()
+            notes.append(f"column {name!r}: {', '.join(map(repr, sorted(met)))} taken as missing")
+    return notes

@@ -8,8 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from candide.engines.looks import csv_type, describe_target, spelled_numbers
+from candide.engines.csvs import PLAIN, Spelling
+from candide.engines.looks import check_target, csv_type, number_type, spelled_numbers, told_spellings
 from candide.engines.sources import Source
+from candide.engines.sqltext import identifier
 from candide.errors import InputError, unknown
 from candide.labels import Labels
 from candide.plan import Part, Plan, named_events, plan_of
@@ -17,6 +19,7 @@ from candide.schema import LOOK, Column, look
 from candide.table import Table
 
 _VALUES, _FEWEST = 1 << 23, 1 << 11  # values of the look, and its rows, where there are very many columns
+_WORDY = ("category", "identifier")
 MANY_LEVELS = 1000  # a histogram of more levels than this is slower than a query of its own
 
 
@@ -48,13 +51,15 @@ def prepare(
     if head.num_rows == 0:
         raise InputError(f"{source.name} has no rows")
     asked = named_events(events) if isinstance(events, Mapping) else {}
+    notes: list[str] = []
     if source.csv:
-        head = _typed(source, head, target, [str(n) for n, event in asked.items() if _is_text(Part(event, (n,)))])
+        text = [str(n) for n, event in asked.items() if _is_text(Part(event, (n,)))]
+        head, notes = _typed(source, head, target, text)
     values = dict(zip(head.column_names, head.columns, strict=True))
-    notes = describe_target(target, values[target])
+    check_target(target, values[target])
     wanted = {n: column for n, column in values.items() if n not in {target, weight, *drop}}
     columns = [Column(n, "text") if n in source.documents else look(n, column) for n, column in wanted.items()]
-    notes += [note for c in columns if c.kind == "category" for note in spelled_numbers(str(c.name), values[c.name])]
+    notes += [note for c in columns if c.kind in _WORDY for note in spelled_numbers(str(c.name), values[c.name])]
     notes += [f"column {c.name!r} is left out: {c.why}" for c in columns if c.event is None and c.name not in asked]
     plan = plan_of(columns, events)
     spelled = [str(n) for part in plan.parts if part.has_levels for n in part.columns] if source.csv else []
@@ -66,14 +71,33 @@ def _is_text(part: Part) -> bool:
     return part.has_levels or part.has_documents
 
 
-def _typed(source: Source, head: pa.Table, target: str, categories: Sequence[str]) -> pa.Table:
-    """Give the columns of a CSV their types, and look again."""
-    types = {
-        name: csv_type(head.column(i), is_label=name == target, is_category=name in categories)
-        for i, name in enumerate(head.column_names)
-    }
-    source.typed(types)
-    return source.read_as(head, types)
+def _typed(source: Source, head: pa.Table, target: str, categories: Sequence[str]) -> tuple[pa.Table, list[str]]:
+    """Give the columns of a CSV their types, and look again; what is to be said of them."""
+    types, spellings = dict[str, str](), dict[str, Spelling]()
+    for name, column in zip(head.column_names, head.columns, strict=True):
+        types[name] = csv_type(column, is_label=name == target, is_category=name in categories)
+        if types[name] == "VARCHAR" and name != target and name not in categories:
+            kind, how = number_type(column, comma=source.csv is not None and source.csv.delimiter != ",")
+            if how != PLAIN:
+                types[name], spellings[name] = kind, how
+    source.typed(types, spellings)
+    return source.read_as(head, types, spellings), told_spellings(spellings, head)
+
+
+def read_numbers(source: Source, names: Sequence[str]) -> None:
+    """Have columns of a CSV read as numbers, in the way in which they are written in its head."""
+    names = [name for name in names if source.columns.get(name) == "VARCHAR"]
+    if source.csv is None or not names:
+        return
+    head = source.arrow(f"SELECT {', '.join(map(identifier, names))} FROM source LIMIT {_FEWEST}")
+    found = {n: number_type(c, comma=source.csv.delimiter != ",") for n, c in zip(names, head.columns, strict=True)}
+    types = {name: kind if kind in ("DATE", "TIMESTAMP") else "DOUBLE" for name, (kind, _) in found.items()}
+    source.typed(types, {name: how for name, (_, how) in found.items()})
+
+
+def number_columns(plan: Plan) -> list[str]:
+    """The columns that a plan reads as numbers."""
+    return [str(n) for part in plan.parts if not _is_text(part) for n in part.columns]
 
 
 def _hints(plan: Plan, head: pa.Table, weight: str | None) -> tuple[list[str], dict[str, float]]:

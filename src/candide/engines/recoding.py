@@ -6,8 +6,11 @@ One source spells a level 1, another "1": what is counted later must mean the sa
 [1, 2, 'x']
 >>> spelled_like([1, True], Labels(("1", "true")))
 ['1', 'true']
+>>> spelled_like(["2024-02-29", "leap day"], Labels((dt.date(2024, 2, 28),)))
+[datetime.date(2024, 2, 29), 'leap day']
 """
 
+import datetime as dt
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from candide.census import Census
-from candide.engines.preparing import MANY_LEVELS, Prepared
+from candide.engines.preparing import MANY_LEVELS, Prepared, number_columns, read_numbers
 from candide.engines.sources import Source
 from candide.errors import InputError, unknown
 from candide.labels import Labels
@@ -37,9 +40,7 @@ def prepare_like(source: Source, known: Census, target: str | None, weight: str 
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         raise InputError(f"{source.name} has no column {missing[0]!r}{more}, which the model counts")
     levels = [(str(n), s) for part in plan.parts for n, s in zip(part.columns, part.levels, strict=False)]
-    numbers = [str(n) for part in plan.parts if not part.has_levels and not part.has_documents for n in part.columns]
-    wide = {*numbers, weight}
-    source.typed({name: "DOUBLE" if name in wide else "VARCHAR" for name in source.columns})
+    read_numbers(source, [*number_columns(plan), *([weight] if weight else [])])
     many = [name for name, known_levels in levels if len(known_levels) > MANY_LEVELS // 2]
     return Prepared(plan, [], many, _middles(known), [], [])
 
@@ -86,17 +87,25 @@ def _moved(mine: Labels, like: Labels) -> tuple[Labels, np.ndarray]:
 
 
 def spelled_like(values: Sequence[Any], known: Labels) -> list[Any]:
-    """Values in the type of known ones: text that spells a number, where all known are numbers, and the reverse."""
+    """Values in the type of known ones: text that spells a number or a date, where all known are that; the reverse."""
     kinds = set(map(type, known.values))
     if not kinds or (str in kinds and kinds != {str}):
         return list(values)
     if kinds == {str}:
         return [_text(value) for value in values]
-    return [_number(value, kinds) if isinstance(value, str) else value for value in values]
+    read = _moment if kinds <= {dt.date, dt.datetime} else _number
+    return [read(value, kinds) if isinstance(value, str) else value for value in values]
 
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _moment(text: str, kinds: set[type]) -> Any:
+    try:
+        return (dt.datetime if dt.datetime in kinds else dt.date).fromisoformat(text)
+    except ValueError:
+        return text
 
 
 def _number(text: str, kinds: set[type]) -> Any:

@@ -4,6 +4,7 @@ A scored table has the input columns asked for, then ``prediction``, ``p_<class>
 A column the model knows and the source lacks is missing in every row; other columns are passed by.
 """
 
+import datetime as dt
 import warnings
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
@@ -17,6 +18,7 @@ from sqlglot import exp
 
 from candide.engines.aggregates import Column
 from candide.engines.arrays import not_finite
+from candide.engines.preparing import number_columns, read_numbers
 from candide.engines.sources import VIEW, Source
 from candide.errors import InputError, unknown
 from candide.kernels import threads
@@ -70,8 +72,9 @@ def scored(
     return schema, threads.ahead(work, reader)
 
 
-def check_columns(source: Source, plan: Plan) -> None:
-    """Refuse a source that has none of the plan's columns; a warning where it lacks some."""
+def prepare_to_score(source: Source, plan: Plan) -> None:
+    """Have a source's numbers read, and see that it has the plan's columns: an error if none, a warning if not all."""
+    read_numbers(source, number_columns(plan))
     absent = [str(name) for name in plan.columns if str(name) not in source.columns]
     if not absent:
         return
@@ -203,10 +206,13 @@ def _level_as(column: Column, levels: Labels) -> exp.Expression:
     text, raw = column.type.upper() == "VARCHAR", exp.column(column.name, quoted=True)
     if text and levels.values and all(isinstance(v, bool) for v in levels.values):
         return exp.TryCast(this=raw, to=exp.DataType.build("BOOLEAN"))
-    if text and levels.values and not any(isinstance(v, str) for v in levels.values):
+    if text and levels.values and all(isinstance(v, int | float) for v in levels.values):
         return exp.TryCast(this=raw, to=exp.DataType.build("DOUBLE"))
     if not text and levels.values and all(isinstance(v, str) for v in levels.values):
         return exp.cast(raw, "TEXT")
+    if levels.values and all(isinstance(v, dt.date) for v in levels.values):  # a time is a date, too
+        times = any(isinstance(v, dt.datetime) for v in levels.values)
+        return exp.TryCast(this=raw, to=exp.DataType.build("TIMESTAMP" if times else "DATE"))
     return column.read
 
 

@@ -24,7 +24,7 @@ import duckdb
 
 from candide.engines import folders
 from candide.engines.complaints import explained
-from candide.engines.csvs import CsvForm, CsvHints, form_of
+from candide.engines.csvs import PLAIN, CsvForm, CsvHints, Spelling, form_of
 from candide.engines.sqltext import identifier, literal, literals
 from candide.errors import InputError, InputTypeError
 
@@ -142,11 +142,12 @@ class Source:
         with explained(self.name):
             return self._query(sql).to_arrow_table()
 
-    def read_as(self, head: Any, types: Mapping[str, str]) -> Any:
+    def read_as(self, head: Any, types: Mapping[str, str], spellings: Mapping[str, Spelling]) -> Any:
         """Columns of text, read with SQL types; what does not fit is missing."""
         self.con.register("head", head)
         reads = ", ".join(
-            f"TRY_CAST({identifier(name)} AS {kind}) AS {identifier(name)}" for name, kind in types.items()
+            f"TRY_CAST({spellings.get(name, PLAIN).mended(name)} AS {kind}) AS {identifier(name)}"
+            for name, kind in types.items()
         )
         return self.con.sql(f"SELECT {reads} FROM head").to_arrow_table()
 
@@ -165,11 +166,11 @@ class Source:
         self._create_view(f"read_parquet({literal(str(path))})")
         self._describe()
 
-    def typed(self, types: Mapping[str, str]) -> None:
+    def typed(self, types: Mapping[str, str], spellings: Mapping[str, Spelling]) -> None:
         """Read the columns of a CSV with these SQL types."""
         if self.csv is not None:
             with explained(self.name):
-                self._create_view(self.csv.reader(types))
+                self._create_view(self.csv.reader(types, spellings))
             self.columns |= types
 
     def _query(self, sql: str) -> Any:

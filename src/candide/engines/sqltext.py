@@ -26,3 +26,12 @@ def literals(values: Iterable[str]) -> str:
     "['a', 'it''s']"
     """
     return f"[{', '.join(map(literal, values))}]"
+
+
+def tuple_of(values: Iterable[str]) -> str:
+    """Text values for IN.
+
+    >>> tuple_of(["a"])
+    "('a')"
+    """
+    return f"({', '.join(map(literal, values))})"

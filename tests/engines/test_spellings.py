@@ -1,0 +1,90 @@
+"""Numbers and dates as people write them in a CSV are what they are in a file with types."""
+
+import datetime as dt
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from candide.errors import InputError
+from candide.fitted import Fitted
+from candide.tables import count_like, cross_validate, evaluate, learn, predict
+
+N = 120
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, N)
+    days = [dt.date(2024, 1, 1) + dt.timedelta(int(d)) for d in rng.integers(0, 200, N) + 90 * y]
+    return {
+        "size": np.round(rng.normal(5 + y, 1, N), 2).tolist(),
+        "day": days,
+        "at": [dt.datetime.combine(d, dt.time(int(h))) for d, h in zip(days, rng.integers(0, 24, N), strict=True)],
+        "kind": np.array(["NA", "b", "-"])[rng.integers(0, 3, N)].tolist(),  # words for missing are levels among words
+        "y": np.array(["no", "yes"])[y].tolist(),
+    }
+
+
+def write(path, rows, delimiter=",", comma=False, missing=()):
+    """As a spreadsheet would; ``missing`` are words that stand in the first rows of size, one after another."""
+    sizes = [*missing, *(str(v) for v in rows["size"][len(missing) :])]
+    sizes = [s.replace(".", ",") for s in sizes] if comma else sizes
+    columns = [sizes, *(map(str, rows[name]) for name in ("day", "at", "kind", "y"))]
+    lines = [delimiter.join(line) for line in zip(*columns, strict=True)]
+    path.write_text("\n".join([delimiter.join(rows), *lines]) + "\n")
+    return str(path)
+
+
+def typed(rows, n_missing=0):
+    return pa.table({**rows, "size": pa.array([None] * n_missing + rows["size"][n_missing:], pa.float64())})
+
+
+def same(a, b):
+    assert a.plan == b.plan
+    for mine, theirs in zip(a.tallies, b.tallies, strict=True):
+        for name, state in mine.arrays().items():
+            np.testing.assert_allclose(state, theirs.arrays()[name], rtol=1e-12)
+
+
+@pytest.mark.parametrize("comma", [False, True], ids=["point", "comma"])
+@pytest.mark.parametrize("missing", [(), ("NA", "n/a", "-", "null", "?", " None")], ids=["whole", "missing"])
+def test_counted_scored_and_updated_alike(rows, tmp_path, comma, missing):
+    path = write(tmp_path / "rows.csv", rows, ";" if comma else ",", comma, missing)
+    table = typed(rows, len(missing))
+    here, there = learn(path, "y"), learn(table, "y")
+    same(here.fitted.census, there.fitted.census)
+    assert {c.name: c.kind for c in here.columns} == {"size": "number", "day": "date", "at": "date", "kind": "category"}
+    assert any("decimal commas" in note for note in here.notes) == comma
+    assert any("taken as missing" in note for note in here.notes) == bool(missing)
+    assert predict(here.fitted, path).equals(predict(here.fitted, table))
+    assert evaluate(here.fitted, path).log_loss == pytest.approx(evaluate(here.fitted, table).log_loss, rel=1e-12)
+    total = [cross_validate(source, "y", folds=4).total.log_loss for source in (path, table)]
+    assert total[0] == pytest.approx(total[1], rel=1e-12)
+    fitted = Fitted(here.fitted.census, target="y")
+    same(count_like(fitted, path), count_like(fitted, table))
+
+
+def test_a_comma_before_three_digits_may_part_thousands(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("price;y\n" + "1,250;a\n2,300;b\n3,125;a\n" * 9)
+    assert [c.kind for c in learn(str(path), "y").columns] == ["category"]
+
+
+def test_a_column_of_mostly_numbers_is_pointed_out(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text(
+        "age,n,y\n" + "".join(f"{20 + i},{i % 5},{'ab'[i % 2]}\n" for i in range(40)) + "old,1,a\nyoung,2,b\n"
+    )
+    notes = learn(str(path), "y").notes
+    assert notes[0].startswith("column 'age' is read as text because of 'old', 'young'; to read it as numbers, mend")
+
+
+def test_what_is_no_number_further_down_is_named(rows, tmp_path):
+    path = write(tmp_path / "rows.csv", rows, ";", comma=True, missing=("NA",))
+    lines = (tmp_path / "rows.csv").read_text().splitlines()
+    many = [lines[0], *lines[1:] * 250, "much;2024-01-01;2024-01-01 00:00:00;b;no"]
+    (tmp_path / "rows.csv").write_text("\n".join(many) + "\n")
+    with pytest.raises(InputError, match="column 'size': 'much' is not a number"):
+        learn(path, "y")
