@@ -36,7 +36,7 @@ from candide.labels import Labels
 from candide.plan import Part, Plan
 from candide.progress import Watch, silent
 from candide.schema import Column
-from candide.scores import Scores
+from candide.scores import Scores, spread
 from candide.table import Table
 
 
@@ -67,6 +67,14 @@ class Validation:
     def total(self) -> Scores:
         """All rows, each scored by the model that had not seen it."""
         return reduce(add, self.folds)
+
+    def __str__(self) -> str:
+        title = f"{len(self.folds)} folds of {self.learned.fitted.census.n_rows:,} rows"
+        lines = [f"{title}   mean      sd"]
+        lines += [f"{name:{len(title)}} {mean:.4f}  {sd:.4f}" for name, (mean, sd) in spread(self.folds).items()]
+        return "\n".join(lines)
+
+    __repr__ = __str__
 
 
 def learn(
@@ -102,9 +110,7 @@ def count_like(
     watch: Watch = silent,
 ) -> Census:
     """Count a source as a model was counted, so that the census can be added to the model's, or taken from it."""
-    known, name = fitted.census, target or fitted.target
-    if name is None:
-        raise InputError("the model does not say which column it learned; name it with --target (target=...)")
+    known, name = fitted.census, _target(fitted, target)
     with Source.open(data, reading) as source:
         prepared = prepare_like(source, known, name, weight)
         with watch(source, "counting"):
@@ -181,10 +187,10 @@ def evaluate(
     watch: Watch = silent,
 ) -> Scores:
     """Score a model on a source whose labels are known."""
-    name = target or fitted.target
+    name = _target(fitted, target)
     with Source.open(data, reading) as source, watch(source, "scoring"):
         for what, column in (("target", name), ("weight", weight)):
-            if column not in source.columns and (column is not None or what == "target"):
+            if column is not None and column not in source.columns:
                 raise unknown(what, column, source.columns)
         labels, plan = fitted.labels, fitted.plan
         scoring.prepare_to_score(source, plan)
@@ -200,6 +206,13 @@ def evaluate(
     if not scores:
         raise InputError(f"column {name!r}: no row of {source.name} has a label the model knows, {list(labels.values)}")
     return reduce(add, scores)
+
+
+def _target(fitted: Fitted | Scorer, target: str | None) -> str:
+    name = target or fitted.target
+    if name is None:
+        raise InputError("the model does not say which column it learned; name it with --target (target=...)")
+    return name
 
 
 def _truth(labels: Labels, batch: pa.RecordBatch, weight: str | None) -> tuple[NDArray, NDArray, NDArray | None]:
