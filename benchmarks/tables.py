@@ -145,22 +145,16 @@ def _predict(path: Path, rows: int) -> list[list[str]]:
 def _wide(quick: bool) -> list[list[str]]:
     from candide.tables import learn
 
-    lines, before = [], 0.0
+    lines, before = [], None
     for width in (250, 500, 1000) if quick else (500, 1000, 2000):
         with tempfile.TemporaryDirectory() as folder:
             path = f"{folder}/wide.parquet"
             columns = ", ".join(f"random() + i % 2 AS x{j}" for j in range(width))
             duckdb.sql(f"COPY (SELECT {columns}, i % 2 AS y FROM range(20000) t(i)) TO '{path}' (FORMAT parquet)")
             [took] = seconds(lambda path=path: learn(path, "y"), repeat=2)
-        lines.append(
-            _line(
-                f"fit 20,000 rows x {width:,} columns, against half as many",
-                took,
-                before,
-                took / before if before else 0,
-                "about 2",
-            )
-        )
+        if before is not None:
+            name = f"fit 20,000 rows x {width:,} columns, against half as many"
+            lines.append(_line(name, took, before, took / before, "about 2"))
         before = took
     return lines
 
