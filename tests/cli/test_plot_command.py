@@ -129,13 +129,36 @@ def test_class_means_of_images_whose_columns_are_numbers(tmp_path):
     assert facts["features"] == [20, 36]
 
 
+@pytest.mark.parametrize("what", ["regions", "ellipses", "surface"])
+def test_where_no_columns_are_named_the_two_strongest_of_numbers_are_drawn_and_named(herbs, what, tmp_path):
+    folder, _, _ = herbs
+    numbers = ("height_cm", "leaf_mm") if what == "ellipses" else ("height_cm", "leaf_mm", "flowers")
+    scores = cd.load(folder / "three.candide").feature_scores()
+    best = sorted(numbers, key=lambda name: -scores.of(name).evidence)[:2]
+    drawn = (folder / "three.candide", "-o", tmp_path / "p.png", "-w", what)
+    options = ("--class", "sage", "--class", "thyme") if what == "surface" else ()
+    assert ask("plot", *drawn, *options)["features"] == best
+    told = " ".join(run("plot", *drawn, *options).output.split())
+    assert f"note drawn over '{best[0]}' and '{best[1]}'" in told
+    assert "name others: --feature A --feature B" in told
+    assert "note" not in run("plot", *drawn, *options, *PAIR).output
+
+
+def test_a_plane_of_a_table_with_one_column_of_numbers_is_refused(tmp_path):
+    table = {"age": [30.0, 40.0, 50.0], "job": ["cook", "smith", "cook"], "town": ["a", "b", "b"]}
+    cd.NaiveBayes().fit(table, ["x", "y", "x"]).save(tmp_path / "m.candide")
+    told = str(run("plot", tmp_path / "m.candide", "-o", tmp_path / "p.png", "-w", "regions").exception)
+    assert told == "this picture is of two columns of numbers, and the model has one, 'age'; draw its densities"
+
+
 BAD = [
     (("-w", "regons"), "unknown picture 'regons'; did you mean 'regions'?"),
-    (("-w", "regions"), "the model has 5 features: height_cm, leaf_mm, flowers, soil, scented; name two of them"),
     (("-w", "regions", "-f", "height", "-f", "leaf_mm"), "unknown feature 'height'; did you mean 'height_cm'?"),
     (("-w", "regions", "-f", "soil", "-f", "leaf_mm"), "column 'soil' holds categories (chalk, clay, sand)"),
+    (("-w", "regions", "-f", "leaf_mm"), "this picture is of two features, and 1 were named"),
     (("-w", "surface", *PAIR), "needs two classes, and the model has 3: lavender, sage, thyme"),
-    (("-w", "means"), "say the shape of the images"),
+    (("-w", "means"), "this picture is for images, whose columns are pixels; if the 5 columns of this model are"),
+    (("-w", "means"), "--shape 1x5; else draw densities, regions, ellipses or network"),
     (("-w", "means", "--shape", "28"), "--shape '28': pass rows and columns"),
     (("-w", "means", "--shape", "28x28"), "the model has 5 columns"),
 ]

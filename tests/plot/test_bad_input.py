@@ -18,6 +18,9 @@ GARDEN = Fitted(garden())
 IRIS = load_iris()
 MODEL = cd.NaiveBayes().fit(IRIS.data, IRIS.target_names[IRIS.target])
 TWO = ("height_cm", "leaf_mm")
+BLANK = cd.NaiveBayes({"none": "gaussian", "gaps": "categorical"}).fit(
+    {"none": [np.nan, np.nan], "gaps": [None, None], "size": [1.0, 2.0]}, ["a", "b"]
+)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +69,8 @@ TWO = ("height_cm", "leaf_mm")
         (lambda: plot.regions(cd.NaiveBayes()), "NaiveBayes: it is not fitted yet; call fit"),
         (lambda: plot.regions(LogisticRegression()), "none of Candide's estimators"),
         (lambda: plot.regions("model"), "cannot draw str"),
-        (lambda: plot.densities(cd.TextNB().fit(["a b", "c d"], [0, 1]), feature="text"), "holds documents"),
+        (lambda: plot.densities(BLANK, feature="none"), "'none' was missing in every row counted"),
+        (lambda: plot.densities(BLANK, feature="gaps"), "'gaps' was missing in every row counted"),
     ],
 )
 def test_refused(call, told):

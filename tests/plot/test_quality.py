@@ -57,6 +57,31 @@ def test_a_strip_has_a_point_a_row_and_a_cross_an_error(cancer):
     np.testing.assert_allclose(np.sort(points["error"][:, 0]), np.sort(odds[wrong]), rtol=1e-9)
 
 
+def test_of_many_rows_it_is_a_histogram_a_class_with_its_errors_in_black():
+    rng = np.random.default_rng(0)
+    y = rng.choice(["a", "b"], 3000)
+    X = rng.normal(2.0 * (y == "b"), 1.0)[:, None]
+    model = cd.GaussianNB().fit(X, y)
+    ax = plot.discriminant(model, X, y)
+    assert not ax.collections  # no points
+    log_p = model.predict_log_proba(X)
+    odds, wrong = log_p[:, 1] - log_p[:, 0], model.predict(X) != y
+    for i, label in enumerate("ab"):
+        right, missed = ax.containers[2 * i : 2 * i + 2]
+        assert (right.get_label(), {bar.get_facecolor() for bar in missed}) == (label, {(0.0, 0.0, 0.0, 1.0)})
+        tall, black = (sum(abs(bar.get_height()) for bar in bars) for bars in (right, missed))
+        assert black / (tall + black) == pytest.approx(wrong[y == label].mean())
+        for bar in right:
+            inside = (odds[y == label] >= bar.get_x()) & (odds[y == label] < bar.get_x() + bar.get_width())
+            if bar.get_height():
+                assert abs(bar.get_height()) / tall == pytest.approx(inside.sum() / (y[~wrong] == label).sum())
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["a", "b", "error"]
+    assert len(plot.discriminant(model, X[:2000], y[:2000]).collections) == 3
+    assert len(plot.discriminant(model, X, y, kind="strip").collections[0].get_offsets()) == (y == "a").sum()
+    with pytest.raises(cd.errors.InputError, match="unknown kind 'strp'; did you mean 'strip'"):
+        plot.discriminant(model, X, y, kind="strp")
+
+
 def test_positive_turns_the_sign_and_sets_one_class_against_the_rest(cancer, digits):
     model, X, y = cancer
     a, b = (plot.discriminant(model, X, y, positive=v) for v in model.classes_)

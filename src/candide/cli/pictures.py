@@ -28,7 +28,14 @@ from candide.errors import InputError
     help="densities, regions, surface, ellipses, means, network; and from labelled rows discriminant, calibration, "
     "confusion.",
 )
-@click.option("--feature", "-f", "features", multiple=True, metavar="COL", help="A column to draw (repeatable).")
+@click.option(
+    "--feature",
+    "-f",
+    "features",
+    multiple=True,
+    metavar="COL",
+    help="A column to draw (repeatable); the strongest if not given.",
+)
 @click.option(
     "--class",
     "classes",
@@ -38,7 +45,9 @@ from candide.errors import InputError
 )
 @click.option("--shape", metavar="ROWSxCOLUMNS", help="Of the images of class means, such as 28x28.")
 @click.option("--target", "-t", metavar="COL", help="The column of the labels in DATA; the model's own if not given.")
-@click.option("--kind", metavar="NAME", help="strip or bars of a discriminant; surface or contour of a surface.")
+@click.option(
+    "--kind", metavar="NAME", help="Of a discriminant: strip, histogram, bars; of a surface: surface, contour."
+)
 @click.option("--bins", default=10, show_default=True, type=click.IntRange(1), help="Of a calibration.")
 @click.option("--normalise", is_flag=True, help="Shares instead of numbers of rows in a confusion matrix.")
 @click.option("--dpi", default=150, show_default=True, type=click.IntRange(20, 1200), help="Dots per inch of a .png.")
@@ -51,6 +60,8 @@ def plot(model: str, data: str | None, output: str, as_json: bool, **options: An
     `candide plot iris.candide iris.csv -o regions.svg --what regions --feature petal_length --feature petal_width`,
     `candide plot digits.candide -o means.png --what means --shape 28x28`
     """
+    from rich.markup import escape
+
     from candide import progress, report, store
     from candide.plot.picture import Wish, format_of, picture, write
     from candide.plot.rows import Rows
@@ -67,7 +78,8 @@ def plot(model: str, data: str | None, output: str, as_json: bool, **options: An
     if as_json:
         print_json(facts)
     else:
-        report.say(f"{wish.what} of {model} drawn into {output}")
+        note = [f"[yellow]note[/yellow]  {escape(facts['note'])}"] if "note" in facts else []
+        report.say(escape(f"{wish.what} of {model} drawn into {output}"), *note)
 
 
 def _shape(text: str | None) -> tuple[int, ...] | None:

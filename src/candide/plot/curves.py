@@ -80,20 +80,29 @@ def posterior_curve(prior: Any = "beta", counts: Sequence[float] | None = None, 
         yes, no = _counts(counts, 2)
         curves.append(("posterior", a + yes, b + no))
     ax = ink.axes(ax)
-    theta = np.linspace(0.0, 1.0, 1001)
+    theta = np.unique(np.concatenate([np.linspace(0.0, 1.0, 1001), *(_about_mean(a, b) for _, a, b in curves)]))
     top = 0.0
     for i, (name, a, b) in enumerate(curves):
         density = beta_density(theta, a, b)
         look = {"color": ink.colour(i), "linestyle": "--" if name == "prior" else "-"}
         seen = f"\nafter {yes:g} yes, {no:g} no" if i else ""
         ax.plot(theta, density, label=f"{name}: Beta({a:g}, {b:g}){seen}", linewidth=1.8, zorder=3, **look)
-        top = max(top, float(density[5:-5].max()))
+        inside = (theta > 0.005) & (theta < 0.995) if min(a, b) < 1 else slice(None)  # it may be infinite at an end
+        top = max(top, float(density[inside].max()))
     a, b = curves[-1][1:]
     _marks(ax, a, b)
     ax.set(xlim=(0, 1), ylim=(0, 1.08 * top))
     ink.tidy(ax, "probability of yes", "density")
     ink.legend(ax)
     return ax
+
+
+def _about_mean(a: float, b: float) -> NDArray:
+    """Points close enough to show a narrow peak."""
+    if a + b <= 0:
+        return np.empty(0)
+    mean = a / (a + b)
+    return np.clip(mean + np.sqrt(mean * (1 - mean) / (a + b + 1)) * np.linspace(-8, 8, 401), 0.0, 1.0)
 
 
 def _marks(ax: Any, a: float, b: float) -> None:

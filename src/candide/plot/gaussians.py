@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from candide.errors import InputError
 from candide.plot import ink
+from candide.plot.planes import label
 from candide.plot.subject import Subject, refuse_lone_labels
 from candide.table import Name
 
@@ -70,6 +71,7 @@ def ellipses(
     ax.autoscale_view()
     if ax.get_legend() is None:  # else they are drawn over another picture of the same classes
         ink.legend(ax, ink.class_handles(subject.labels, points=len(drawn) > 1))
+    label(ax, subject, names, X)
     return ink.tidy(ax, *names)
 
 

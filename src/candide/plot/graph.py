@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from candide.errors import InputError
 from candide.explain import conditionals
-from candide.features import strengths
-from candide.fitted import Fitted
 from candide.plot import ink
+from candide.plot.choice import strongest
 from candide.plot.subject import Subject
 from candide.table import Name
 
@@ -106,15 +105,7 @@ def _chosen(subject: Subject, features: Sequence[Any] | None) -> list[Name]:
         return list(dict.fromkeys(subject.known(f) for f in chosen))
     if len(subject.columns) <= _MOST_FEATURES:
         return list(subject.columns)
-    return strongest(subject, _MOST_FEATURES)
-
-
-def strongest(subject: Subject, n: int) -> list[Name]:
-    """The columns that tell most of the class; the first ones where no counts say."""
-    asked = subject.asked
-    told: Any = strengths(asked.chosen) if isinstance(asked, Fitted) else asked.strengths
-    names = [name for unit, _ in told or () for name in (unit if isinstance(unit, tuple) else (unit,))]
-    return names[:n] or list(subject.columns[:n])
+    return strongest(subject)[:_MOST_FEATURES]
 
 
 def _links(ax: Any, subject: Subject, names: list[Name], places: NDArray, level: float) -> None:

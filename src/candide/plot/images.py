@@ -64,12 +64,17 @@ def _shape(shape: Any, n: int) -> tuple[int, int]:
         sides = []
     if len(sides) == 2 and min(sides) > 0 and sides[0] * sides[1] == n:
         return sides[0], sides[1]
-    near = next(a for a in range(math.isqrt(n), 0, -1) if n % a == 0)
     told = "x".join(map(str, sides)) if sides else repr(shape)
     raise InputError(
         f"shape {told}: the model has {n} columns, one a pixel; pass rows and columns whose product is {n}, "
-        f"such as {near}x{n // near}"
+        f"such as {near_square(n)}"
     )
+
+
+def near_square(n: int) -> str:
+    """Rows and columns of n pixels, as even as they can be."""
+    near = next(a for a in range(math.isqrt(n), 0, -1) if n % a == 0)
+    return f"{near}x{n // near}"
 
 
 def averages(subject: Subject) -> NDArray:

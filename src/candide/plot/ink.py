@@ -7,6 +7,7 @@
 """
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -24,6 +25,7 @@ DARK = "#222222"
 PALE = "#d0d0d0"
 _SHADES = (0.0, -0.45, 0.5, -0.7)  # of the second eight classes, the third, ...: towards black, towards white
 _LEGEND_ROWS = 14
+_LEGEND_LINE = 0.2  # inches of a line of a legend
 MOST_POINTS = 5000
 
 
@@ -46,7 +48,8 @@ def line(i: int) -> Any:
 
 def short(text: object, most: int = 24) -> str:
     """Text that fits a legend or a tick."""
-    text = "\n".join(" ".join(line.split()) for line in str(text).splitlines()).replace("$", r"\$")
+    text = "\n".join(" ".join(line.split()) for line in str(text).splitlines())
+    text = re.sub(r"(?<!\\)\$", r"\\$", text)  # once, however often it is passed through
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
@@ -127,7 +130,10 @@ def legend(ax: Any, handles: Sequence[Any] | None = None, *, title: str | None =
         return None
     for other in ax.figure.axes:
         theirs = None if other is ax else other.get_legend()
-        if theirs is not None and _looks(theirs.legend_handles) == _looks(handles):
+        if theirs is None:
+            continue
+        told = [text.get_text() for text in theirs.get_texts()]
+        if _looks(theirs.legend_handles, told) == _looks(handles, [h.get_label() for h in handles]):
             theirs.remove()
     return ax.legend(
         handles=list(handles),
@@ -143,19 +149,43 @@ def legend(ax: Any, handles: Sequence[Any] | None = None, *, title: str | None =
     )
 
 
-def _looks(handles: Sequence[Any]) -> list[tuple[str, str]]:
+def _looks(handles: Sequence[Any], names: Sequence[str]) -> list[tuple[str, str]]:
     """What is told by a legend: kinds and names of its entries."""
-    return [("points" if getattr(h, "get_marker", str)() not in ("", "None") else "", h.get_label()) for h in handles]
+    kinds = ["points" if getattr(h, "get_marker", str)() not in ("", "None") else "" for h in handles]
+    return list(zip(kinds, names, strict=True))
 
 
-def one_legend(axes: Sequence[Any]) -> None:
-    """One legend beside all panels of a figure, instead of one beside each: the longest of them."""
-    legends = [ax.get_legend() for ax in axes if ax.get_legend()]
-    if legends:
-        most = max(legends, key=lambda one: len(one.legend_handles))
-        axes[0].figure.legend(handles=most.legend_handles, loc="outside right upper", frameon=False, fontsize="small")
-    for one in legends:
-        one.remove()
+def one_legend(axes: Sequence[Any], labels: Sequence[Any]) -> None:
+    """One legend beside all panels of a figure, instead of one beside each: the classes, then what else is told."""
+    handles = class_handles(labels, points=False, patches=not any(ax.lines for ax in axes))
+    known = {handle.get_label() for handle in handles}
+    told = {name: handle for ax in axes for handle, name in zip(*ax.get_legend_handles_labels(), strict=True)}
+    handles += [handle for name, handle in told.items() if name not in known]
+    for ax in axes:
+        if ax.get_legend():
+            ax.get_legend().remove()
+    figure = axes[0].figure
+    columns = math.ceil(len(handles) * _LEGEND_LINE / figure.get_figheight())
+    figure.legend(handles=handles, loc="outside right upper", frameon=False, fontsize="small", ncols=columns)
+
+
+def ticks(axis: Any, *, date: bool = False) -> None:
+    """A few ticks with short labels: 40k for 40000; and dates where numbers are days since 1970."""
+    from matplotlib import dates, ticker
+
+    if isinstance(axis.get_major_formatter(), dates.ConciseDateFormatter):
+        return  # as a picture below this one has found
+    if date:
+        locator = dates.AutoDateLocator(minticks=3, maxticks=6)
+        axis.set_major_locator(locator)
+        axis.set_major_formatter(dates.ConciseDateFormatter(locator))
+        return
+    low, high = sorted(axis.get_view_interval())
+    far = max(-low, high)
+    plain = ticker.ScalarFormatter(useMathText=True)
+    plain.set_powerlimits((-3, 5))
+    axis.set_major_locator(ticker.MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
+    axis.set_major_formatter(ticker.EngFormatter(sep="") if far >= 1e4 and high - low > far / 50 else plain)
 
 
 def class_handles(labels: Sequence[Any], *, points: bool, patches: bool = False) -> list[Any]:

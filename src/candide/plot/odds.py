@@ -15,6 +15,8 @@ from candide.plot.subject import Subject
 
 _FAR = 1.08  # an infinite discriminant is drawn this much beyond the farthest finite one
 _MOST_BARS = 2000
+_MANY = 2000  # rows; of more, points would hide each other
+_BINS = 60
 _ERROR = "error"
 _WIDE, _NEAR = 60.0, 10.0  # beyond the first the axis is logarithmic outside the second, so that close cases stay apart
 
@@ -30,8 +32,11 @@ def log_odds(joint: NDArray, c: int) -> NDArray:
     return np.where(np.isnan(odds), 0.0, odds)  # impossible under every class
 
 
-def discriminant(model: Any, X: Any, y: Any, *, ax: Any = None, kind: str = "strip", positive: Any = None) -> Any:
-    """The discriminant of every row: as a strip by true class, or as sorted bars; errors are crossed.
+def discriminant(model: Any, X: Any, y: Any, *, ax: Any = None, kind: str | None = None, positive: Any = None) -> Any:
+    """The discriminant of every row by true class, the errors marked in black.
+
+    ``kind`` is "strip", a point a row; "histogram", each class to its own height; or "bars", sorted. By default it is a
+    strip of up to 2000 rows, and a histogram of more.
 
     ``positive`` is the class above 0: by default the second of two. Named, it may also be one of many, against all
     others together.
@@ -62,10 +67,10 @@ def one_class(subject: Subject, positive: Any) -> int:
     return 1
 
 
-def draw(labels: Any, c: int, odds: NDArray, codes: NDArray, *, ax: Any = None, kind: str = "strip") -> Any:
+def draw(labels: Any, c: int, odds: NDArray, codes: NDArray, *, ax: Any = None, kind: str | None = None) -> Any:
     """Draw discriminants of rows whose classes are known; rows without a class are left out."""
-    if kind not in ("strip", "bars"):
-        raise unknown("kind", kind, ("strip", "bars"))
+    if kind is not None and kind not in _KINDS:
+        raise unknown("kind", kind, _KINDS)
     odds, codes = odds[codes >= 0], codes[codes >= 0]
     if not len(odds):
         raise InputError("no row has a class; the discriminant is drawn of rows whose class is known")
@@ -73,18 +78,16 @@ def draw(labels: Any, c: int, odds: NDArray, codes: NDArray, *, ax: Any = None, 
     far = _FAR * float(finite.max(initial=0.0)) or 1.0
     shown = np.clip(odds, -far, far)
     wrong = (odds > 0) != (codes == c)
-    ax = ink.axes(ax, size=(7.0, 3.0 + 0.1 * len(labels)) if kind == "strip" else (7.0, 4.0))
-    (_strip if kind == "strip" else _bars)(ax, labels, codes, shown, wrong)
+    kind = kind or ("strip" if len(odds) <= _MANY else "histogram")
+    ax = ink.axes(ax, size=(7.0, 4.0) if kind == "bars" else (7.0, 3.0 + 0.1 * len(labels)))
     if far > _WIDE:
-        _squeeze(ax, "x" if kind == "strip" else "y")
+        _squeeze(ax, "y" if kind == "bars" else "x")
+    _KINDS[kind](ax, labels, codes, shown, wrong)
     other = [v for i, v in enumerate(labels) if i != c]
     against = f"p({ink.short(other[0], 16)} | x)" if len(other) == 1 else f"p(not {ink.short(labels[c], 16)} | x)"
     title = f"log p({ink.short(labels[c], 16)} | x) / {against}"
     title += f"\n(logarithmic beyond ±{_NEAR:g})" if far > _WIDE else ""
-    if kind == "strip":
-        ink.tidy(ax, title, "true class")
-    else:
-        ink.tidy(ax, "test cases, sorted", title)
+    ink.tidy(ax, *(("test cases, sorted", title) if kind == "bars" else (title, "true class")))
     told = f"{wrong.sum()} error{'' if wrong.sum() == 1 else 's'} in {len(odds)}"
     told += "; the farthest are infinite" if np.isinf(odds).any() else ""
     ax.set_title(told, fontsize="medium", loc="left")
@@ -113,14 +116,44 @@ def _strip(ax: Any, labels: Any, codes: NDArray, odds: NDArray, wrong: NDArray) 
         order = mine[np.argsort(odds[mine], kind="stable")]
         spread[order] = (np.arange(len(order)) * 0.618034) % 1.0 * 0.56 - 0.28  # the golden ratio: even, no pattern
         look = {"color": ink.colour(i), "marker": ink.marker(i), "edgecolors": ink.DARK, "linewidths": 0.3}
+        look |= {"alpha": 0.3, "edgecolors": "none"} if len(odds) > _MANY else {"alpha": 0.85}
         size = float(np.clip(4000 / len(odds), 6, 30))
-        ax.scatter(odds[mine], i + spread[mine], s=size, label=ink.short(label), alpha=0.85, zorder=2, **look)
-    if wrong.any():
-        at = codes[wrong] + spread[wrong]
-        ax.scatter(odds[wrong], at, s=70, marker="x", color="black", linewidths=1.6, label=_ERROR, zorder=3)
+        ax.scatter(odds[mine], i + spread[mine], s=size, label=ink.short(label), zorder=2, **look)
+    _crosses(ax, odds[wrong], codes[wrong] + spread[wrong], 70)
+    _name_rows(ax, labels)
+
+
+def _histogram(ax: Any, labels: Any, codes: NDArray, odds: NDArray, wrong: NDArray) -> None:
+    """A row a class: how many cases lie where, on bins as wide as each other on the axis; one of them ends at 0."""
+    scale = ax.xaxis.get_transform()
+    at = scale.transform(odds)
+    step = float(np.ptp(at)) / _BINS or 1.0
+    bins = step * np.arange(np.floor(at.min() / step), np.floor(at.max() / step) + 2)
+    at, edges = np.clip(at, bins[0], bins[-1]), scale.inverted().transform(bins)
+    place = {"x": edges[:-1], "width": np.diff(edges), "align": "edge", "zorder": 2}
+    told: str | None = _ERROR
+    for i, label in enumerate(labels):
+        right, missed = (np.histogram(at[(codes == i) & (wrong == bad)], bins)[0] for bad in (False, True))
+        unit = -0.8 / max((right + missed).max(), 1)  # the axis points down
+        ax.bar(height=unit * right, bottom=i + 0.4, color=ink.colour(i), label=ink.short(label), **place)
+        if missed.any():
+            ax.bar(height=unit * missed, bottom=i + 0.4 + unit * right, color="black", label=told, **place)
+            told = None
+    _name_rows(ax, labels)
+
+
+def _name_rows(ax: Any, labels: Any) -> None:
     ax.axvline(0.0, color=ink.DARK, linewidth=1.0, zorder=1)
     ax.set_yticks(range(len(labels)), [ink.short(v, 16) for v in labels])
     ax.set_ylim(len(labels) - 0.5, -0.5)
+
+
+def _crosses(ax: Any, x: NDArray, y: NDArray, most: float) -> None:
+    """A cross an error, the smaller the more there are."""
+    if len(x):
+        size = float(np.clip(10_000 / len(x), 6, most))
+        look = {"marker": "x", "color": "black", "linewidths": 1.6 if size > 20 else 0.6, "zorder": 3}
+        ax.scatter(x, y, s=size, label=_ERROR, **look)
 
 
 def _bars(ax: Any, labels: Any, codes: NDArray, odds: NDArray, wrong: NDArray) -> None:
@@ -136,9 +169,10 @@ def _bars(ax: Any, labels: Any, codes: NDArray, odds: NDArray, wrong: NDArray) -
             wide = 0.9 if len(order) <= 80 else 1.0  # thin gaps between many bars would flicker
             ax.bar(place[mine], odds[order][mine], wide, color=ink.colour(i), label=ink.short(label), zorder=2)
     missed = wrong[order]
-    if missed.any():
-        at = odds[order][missed]
-        ax.scatter(place[missed], at, s=45, marker="x", color="black", linewidths=1.5, label=_ERROR, zorder=3)
+    _crosses(ax, place[missed], odds[order][missed], 45)
     ax.axhline(0.0, color=ink.DARK, linewidth=1.0, zorder=1)
     ax.set_xlim(-1, len(order))
     ax.grid(False, axis="x")
+
+
+_KINDS = {"strip": _strip, "histogram": _histogram, "bars": _bars}

@@ -17,9 +17,10 @@ import numpy as np
 
 from candide.errors import InputError, unknown
 from candide.plot import ink, odds, quality
+from candide.plot.choice import strongest, two_strongest
 from candide.plot.gaussians import ellipses
-from candide.plot.graph import network, strongest
-from candide.plot.images import class_means
+from candide.plot.graph import network
+from candide.plot.images import class_means, near_square
 from candide.plot.planes import posterior_surface, regions
 from candide.plot.rows import Rows
 from candide.plot.subject import Subject
@@ -39,7 +40,7 @@ class Wish:
     features: tuple[Any, ...] = ()
     classes: tuple[Any, ...] = ()
     shape: tuple[int, ...] | None = None
-    kind: str | None = None  # "strip" | "bars" of a discriminant, "surface" | "contour" of a surface
+    kind: str | None = None  # "strip" | "histogram" | "bars" of a discriminant, "surface" | "contour" of a surface
     bins: int = 10
     normalise: bool = False
 
@@ -79,34 +80,34 @@ def format_of(path: str | os.PathLike) -> str:
 def _densities(subject: Subject, wish: Wish, rows: Rows | None) -> Drawn:
     names = [subject.known(f) for f in wish.features]
     if not names:
-        drawable = [n for n in subject.columns if not subject.part(n)[0].has_documents]
-        best = [n for n in strongest(subject, len(subject.columns)) if n in drawable]
-        names = (best or drawable)[:_PANELS]
-        if not names:
-            raise InputError("the model has documents only, which have no density; `candide show` lists their terms")
-    X, y, n = _read(subject, rows, names)
+        names = strongest(subject)[:_PANELS] or list(subject.columns[:1])
+    X, y, n = _read(subject, rows, [name for name in names if not subject.part(name)[0].has_documents])
     axes = ink.many_axes(len(names), 2, (5.4, 3.2)) if len(names) > 1 else [ink.axes()]
     for ax, name in zip(axes, names, strict=True):
         densities(subject, X, y, feature=name, ax=ax)
     if len(axes) > 1:
-        ink.one_legend(axes)
+        ink.one_legend(axes, subject.labels)
     return axes, {"features": names, "rows": n}
 
 
 def _read(subject: Subject, rows: Rows | None, names: Any) -> tuple[Any, Any, int | None]:
     """Columns, labels and the number of rows."""
-    if rows is None:
+    if rows is None or not names:  # of text, rows say nothing that is drawn
         return None, None, None
     X, codes = rows.columns(subject, names)
     y = None if codes is None else [None if c < 0 else subject.labels[c] for c in codes.tolist()]
     return X, y, len(next(iter(X.values())))
 
 
-def _plane(draw: Callable) -> Callable[..., Drawn]:
+def _plane(draw: Callable, event: str | None = None) -> Callable[..., Drawn]:
     def drawn(subject: Subject, wish: Wish, rows: Rows | None) -> Drawn:
-        names = subject.two(wish.features or None)
+        told: dict[str, str] = {}
+        if wish.features or len(subject.columns) <= 2:
+            names = subject.two(wish.features or None)
+        else:
+            names, told["note"] = two_strongest(subject, event)
         X, y, n = _read(subject, rows, names)
-        return draw(subject, wish, names, X, y), {"features": list(names), "rows": n}
+        return draw(subject, wish, names, X, y), {"features": list(names), "rows": n, **told}
 
     return drawn
 
@@ -128,7 +129,11 @@ def _surface(subject: Subject, wish: Wish, names: Any, X: Any, y: Any) -> Any:
 
 def _means(subject: Subject, wish: Wish, rows: Rows | None) -> Drawn:
     if wish.shape is None:
-        raise InputError(f"means: say the shape of the images of {len(subject.columns)} pixels: --shape 28x28")
+        n = len(subject.columns)
+        raise InputError(
+            f"means: this picture is for images, whose columns are pixels; if the {n} columns of this model are, say "
+            f"their rows and columns: --shape {near_square(n)}; else draw densities, regions, ellipses or network"
+        )
     return class_means(subject, wish.shape, classes=wish.classes or None), {"shape": list(wish.shape)}
 
 
@@ -140,7 +145,7 @@ def _discriminant(subject: Subject, wish: Wish, rows: Rows) -> Drawn:
     c = odds.one_class(subject, _positive(wish))
     batches = [(odds.log_odds(log_p, c), codes) for log_p, codes in rows.posteriors(subject)]
     values, codes = (np.concatenate([batch[i] for batch in batches]) for i in (0, 1))
-    ax = odds.draw(subject.labels, c, values, codes, kind=wish.kind or "strip")
+    ax = odds.draw(subject.labels, c, values, codes, kind=wish.kind)
     wrong = int(((values > 0) != (codes == c)).sum())
     return ax, {"rows": len(codes), "positive": subject.labels[c], "errors": wrong}
 
@@ -172,7 +177,7 @@ PICTURES: dict[str, Callable[..., Drawn]] = {
     "densities": _densities,
     "regions": _plane(_regions),
     "surface": _plane(_surface),
-    "ellipses": _plane(_ellipses),
+    "ellipses": _plane(_ellipses, "gaussian"),
     "means": _means,
     "discriminant": _discriminant,
     "calibration": _calibration,

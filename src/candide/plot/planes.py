@@ -101,7 +101,14 @@ def regions(
         _name_regions(ax, plane, subject.labels)
     ink.legend(ax, shown)
     ax.set(xlim=(plane.x[0], plane.x[-1]), ylim=(plane.y[0], plane.y[-1]))
+    label(ax, subject, plane.names, X)
     return ink.tidy(ax, *plane.names, grid=False)
+
+
+def label(ax: Any, subject: Subject, names: tuple[Name, Name], X: Any) -> None:
+    """The ticks of two features."""
+    for axis, date in zip((ax.xaxis, ax.yaxis), subject.dates(X, names), strict=True):
+        ink.ticks(axis, date=date)
 
 
 def _paint(ax: Any, plane: Plane, proba: bool) -> None:
@@ -186,6 +193,7 @@ def posterior_surface(
         title += f" - p({ink.short(subject.labels[b], 16)} | x)"
     ax = ink.axes(ax, size=(6.8, 5.2), projection="3d" if kind == "surface" else None)
     (_surface if kind == "surface" else _contours)(ax, plane, z, a, b, title)
+    label(ax, subject, plane.names, X)
     return ax
 
 

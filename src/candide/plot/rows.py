@@ -41,6 +41,7 @@ class Rows:
             for name in features:
                 if str(name) not in source.columns:
                     raise unknown(f"column in {source.name}:", str(name), source.columns)
+            scoring.prepare_to_score(source, plan)
             target = self._target(subject, source, needed=False)
             keep = [] if target is None else [target]
             table = source.arrow(scoring.query(source, plan, keep=keep, codes=False))
@@ -48,12 +49,15 @@ class Rows:
         columns = {name: table.column(f"f{i}").combine_chunks() for i, name in enumerate(found)}
         levels = {name for part in plan.parts if part.has_levels for name in part.columns}
         read = {n: c if n in levels else c.to_numpy(zero_copy_only=False) for n, c in columns.items()}
+        kinds = {name: source.columns[str(name)].upper() for name in read if name not in levels}
+        read |= {n: _dates(read[n]) for n, kind in kinds.items() if kind.startswith(("DATE", "TIMESTAMP"))}
         return read, codes_of(subject.asked.labels, table.column("k0"), source.name) if keep else None
 
     def posteriors(self, subject: Subject) -> Iterator[tuple[NDArray, NDArray]]:
         """log p(class | x), (row, class), and class codes, batch by batch, of the rows that have a class."""
         plan, labels = subject.asked.plan, subject.asked.labels
         with Source.open(self.data, self.reading) as source, self.watch(source, "scoring"):
+            scoring.prepare_to_score(source, plan)
             query = scoring.query(source, plan, keep=[self._target(subject, source, needed=True)])
             for batch in source.batches(query, scoring.batch_size(plan)):
                 codes = codes_of(labels, batch.column("k0"), source.name)
@@ -69,6 +73,13 @@ class Rows:
         if needed or self.target is not None:
             raise unknown("target", name, source.columns)
         return None
+
+
+def _dates(days: NDArray) -> NDArray:
+    """Days since 1970 as times, none where they are absent."""
+    out, there = np.full(len(days), "NaT", "datetime64[us]"), np.isfinite(days)
+    out[there] = np.rint(days[there] * 86_400e6).astype(np.int64).astype("datetime64[us]")
+    return out
 
 
 def codes_of(labels: Labels, column: Any, where: str) -> NDArray[np.intp]:

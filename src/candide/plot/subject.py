@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from candide.census import Census
 from candide.distributions import Distribution
 from candide.distributions.base import row_numbers
 from candide.errors import InputError, InputTypeError, unknown
@@ -42,18 +43,18 @@ class Subject:
     """A fitted model, seen as what pictures ask of it."""
 
     asked: Fitted | Scorer
+    counted: Census | None = None  # of its columns, where counts are at hand
 
     @classmethod
     def of(cls, model: Any) -> "Subject":
         """An estimator, a drop-in, a Fitted or a Scorer."""
         if isinstance(model, Subject):
             return model
-        if isinstance(model, Fitted | Scorer):
-            return cls(model)
-        if isinstance(getattr(model, "fitted_", None), Fitted | Scorer):
-            return cls(model.fitted_)
+        held = getattr(model, "fitted_", model)
+        if isinstance(held, Fitted | Scorer):
+            return cls(held, held.chosen if isinstance(held, Fitted) else None)
         if hasattr(model, "_fitted") and hasattr(model._fitted, "counts"):
-            return cls(_of_drop_in(model))
+            return cls(*_of_drop_in(model))
         if hasattr(model, "fit"):
             known = type(model).__module__.startswith("candide.")
             why = "is not fitted yet; call fit(X, y)" if known else "is none of Candide's estimators; fit one of those"
@@ -72,6 +73,16 @@ class Subject:
     def places(self) -> dict[Name, tuple[int, int]]:
         """Of each column the part that holds it, and its position there."""
         return {name: (i, j) for i, part in enumerate(self.asked.plan.parts) for j, name in enumerate(part.columns)}
+
+    @cached_property
+    def seen(self) -> set[Name]:
+        """The columns of which a value was counted; where no counts are at hand, all but those without a level."""
+        parts = self.asked.plan.parts
+        if self.counted is None:
+            held = [(n, len(levels)) for part in parts for n, levels in zip(part.columns, part.levels, strict=False)]
+            return set(self.columns) - {name for name, n in held if not n}
+        weights: Any = [tally.n.sum(axis=0) for tally in self.counted.tallies]  # type: ignore[attr-defined]
+        return {name for part, n in zip(parts, weights, strict=True) for name in np.array(part.columns, object)[n > 0]}
 
     @property
     def shares(self) -> NDArray:
@@ -179,6 +190,13 @@ class Subject:
             return out
         return np.asarray(table.numbers((feature,)), np.float64)[:, 0]
 
+    def dates(self, X: Any, features: Sequence[Name]) -> list[bool]:
+        """Which columns of some rows hold dates, of which a model knows only that they are days since 1970."""
+        table = None if X is None else self.table(X)
+        if table is None or table.is_sparse:
+            return [False] * len(features)
+        return [_is_date(table.column(name)) for name in features]
+
     def codes(self, y: Any, n_rows: int) -> NDArray[np.intp]:
         """Class codes of labels, -1 where there is none."""
         codes = np.asarray(self.asked.labels.encode(y))
@@ -254,15 +272,19 @@ def refuse_lone_labels(X: Any, y: Any) -> None:
         raise InputError("y was given without X, whose rows it labels; pass both, or neither")
 
 
-def _of_drop_in(model: Any) -> Scorer:
-    """A drop-in as a Scorer: one part, columns by name where it was fitted on names, absent values allowed."""
+def _of_drop_in(model: Any) -> tuple[Scorer, Census]:
+    """A drop-in as a Scorer and its counts: one part, columns by name where it was fitted on names, absent values
+    allowed."""
     fitted = model._fitted
+    counts = fitted.counts
     columns = tuple(getattr(model, "feature_names_in_", range(model.n_features_in_)))
     part = Part(fitted.event, columns)
     if part.has_levels:
-        sizes = np.diff(fitted.counts.tally.offsets)
+        sizes = np.diff(counts.tally.offsets)
         part = replace(part, levels=tuple(Labels(tuple(range(n))) for n in sizes.tolist()))
-    return Scorer(Plan(columns, (part,)), fitted.counts.labels, replace(fitted.model, absent_allowed=True))
+    plan = Plan(columns, (part,))
+    census = Census(plan, counts.labels, counts.class_weight, (fitted.tally,), n_rows=0)
+    return Scorer(plan, counts.labels, replace(fitted.model, absent_allowed=True)), census
 
 
 def probabilities(part: Part, law: Distribution) -> NDArray | None:
@@ -271,6 +293,15 @@ def probabilities(part: Part, law: Distribution) -> NDArray | None:
     if "weight" in params and part.event.name == "bernoulli":  # shares of a yes: the weights are its log-odds
         return 1.0 / (1.0 + np.exp(-params["weight"]))
     return params.get("probability")
+
+
+def _is_date(column: Any) -> bool:
+    if isinstance(column, np.ndarray):
+        return column.dtype.kind == "M"
+    import pyarrow as pa
+
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    return pa.types.is_date(kind) or pa.types.is_timestamp(kind)
 
 
 def _has_columns(X: Any) -> bool:

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.errors import InputError
-from candide.plot import ink
+from candide.plot import ink, words
+from candide.plot.choice import strongest
 from candide.plot.subject import Subject, probabilities, refuse_lone_labels
 from candide.table import Name
 
@@ -25,11 +26,13 @@ _DATA = "share in the data"
 _WHOLE = ("poisson",)  # events whose values are whole numbers
 
 
-def densities(model: Any, X: Any = None, y: Any = None, *, feature: Any, ax: Any = None) -> Any:
+def densities(model: Any, X: Any = None, y: Any = None, *, feature: Any = None, ax: Any = None) -> Any:
     """p(feature | class) for every class; behind it, where rows are given, the histogram of each class.
 
     Numbers are drawn as densities that integrate to 1, and so are their histograms; whole counts as probabilities at
-    each number; categories as bars, with a tick at the share of each level in the data.
+    each number; categories as bars, with a tick at the share of each level in the data; text as the terms that speak
+    most for each class. Without ``feature`` it is the column that tells most of the class. Where no row has a value
+    below 0, nothing is drawn there.
 
     >>> from candide.demo import garden
     >>> from candide.fitted import Fitted
@@ -41,12 +44,14 @@ def densities(model: Any, X: Any = None, y: Any = None, *, feature: Any, ax: Any
     """
     refuse_lone_labels(X, y)
     subject = Subject.of(model)
-    name = subject.known(feature)
+    name = (strongest(subject) or subject.columns)[0] if feature is None else subject.known(feature)
     part, _, j = subject.part(name)
-    if part.has_documents:
-        raise InputError(f"column {name!r} holds documents, which have no density; `candide show` lists its terms")
+    if name not in subject.seen:
+        raise InputError(f"column {name!r} was missing in every row counted: there is nothing to draw; name another")
     ax = ink.axes(ax)
-    if part.has_levels:
+    if part.has_documents:
+        words.draw(ax, subject, name)
+    elif part.has_levels:
         _levels(ax, subject, name, X, y)
     elif part.event.name in ("bernoulli", "multinomial", "complement"):
         _shares(ax, subject, name, j)
@@ -61,25 +66,33 @@ def _numbers(ax: Any, subject: Subject, name: Name, X: Any, y: Any) -> None:
     low, high = _span(subject, name, X)
     event = subject.part(name)[0].event.name
     whole = event in _WHOLE and high - low <= _MOST_COUNTS
-    x = np.arange(max(0, round(low)), round(high) + 1.0) if whole else np.linspace(low, high, _FINE)
+    # Fine where the classes are as well: a row far away must not make steps that miss their peaks.
+    fine = np.union1d(np.linspace(low, high, _FINE), np.clip(np.linspace(*subject.span(name), _FINE), low, high))
+    x = np.arange(max(0, round(low)), round(high) + 1.0) if whole else fine
     density = np.exp(subject.log_density([name], x[:, None]))
-    tallest = 0.0 if X is None else _histograms(ax, subject, name, X, y)
+    tallest, ends = (0.0, (x[0], x[-1])) if X is None else _histograms(ax, subject, name, X, y)
     for c, label in enumerate(subject.labels):
         look: dict[str, Any] = {"color": ink.colour(c), "linestyle": ink.line(c), "linewidth": 1.8}
         if whole:
             look |= {"marker": ink.marker(c), "markersize": 4, "linewidth": 1.0}
         ax.plot(x, density[:, c], label=ink.short(label), zorder=3, **look)
     ax.set_ylim(0, _top(density, tallest))
-    ax.set_xlim(x[0], x[-1])
+    ax.set_xlim(min(x[0], ends[0]), max(x[-1], ends[1]))
     ink.tidy(ax, name, "p(x | class)" if whole else "density, p(x | class)")
+    ink.ticks(ax.xaxis, date=subject.dates(X, [name])[0])
+    ink.ticks(ax.yaxis)
 
 
 def _span(subject: Subject, name: Name, X: Any) -> tuple[float, float]:
-    """The data and the classes: a density is not cut where its own class has mass."""
+    """The data and the classes: a density is not cut where its own class has mass, but at 0 where all values are."""
     low, high = subject.span(name)
     if X is not None:
         of_data = subject.span(name, X)
         low, high = min(low, of_data[0]), max(high, of_data[1])
+        x = subject.values(X, name)
+        x = x[np.isfinite(x)]
+        if len(x) and x.min() >= 0:
+            low = max(low, 0.0)
     return low, high
 
 
@@ -90,13 +103,16 @@ def _top(density: NDArray, tallest: float) -> float:
     return 1.06 * float(max(top, min(tallest, 2 * top))) or 1.0
 
 
-def _histograms(ax: Any, subject: Subject, name: Name, X: Any, y: Any) -> float:
-    """The histogram of each class, or of all rows where classes are unknown or too many; returns the tallest bar."""
+def _histograms(ax: Any, subject: Subject, name: Name, X: Any, y: Any) -> tuple[float, tuple[float, float]]:
+    """The histogram of each class, or of all rows where classes are unknown or too many.
+
+    Returns the height of the tallest bar, and where the bars begin and end.
+    """
     x = subject.values(X, name)
     codes = None if y is None else subject.codes(y, len(x))
     present = np.isfinite(x)
     if not present.any():
-        return 0.0
+        return 0.0, (np.inf, -np.inf)
     edges = _edges(x[present], subject.part(name)[0].event.name in _WHOLE)
     groups: list[Any] = [(present, None)]
     if codes is not None and len(subject.labels) <= len(ink.PALETTE):
@@ -108,7 +124,7 @@ def _histograms(ax: Any, subject: Subject, name: Name, X: Any, y: Any) -> float:
             told = "all rows" if c is None else None
             heights, _, _ = ax.hist(x[mine], edges, density=True, color=tone, alpha=0.28, zorder=1, label=told)
             tallest = max(tallest, float(heights.max()))
-    return tallest
+    return tallest, (edges[0], edges[-1])
 
 
 def _edges(x: NDArray, one_by_one: bool) -> NDArray:

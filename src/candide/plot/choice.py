@@ -1,0 +1,41 @@
+"""Choice: which columns to draw where none is named. Those that tell most of the class come first.
+
+>>> from candide.demo import garden
+>>> from candide.fitted import Fitted
+>>> strongest(Subject.of(Fitted(garden())))[:3]
+['leaf_mm', 'height_cm', 'flowers']
+"""
+
+from typing import Any
+
+from candide.errors import InputError
+from candide.features import strengths
+from candide.plot.subject import Subject
+from candide.table import Name
+
+
+def strongest(subject: Subject) -> list[Name]:
+    """The columns of which a value was counted, by their evidence; in their own order where it is not known."""
+    names = dict.fromkeys([*(name for name, _ in _evidence(subject)), *subject.columns])
+    return [name for name in names if name in subject.seen]
+
+
+def two_strongest(subject: Subject, event: str | None = None) -> tuple[tuple[Name, Name], str]:
+    """The two columns of numbers, or of one event model, that tell most of the class, and a note that says so."""
+    numbers = set(subject.numbers)
+    usable = [n for n in strongest(subject) if n in numbers and event in (None, subject.part(n)[0].event.name)]
+    kind = f"{event} columns" if event else "columns of numbers"
+    if len(usable) < 2:
+        found = f"one, {usable[0]!r}" if usable else "none"
+        raise InputError(f"this picture is of two {kind}, and the model has {found}; draw its densities")
+    a, b = usable[:2]
+    why = "which tell most of the class" if _evidence(subject) else "the first"
+    told = f"drawn over {a!r} and {b!r}, {why} of {len(usable)} {kind}; name others: --feature A --feature B"
+    return (a, b), told
+
+
+def _evidence(subject: Subject) -> Any:
+    """Columns with their evidence, the strongest first; nothing where neither counts nor a file tell it."""
+    if subject.counted is not None:
+        return strengths(subject.counted)
+    return getattr(subject.asked, "strengths", None) or ()

@@ -1,0 +1,54 @@
+"""A column of text given the class: the terms that speak most for each class, by their log-odds.
+
+>>> import candide as cd
+>>> model = cd.TextNB().fit(["free prize", "see you", "free call", "you see"], ["spam", "ham", "spam", "ham"])
+>>> [(c, term, round(odds, 2)) for c, term, odds in speakers(Subject.of(model), "text", 2)]
+[(0, 'see', 1.1), (1, 'free', 1.1)]
+"""
+
+from typing import Any
+
+import numpy as np
+
+from candide.explain import conditionals, top_terms
+from candide.fitted import Fitted
+from candide.plot import ink
+from candide.plot.subject import Subject
+from candide.table import Name
+
+_MOST = 16  # terms, where that is one a class at least
+_ROOM = 24  # and where classes are many
+
+
+def speakers(subject: Subject, column: Name, most: int = _MOST) -> list[tuple[int, str, float]]:
+    """(class, term, log-odds for it), class by class: against all others, or without counts against the next class."""
+    asked, k = subject.asked, len(subject.labels)
+    if isinstance(asked, Fitted):
+        with np.errstate(divide="ignore"):  # the odds of no terms at all
+            tops = [top_terms(asked, column, label, max(1, most // k)) for label in subject.labels]
+        found = [(c, one.term, one.log_odds) for c, top in enumerate(tops) for one in top if one.log_odds > 0]
+    else:
+        given = next(one for one in conditionals(asked, most) if one.column == column)
+        shares = np.maximum(given.values, 1e-300)  # (term, class)
+        first = shares.argmax(axis=1)
+        beside = np.where(np.arange(k) == first[:, None], 1e-300, shares).max(axis=1, initial=1e-300)
+        odds = np.log(shares.max(axis=1, initial=1e-300) / beside)
+        found = sorted(zip(first.tolist(), given.rows, odds.tolist(), strict=True), key=lambda one: one[0])
+    strong = sorted(found, key=lambda one: -one[2])[: max(_ROOM, most)]
+    return found if len(strong) == len(found) else sorted(strong, key=lambda one: one[0])
+
+
+def draw(ax: Any, subject: Subject, column: Name) -> None:
+    """A bar a term, in the colour of the class it speaks for."""
+    found = speakers(subject, column)
+    for c, label in enumerate(subject.labels):
+        mine = [(at, odds) for at, (owner, _, odds) in enumerate(found) if owner == c]
+        if mine:
+            ax.barh(*zip(*mine, strict=True), 0.8, color=ink.colour(c), label=ink.short(label), zorder=2)
+    if not found:
+        ax.text(0.5, 0.5, "no named term tells the classes apart", ha="center", transform=ax.transAxes)
+    names = [ink.short(term, 20) for _, term, _ in found]
+    ax.set_yticks(range(len(found)), names, fontsize=8 if len(found) <= _MOST else 6.5)
+    ax.invert_yaxis()
+    ink.tidy(ax, f"{ink.title(column, 30)}: log-odds of a term for its class")
+    ax.grid(False, axis="y")
