@@ -21,7 +21,7 @@ LAYERS = [
     {"model"},
     {"engines", "features", "forms"},
     {"fitted"},
-    {"explain"},
+    {"explain", "decisions"},
     {"scores", "store", "compare"},
     {"tables"},
     {"estimators", "demo", "doctor"},

@@ -122,6 +122,20 @@ def spread(folds: list[Scores]) -> dict[str, tuple[float, float]]:
     return {name: (float(np.mean(v)), float(np.std(v, ddof=1)) if len(v) > 1 else 0.0) for name, v in table.items()}
 
 
+def by_shares(scores: Scores, shares: Floats) -> Scores:
+    """What the same rows score if every one of them is given the class shares: the baseline to beat.
+
+    >>> scores = Scores.of(np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2], [0.3, 0.7]]), np.array([0, 1, 1, 1]))
+    >>> baseline = by_shares(scores, np.array([0.25, 0.75]))
+    >>> baseline.accuracy, round(baseline.log_loss, 4), baseline.auc
+    (0.75, 0.5623, 0.5)
+    """
+    weight = scores.confusion.sum(axis=1)
+    seen = np.flatnonzero(weight)
+    with np.errstate(divide="ignore"):  # a class that was counted, and forgotten
+        return Scores.of(np.tile(np.log(shares), (len(seen), 1)), seen, weight[seen])
+
+
 def _ranks(odds: Floats, y: NDArray[np.intp], weight: Floats | None) -> Floats:
     n, k = odds.shape
     place = _rank(odds) + np.arange(0, 2 * k * _RANK_BINS, 2 * _RANK_BINS)

@@ -4,8 +4,9 @@ from functools import reduce
 from typing import Any
 
 import rich_click as click
+from rich.markup import escape
 
-from candide.cli.group import AS_JSON, cli, print_json, reading_of, reading_options
+from candide.cli.group import AS_JSON, cli, load_model, output_option, print_json, reading_of, reading_options
 from candide.errors import InputError, MergeError
 
 _MODEL = click.Path(dir_okay=False)
@@ -36,7 +37,7 @@ _WAIT = click.option(
 @reading_options
 @AS_JSON
 def update(model: str, data: str, scale: float, as_json: bool, **options: Any) -> None:
-    """Count more rows into a model. New classes and new levels may come at any time.
+    """Count more rows into a model. New classes and new levels may come at any time; a new class is told.
 
     Example: `candide update shop.candide monday.csv`
     """
@@ -69,15 +70,46 @@ def _change(model: str, data: str, change: Any, done: str, as_json: bool, option
 
     target, weight, wait = (options.pop(name) for name in ("target", "weight", "wait"))
     with progress.watching(not as_json) as watch:
-        fitted: Any = store.load(model)
+        fitted: Any = load_model(model, data)
         reading = reading_of(options)
         census = tables.count_like(fitted, data, target=target, weight=weight, reading=reading, watch=watch)
-    new = store.update(model, lambda fitted: replace(fitted, census=change(fitted, census)), wait=wait)
-    facts = {"model": model, "rows": census.n_rows, "rows_in_model": new.census.n_rows, "classes": _weights(new.census)}
+    known: list[Any] = []
+
+    def changed(before: Any) -> Any:
+        known.extend(before.labels.values)
+        return replace(before, census=change(before, census))
+
+    new = store.update(model, changed, wait=wait).census
+    facts = {"model": model, "rows": census.n_rows, "rows_in_model": new.n_rows, "classes": _weights(new)}
+    met = _new_classes(census, known)
+    notes = [_told(one) for one in met]
+    if not new.class_weight.any():
+        notes.append(f"{model} has no rows left: it answers by its priors alone; count rows into it, or remove it")
     if as_json:
-        print_json(facts)
+        print_json({**facts, "new_classes": met, "notes": notes})
     else:
-        report.say(f"{census.n_rows:,} rows {done} {model}, which now has {new.census.n_rows:,}")
+        text = f"{report.counted(census.n_rows)} {done} {model}, which now has {new.n_rows:,}"
+        report.say(escape(text), *report.notes(notes))
+
+
+def _new_classes(census: Any, known: list[Any]) -> list[dict[str, Any]]:
+    """The classes that a model did not have, with their weight, and the known one that may be meant."""
+    from difflib import get_close_matches
+
+    spelled = {str(label).casefold(): label for label in known}
+    found = []
+    for label, weight in zip(census.labels.values, census.class_weight.tolist(), strict=True):
+        if weight and label not in known:
+            near = get_close_matches(str(label).casefold(), spelled, 1, 0.7)
+            found.append({"class": label, "rows": weight, "did_you_mean": spelled[near[0]] if near else None})
+    return found
+
+
+def _told(new: dict[str, Any]) -> str:
+    from candide.report import counted
+
+    hint = "" if new["did_you_mean"] is None else f"; did you mean {new['did_you_mean']!r}?"
+    return f"new class {new['class']!r} ({counted(new['rows'])}){hint}"
 
 
 def _weights(census: Any) -> dict[str, float]:
@@ -87,7 +119,7 @@ def _weights(census: Any) -> dict[str, float]:
 
 @cli.command()
 @click.argument("models", nargs=-1, required=True, type=_MODEL, metavar="A B ...")
-@click.option("--output", "-o", required=True, metavar="MODEL", type=_MODEL, help="Where to keep the sum.")
+@output_option("MODEL", "Where to keep the sum.", required=True)
 @click.option(
     "--detail",
     default="tally",
@@ -115,7 +147,8 @@ def merge(models: tuple[str, ...], output: str, detail: str, as_json: bool) -> N
     if as_json:
         print_json(facts)
     else:
-        report.say(f"{len(models)} models, {whole.census.n_rows:,} rows, added up in {output}")
+        many = report.counted(len(models), "model"), report.counted(whole.census.n_rows)
+        report.say(escape(f"{', '.join(many)}, added up in {output}"))
 
 
 @cli.command()

@@ -3,21 +3,31 @@
 from typing import Any
 
 import rich_click as click
+from rich.markup import escape
 
-from candide.cli.group import AS_JSON, cli, learning_of, learning_options, print_json, reading_of, reading_options
+from candide.cli.group import (
+    AS_JSON,
+    LEARNING,
+    READING,
+    cli,
+    is_model,
+    learning_of,
+    learning_options,
+    load_model,
+    output_option,
+    print_json,
+    reading_of,
+    reading_options,
+    retyped,
+    warn_if_empty,
+)
 from candide.errors import InputError
 
 
 @cli.command()
 @click.argument("data")
 @click.option("--target", "-t", required=True, metavar="COL", help="The column to learn.")
-@click.option(
-    "--output",
-    "-o",
-    metavar="MODEL",
-    type=click.Path(dir_okay=False),
-    help="Where to keep the model (a .candide file).",
-)
+@output_option("MODEL", "Where to keep the model (a .candide file).")
 @click.option("--folds", type=click.IntRange(2), help="Cross-validate with this many folds as well.")
 @learning_options
 @reading_options
@@ -29,7 +39,7 @@ def fit(data: str, target: str, output: str | None, folds: int | None, as_json: 
     """
     from candide import progress, report, store, tables
 
-    learning = learning_of(options)
+    learning = learning_of(options, data)
     with progress.watching(not as_json) as watch:
         validation = tables.cross_validate(data, target, folds=folds, watch=watch, **learning) if folds else None
         learned = validation.learned if validation else tables.learn(data, target, watch=watch, **learning)
@@ -38,20 +48,14 @@ def fit(data: str, target: str, output: str | None, folds: int | None, as_json: 
     if as_json:
         print_json(report.fit_facts(learned, validation, output))
     else:
-        report.show_fit(learned, validation, data, output)
+        report.show_fit(learned, validation, data, output, retyped(LEARNING), retyped(READING))
 
 
 @cli.command()
 @click.argument("model", type=click.Path(dir_okay=False))
 @click.argument("data", required=False)
 @click.option("--text", metavar="TEXT", help="Score this one document instead of DATA, and say which words decided.")
-@click.option(
-    "--output",
-    "-o",
-    metavar="OUT",
-    type=click.Path(dir_okay=False),
-    help="A .parquet, .csv, .tsv or .jsonl file; else the terminal.",
-)
+@output_option("OUT", "A .parquet, .csv, .tsv or .jsonl file; else the terminal.")
 @click.option("--keep", multiple=True, metavar="COL", help="Pass an input column through (repeatable; 'all' for all).")
 @reading_options
 @AS_JSON
@@ -69,9 +73,10 @@ def predict(
     Examples: `candide predict adult.candide new.csv -o scored.parquet --keep id`,
     `candide predict sms.candide --text "free prize, call now"`
     """
-    from candide import progress, report, store, tables
+    from candide import progress, report, tables
 
-    fitted, reading = store.load(model), reading_of(options)
+    fitted, reading = load_model(model, data), reading_of(options)
+    warn_if_empty(model, fitted)
     if (data is None) == (text is None):
         raise InputError("pass DATA, or one document with --text")
     if text is not None:
@@ -79,13 +84,16 @@ def predict(
         print_json(facts) if as_json else report.show_text(facts)
         return
     with progress.watching(output is not None and not as_json) as watch:
-        result = tables.predict(fitted, data, out=output, keep=keep, reading=reading, watch=watch)
-    if output is None:
-        report.show_rows(result, as_json)
+        result: Any = tables.predict(fitted, data, out=output, keep=keep, reading=reading, watch=watch)
+    if output is not None:
+        print_json({"rows": result, "output": output}) if as_json else report.say(
+            escape(f"{report.counted(result)} scored into {output}")
+        )
     elif as_json:
-        print_json({"rows": result, "output": output})
+        for row in result.to_pylist():
+            print_json(row)
     else:
-        report.say(f"{result:,} rows scored into {output}")
+        report.show_rows(result)
 
 
 @cli.command()
@@ -101,27 +109,85 @@ def evaluate(what: tuple[str, ...], target: str | None, folds: int, seed: int, a
 
     Examples: `candide evaluate adult.csv --target income --folds 10`, `candide evaluate adult.candide test.csv`
     """
-    from candide import progress, report, store, tables
+    from candide import progress, report, tables
 
-    if len(what) > 2:
-        raise InputError("pass DATA with --target, or MODEL and DATA")
-    if len(what) == 1 and target is None:
-        raise InputError("say which column to learn: --target COL")
-    learning = learning_of(options)
+    fitted = _model_to_evaluate(what, target)
+    learning = learning_of(options, what[-1])
     with progress.watching(not as_json) as watch:
-        if len(what) == 2:
-            fitted = store.load(what[0])
-            scores = tables.evaluate(
-                fitted, what[1], target, weight=learning["weight"], reading=learning["reading"], watch=watch
-            )
-            folds_scores, labels = [scores], fitted.labels
+        if fitted is not None:
+            how = {name: learning[name] for name in ("weight", "reading")}
+            scores = [tables.evaluate(fitted, what[1], target, watch=watch, **how)]
         else:
             validation = tables.cross_validate(what[0], str(target), folds=folds, seed=seed, watch=watch, **learning)
-            folds_scores, labels = validation.folds, validation.learned.fitted.census.labels
+            scores, fitted = validation.folds, validation.learned.fitted
     if as_json:
-        print_json(report.score_facts(folds_scores, labels))
+        print_json(report.score_facts(scores, fitted.labels, report.shares(fitted)))
     else:
-        report.show_scores(folds_scores, labels)
+        report.show_scores(scores, fitted.labels, report.shares(fitted))
+
+
+def _model_to_evaluate(what: tuple[str, ...], target: str | None) -> Any:
+    """The model where MODEL and DATA are given, None where DATA alone; and what is amiss with them, said."""
+    if len(what) > 2:
+        raise InputError("pass DATA with --target, or MODEL and DATA")
+    if len(what) == 1:
+        if is_model(what[0]):
+            raise InputError(f"{what[0]} is a model; pass DATA to score it on: candide evaluate {what[0]} DATA")
+        if target is None:
+            raise InputError("say which column to learn: --target COL")
+        return None
+    fitted = load_model(*what)
+    if given := retyped(["folds", "seed", *LEARNING[:2], *LEARNING[3:]]):
+        named = ", ".join(word.partition("=")[0] for word in given if word.startswith("--"))
+        raise InputError(
+            f"{named}: {what[0]} is fitted already; this is for cross-validation, candide evaluate {what[1]} "
+            f"--target {target or fitted.target or 'COL'} ..."
+        )
+    if target is None and fitted.target is None:
+        raise InputError(f"{what[0]} does not say which column it learned; name the column of the labels: --target COL")
+    warn_if_empty(what[0], fitted)
+    return fitted
+
+
+@cli.command()
+@click.argument("model", type=click.Path(dir_okay=False))
+@click.argument("data")
+@click.option(
+    "--row",
+    "--rows",
+    "rows",
+    multiple=True,
+    metavar="N|A-B",
+    help="Which row of DATA, counted from 1, or which rows: 3,7-9 (repeatable). The first if not given.",
+)
+@reading_options
+@AS_JSON
+def explain(model: str, data: str, rows: tuple[str, ...], as_json: bool, **options: Any) -> None:
+    """Say why rows are given their class: how much each column speaks for it, in nats, against the runner-up.
+
+    With --json there is one object a row, each on a line of its own.
+
+    Examples: `candide explain adult.candide new.csv --row 7`, `candide explain adult.candide new.csv --rows 3,7-9`
+    """
+    from candide import decisions, report
+
+    fitted, ranges = load_model(model, data), [_range(text) for row in rows or ["1"] for text in row.split(",")]
+    warn_if_empty(model, fitted)
+    for row, label, decision in decisions.explain_source(fitted, data, ranges, reading_of(options)):
+        if as_json:
+            print_json(report.decision_facts(row, label, decision))
+        else:
+            report.show_decision(row, label, decision)
+
+
+def _range(text: str) -> tuple[int, int]:
+    first, dash, last = text.partition("-")
+    if not (first.strip().isdecimal() and (last.strip().isdecimal() or not dash)):
+        raise InputError(f"--row {text!r}: pass a number, such as 7, or a range, such as 3-9")
+    ends = int(first), int(last or first)
+    if not 1 <= ends[0] <= ends[1]:
+        raise InputError(f"--row {text!r}: rows are counted from 1, and a range goes up")
+    return ends
 
 
 @cli.command()
@@ -133,9 +199,9 @@ def show(model: str, levels: int, as_json: bool) -> None:
 
     Example: `candide show adult.candide`
     """
-    from candide import report, store
+    from candide import report
 
-    fitted = store.load(model)
+    fitted = load_model(model)
     if as_json:
         print_json(report.model_facts(fitted, levels))
     else:

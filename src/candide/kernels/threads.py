@@ -15,6 +15,8 @@ from itertools import pairwise
 from threading import Lock
 from typing import Any, TypeVar
 
+from candide.errors import InputError
+
 T = TypeVar("T")
 _WORTH = 400_000  # work (rows x features x classes) below which a second thread costs more than it gives
 
@@ -24,6 +26,8 @@ def count() -> int:
     """How many threads are used."""
     asked = os.environ.get("CANDIDE_THREADS")
     if asked:
+        if not asked.strip().isdecimal():
+            raise InputError(f"CANDIDE_THREADS: {asked!r} is not a number of threads; set a whole number, such as 2")
         return max(1, int(asked))
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 

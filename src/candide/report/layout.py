@@ -1,0 +1,128 @@
+"""Layout: how a report lies on a terminal of any width. No line is broken: what does not fit is left out or cut.
+
+>>> Console(width=22).print(Sheet("Herbs", "herb", "soil", "weight", text=["soil"], spare=["soil"], rows=[
+...     ["lavender", "chalk and sand", "12"], ["thyme", "sand", "3"]]))
+Herbs
+herb      weight
+lavender      12
+thyme          3
+"""
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.markup import escape
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+MOST = 40  # columns, classes or levels in a table for the eye
+_WIDTH = 110  # of what is written to a file or a pipe
+_GAP, _NARROW = 2, 10  # between columns; text is cut down to this width, numbers never
+
+
+def say(*parts: RenderableType) -> None:
+    """Print parts one under another, a line between. A Text is printed as it is, to be copied, however long its lines.
+
+    Every other string is markup.
+    """
+    known = sys.stdout.isatty() or "COLUMNS" in os.environ
+    console = Console(highlight=False, width=None if known else _WIDTH)
+    console.print()
+    for part in parts:
+        console.print(part, soft_wrap=isinstance(part, Text))
+        console.print()
+
+
+def counted(n: float, what: str = "row") -> str:
+    """A number of things in words.
+
+    >>> counted(1), counted(2000), counted(0.5)
+    ('1 row', '2,000 rows', '0.5 rows')
+    """
+    return f"{n:,.10g} {what}" + ("" if n == 1 else "s")
+
+
+def number(value: float) -> str:
+    """A number of four figures, or of as many as it has before the point.
+
+    >>> number(0.00123456), number(24716.2), number(4006.21)
+    ('0.001235', '24,716', '4006')
+    """
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
+
+
+def panel(text: str, title: str) -> Panel:
+    return Panel(text, title=title, title_align="left", expand=False)
+
+
+def notes(texts: Sequence[str]) -> list[RenderableType]:
+    """Remarks that a person should see, as one part; no part where there is none."""
+    return ["\n".join(f"[yellow]note[/yellow]  {escape(text)}" for text in texts)] if texts else []
+
+
+class Sheet:
+    """A title over rows of cells, which are markup. The first column and those of ``text`` are words, others numbers.
+
+    Where there is no room the columns of ``spare`` are left out, one after another; then words and headings are cut,
+    the widest first; then columns are left out from the end, those of ``vital`` last, and the title says how many.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        *headings: str,
+        text: Sequence[str] = (),
+        spare: Sequence[str] = (),
+        vital: Sequence[str] = (),
+        rows: Sequence[Sequence[str]] = (),
+        more: int = 0,
+    ):
+        self.title, self.headings, self.text, self.spare, self.vital = title, headings, text, spare, vital
+        self.rows = [list(row) for row in rows[:MOST]]
+        if more := more or len(rows[MOST:]):
+            self.rows.append([f"[dim]and {more:,} more[/dim]", *[""] * (len(headings) - 1)])
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        shown, widths, gone = self._fitted(options.max_width)
+        more = f" [dim]({counted(gone, 'more column')} without room)[/dim]" if gone else ""
+        title = Text.from_markup(self.title + more, style="bold", overflow="ellipsis")
+        title.no_wrap = True
+        yield title
+        table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="cyan")
+        for i, width in zip(shown, widths, strict=True):
+            side = "left" if self._is_text(i) else "right"
+            table.add_column(self.headings[i], justify=side, no_wrap=True, overflow="ellipsis", width=width)  # type: ignore[arg-type]
+        for row in self.rows:
+            table.add_row(*(row[i] for i in shown))
+        yield table
+
+    def _is_text(self, i: int) -> bool:
+        return i == 0 or self.headings[i] in self.text
+
+    def _fitted(self, room: int) -> tuple[list[int], list[int], int]:
+        """Which columns there is room for, how wide each is, and how many that are not spare there is no room for."""
+        cells = [max([_length(row[i]) for row in self.rows], default=0) for i in range(len(self.headings))]
+        width = [max(n, _length(head)) for n, head in zip(cells, self.headings, strict=True)]
+        least = [min(w, _NARROW) if self._is_text(i) else cells[i] for i, w in enumerate(width)]
+        shown = list(range(len(width)))
+
+        def over(of: list[int]) -> int:
+            return sum(of[i] + _GAP for i in shown) - _GAP - room
+
+        for heading in self.spare:
+            if over(width) > 0:
+                shown.remove(self.headings.index(heading))
+        wanted = len(shown)
+        while over(least) > 0 and len(shown) > 1:
+            shown.remove(max(shown[1:], key=lambda i: (self.headings[i] not in self.vital, i)))
+        while over(width) > 0 and any(width[i] > least[i] for i in shown):
+            width[max(shown, key=lambda i: (width[i] > least[i], width[i]))] -= 1
+        return shown, [width[i] for i in shown], wanted - len(shown)
+
+
+def _length(markup: str) -> int:
+    return cell_len(Text.from_markup(markup).plain)

@@ -1,0 +1,173 @@
+"""candide explain: which class, and how much each column speaks for it."""
+
+import datetime
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import candide as cd
+from candide import cli, demo
+from candide.decisions import explain
+from candide.errors import InputError
+
+
+def run(*args, stdin=None):
+    return CliRunner().invoke(cli.cli, [str(a) for a in args], input=stdin)
+
+
+def ask(*args, stdin=None):
+    result = run(*args, "--json", stdin=stdin)
+    assert result.exit_code == 0, (result.output, result.exception)
+    return [json.loads(line) for line in result.output.splitlines()]
+
+
+PLANTS, HERBS = demo.rows(300, seed=5)
+EVENTS = {"flowers": "poisson", ("height_cm", "leaf_mm"): "gaussian-full"}
+
+
+@pytest.fixture(scope="module")
+def garden(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("explain")
+    columns = {name: pa.array(column, from_pandas=True) for name, column in PLANTS.items()}
+    pq.write_table(pa.table({**columns, "herb": HERBS}), folder / "plants.parquet")
+    done = run("fit", folder / "plants.parquet", "-t", "herb", "-o", folder / "m.candide", "--event", "flowers=poisson")
+    assert done.exit_code == 0
+    return folder
+
+
+def row_of(i):
+    return {name: [column[i] if column[i] == column[i] else None] for name, column in PLANTS.items()}
+
+
+def alone(row, names):
+    return {name: value if name in names else [None] for name, value in row.items()}
+
+
+def test_what_a_column_says_is_what_it_changes_when_all_others_are_missing(garden):
+    model = cd.load(garden / "m.candide")
+    for i, facts in zip([0, 6, 7, 8], ask("explain", garden / "m.candide", garden / "plants.parquet", "--row", 1,
+                                          "--rows", "7-9"), strict=True):  # fmt: skip
+        row = row_of(i)
+        assert (facts["row"], facts["label"]) == (i + 1, HERBS[i])
+        p = model.predict_proba(row)[0]
+        second, first = np.argsort(p)[-2:]
+        assert [facts["prediction"], facts["runner_up"]] == model.classes_[[first, second]].tolist()
+        assert [facts["probability"], facts["runner_up_probability"]] == pytest.approx(p[[first, second]])
+
+        def log_odds(some, first=first, second=second):
+            log_p = model.predict_log_proba(some)[0]
+            return log_p[first] - log_p[second]
+
+        prior = log_odds(alone(row, ()))
+        assert facts["class_prior"] == pytest.approx(prior)
+        assert facts["log_odds"] == pytest.approx(log_odds(row))
+        said = {one["column"]: (one["value"], one["nats"]) for one in facts["columns"]}
+        assert {name: value for name, (value, _) in said.items()} == {name: value for name, [value] in row.items()}
+        for name in row:
+            assert said[name][1] == pytest.approx(log_odds(alone(row, (name,))) - prior, abs=1e-9)
+        sizes = [abs(one["nats"]) for one in facts["columns"]]
+        assert sizes == sorted(sizes, reverse=True)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.sampled_from(["predictive", "mean", "map"]), st.lists(st.integers(0, 299), min_size=1, max_size=5))
+def test_what_is_said_adds_up_to_the_log_odds(estimate, rows):
+    model = cd.NaiveBayes(EVENTS, estimate=estimate).fit(PLANTS, HERBS)
+    some = {name: column[rows] for name, column in PLANTS.items()}
+    log_p = np.sort(model.predict_log_proba(some), axis=1)
+    decisions = explain(model.fitted_, some)
+    np.testing.assert_allclose([d.log_odds for d in decisions], log_p[:, -1] - log_p[:, -2], atol=1e-9)
+    assert [d.prediction for d in decisions] == model.predict(some).tolist()
+
+
+def test_columns_modelled_together_speak_as_one():
+    model = cd.NaiveBayes(EVENTS).fit(PLANTS, HERBS)
+    [decision] = explain(model.fitted_, {**row_of(3), "height_cm": [50.0], "leaf_mm": [None]})
+    together = next(r for r in decision.reasons if isinstance(r.column, tuple))
+    assert (together.column, together.value) == (("height_cm", "leaf_mm"), (50.0, None))
+    assert len(decision.reasons) == 4
+
+
+def test_for_a_person(garden):
+    shown = run("explain", garden / "m.candide", garden / "plants.parquet", "--row", 2).output
+    lines = [line.split() for line in shown.splitlines()]
+    [facts] = ask("explain", garden / "m.candide", garden / "plants.parquet", "--row", 2)
+    assert f"{facts['prediction']}, p = {facts['probability']:.4f}; then {facts['runner_up']}" in shown
+    assert f"labelled {HERBS[1]}" in shown
+    at = lines.index(["column", "value", "nats"])
+    assert [line[0] for line in lines[at + 1 : at + 6]] == [one["column"] for one in facts["columns"]]
+    assert [float(line[-1]) for line in lines[at + 1 : at + 6]] == [round(c["nats"], 3) for c in facts["columns"]]
+    assert ["together", f"{facts['log_odds']:+.3f}"] in lines
+
+
+def test_a_model_without_counts_explains_the_same(garden, tmp_path):
+    assert run("merge", garden / "m.candide", "-o", tmp_path / "s.candide", "--detail", "score").exit_code == 0
+    asked = garden / "plants.parquet", "--rows", "1-20"
+    assert ask("explain", tmp_path / "s.candide", *asked) == ask("explain", garden / "m.candide", *asked)
+
+
+def test_standard_input_missing_values_and_levels_never_seen(garden):
+    text = "soil,height_cm,leaf_mm,flowers,scented\npeat,50.5,,3,yes\n"
+    [facts] = ask("explain", garden / "m.candide", "-", stdin=text)
+    said = {one["column"]: one for one in facts["columns"]}
+    assert (said["soil"]["value"], said["soil"]["known"]) == ("peat", False)
+    assert (said["leaf_mm"]["value"], said["leaf_mm"]["nats"]) == (None, 0.0)
+    assert (said["height_cm"]["value"], facts["label"]) == (50.5, None)
+    assert "peat (never seen)" in run("explain", garden / "m.candide", "-", stdin=text).output
+
+
+def test_text_and_dates_are_told_as_they_were_given(tmp_path):
+    days = [datetime.date(2024, 1, 1) + datetime.timedelta(i * 37) for i in range(8)]
+    rows = pa.table(
+        {"day": days, "body": ["free prize"] * 4 + ["see you at five"] * 4, "kind": ["spam"] * 4 + ["ham"] * 4}
+    )
+    pq.write_table(rows, tmp_path / "mail.parquet")
+    fit = ("fit", tmp_path / "mail.parquet", "-t", "kind", "-o", tmp_path / "m.candide", "--event", "body=text")
+    assert run(*fit).exit_code == 0
+    [facts] = ask("explain", tmp_path / "m.candide", tmp_path / "mail.parquet", "--row", 5)
+    assert {one["column"]: one["value"] for one in facts["columns"]} == {"day": "2024-05-28", "body": "see you at five"}
+    assert facts["prediction"] == "ham"
+
+
+def test_what_is_impossible_speaks_for_the_other_without_bound(tmp_path):
+    rows = {"soil": ["sand", "sand", "clay", "chalk"], "pot": ["red", "blue", "red", "red"]}
+    path = tmp_path / "m.candide"
+    cd.NaiveBayes(estimate="mle").fit(rows, ["a", "a", "b", "b"]).save(path)
+    (tmp_path / "rows.csv").write_text("soil,pot\nsand,red\nclay,blue\n")
+    one, none = ask("explain", path, tmp_path / "rows.csv", "--rows", "1,2")
+    assert (one["prediction"], one["columns"][0]) == (
+        "a",
+        {"column": "soil", "value": "sand", "nats": None, "known": True},
+    )
+    assert (none["probability"], none["runner_up_probability"]) == (0.5, 0.5)  # impossible under both
+    assert none["log_odds"] == none["class_prior"] == 0.0
+    assert "+inf" in run("explain", path, tmp_path / "rows.csv").output
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ("0", "rows are counted from 1"),
+        ("9-3", "a range goes up"),
+        ("first", "pass a number, such as 7"),
+        ("3-", "pass a number, such as 7"),
+        ("299-302", "row 301: .*plants.parquet has 300 rows"),
+    ],
+)
+def test_rows_that_there_are_not(garden, rows, said):
+    result = run("explain", garden / "m.candide", garden / "plants.parquet", f"--rows={rows}")
+    assert isinstance(result.exception, InputError)
+    with pytest.raises(InputError, match=said):
+        raise result.exception
+
+
+def test_one_class_leaves_nothing_to_decide():
+    model = cd.NaiveBayes().partial_fit({"a": [1.0, 2.0]}, ["x", "x"])
+    with pytest.raises(InputError, match="one class only, 'x'"):
+        explain(model.fitted_, {"a": [1.0]})
