@@ -99,7 +99,7 @@ class Census:
 def _minus(whole: Any, part: Any, labels: Labels, place: Part | None) -> Any:
     """One tally without another; what does not lie within is named."""
     try:
-        return whole - part
+        return whole.minus_amounts(part) if place and place.spec.nonnegative else whole - part
     except NotWithinError as error:
         if error.cell is None:
             raise

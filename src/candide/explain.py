@@ -135,6 +135,8 @@ def witnesses(fitted: Fitted | Scorer, text: str, column: Name | None = None, n:
     i, part = text_part(fitted, column)
     law: Any = fitted.model.distributions[i]
     documents = Documents.of([text])
+    if fitted.model.n_classes < 2:
+        return []  # where there is one class only, nothing was decided
     score = law.log_prob(documents)[0] + fitted.model.log_prior
     first, second = np.argsort(-score, kind="stable")[:2]
     times, place, _ = law.rows(documents)

@@ -102,6 +102,7 @@ class Fitted(Asked):
     settings: Settings = field(default_factory=Settings)
     target: str | None = None
     provenance: Mapping[str, str] = field(default_factory=dict)
+    estimator: str | None = None  # the class to make of it, where a file names one
 
     @cached_property
     def chosen(self) -> Census:
@@ -158,6 +159,7 @@ class Scorer(Asked):
     provenance: Mapping[str, str] = field(default_factory=dict)
     rows: int | None = None  # how many were counted, and
     strengths: tuple[tuple[Name, float], ...] | None = None  # how much each column tells: where a file keeps that
+    estimator: str | None = None  # the class to make of it, where a file names one
 
     @property
     def census(self) -> Any:

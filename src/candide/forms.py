@@ -46,6 +46,7 @@ class Linear:
     base: tuple[Floats, ...]  # a block each, (1 or class, unit): the part of the intercept that falls to each column
     forms: tuple[Form, ...]
     blocks: Blocks
+    prior: Floats  # as the intercept, of rows that no class can have: what the class prior says
 
     def design(self, rows: Any) -> Any:
         """(row, input) numbers: NaN where a number is absent; sparse where the rows are, or hold text."""
@@ -68,6 +69,9 @@ class Linear:
                 out -= gone @ base.T
             out += self._part(z, slice(at, at + z.shape[1]))
             at += z.shape[1]
+        for form, block in zip(self.forms, blocks, strict=True):
+            if (impossible := form.impossible(block)) is not None:
+                out[impossible] = self.prior
         return out[:, 0] if len(self.classes) == 2 else out
 
     def _part(self, z: Any, inputs: slice) -> Floats:
@@ -143,7 +147,8 @@ def _common(
         names += mine
     base = tuple(_against(form.base) for form in forms)
     with np.errstate(invalid="ignore"):
-        intercept = _against(model.log_prior[:, None])[:, 0] + np.sum([b.sum(axis=1) for b in base], axis=0)
+        prior = _against(model.log_prior[:, None])[:, 0]
+        intercept = prior + np.sum([b.sum(axis=1) for b in base], axis=0)
     coef = np.hstack([_against(form.weight) for form in forms])
     return {
         "names": tuple(names),
@@ -153,6 +158,7 @@ def _common(
         "base": base,
         "forms": tuple(forms),
         "blocks": blocks,
+        "prior": prior,
     }
 
 

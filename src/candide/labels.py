@@ -118,13 +118,15 @@ class Labels:
 
 
 def is_absent(value: Any) -> bool:
-    """None, NaN, NaT and pandas' NA: whatever is not equal to itself, or cannot say."""
+    """None, NaN, NaT and pandas' NA: whatever is not equal to itself, or cannot say. An array is not absent."""
     if value is None:
         return True
     try:
         return bool(value != value)
-    except (TypeError, ValueError):
+    except TypeError:
         return True
+    except ValueError:  # of several values, each would say for itself
+        return False
 
 
 def as_column(values: Any) -> Any:

@@ -18,7 +18,7 @@ from candide.events import Categorical, EventModel
 from candide.frozen import dataclass
 from candide.kernels import threads
 from candide.labels import Labels
-from candide.priors import Prior, prior_of
+from candide.priors import PRIORS, Prior, prior_of
 from candide.tally import Block
 from candide.tally.base import Codes, Floats, rows_of, width
 
@@ -179,6 +179,9 @@ def class_log_prior(census: Census, class_prior: Any, how: Any) -> Floats:
         return np.full(k, -np.log(k))
     if isinstance(class_prior, str) and class_prior == "empirical":
         return _shares(census, None, "mle")
+    if isinstance(class_prior, str) and class_prior not in PRIORS:
+        usable = [name for name, prior in PRIORS.items() if issubclass(prior, Categorical.accepts)]
+        raise unknown("class prior", class_prior, dict.fromkeys(["empirical", "uniform", *usable]))
     if isinstance(class_prior, str | Prior):
         return _shares(census, prior_of(class_prior), how if isinstance(how, str) else "mean")
     with np.errstate(divide="ignore"):

@@ -43,6 +43,7 @@ EVENT_OF_KIND = {
 _ID_NAME = re.compile(r"(^|.*[_\W])id$", re.IGNORECASE)
 _FEWEST = 20  # values before "all different" means anything
 _WORDS = 4  # words on average before text is prose
+_NESTED = list | dict | set | bytes | np.ndarray
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def look(name: Name, values: Any) -> Column:
         if present and all(isinstance(v, str) for v in present):
             return _look_text(name, present)
         if not all(map(_is_number, present)):
-            nested = any(isinstance(v, list | dict | set | bytes | np.ndarray) for v in present)
+            nested = any(isinstance(v, _NESTED) for v in present)
             return _nested(name) if nested else Column(name, "category")
         values = np.array(present, float)
     return _look_numbers(name, values)
@@ -143,7 +144,7 @@ def _binary_or_absent(x: NDArray) -> Any:
 
 
 def _is_number(value: Any) -> bool:
-    if isinstance(value, str | bytes | bool | np.bool_):
+    if isinstance(value, str | bool | np.bool_ | _NESTED):
         return False
     try:
         float(value)

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import candide as cd
-from candide.errors import CandideError, MergeError, NotWithinError
+from candide.errors import CandideError, InputError, MergeError, NotWithinError
 from candide.events import Categorical, Exponential, Gaussian, Poisson
 from candide.priors import Dirichlet, Jeffreys
 
@@ -194,7 +194,10 @@ def test_bad_weights(weight, message):
         ({"events": "gausian"}, "unknown event 'gausian'; did you mean 'gaussian'"),
         ({"events": {"hight": "gaussian"}}, "unknown column in events 'hight'; did you mean 'height'"),
         ({"estimate": "meen"}, "unknown estimate 'meen'; did you mean 'mean'"),
-        ({"class_prior": "unform"}, "unknown prior 'unform'; did you mean 'uniform'"),
+        (
+            {"class_prior": "unform"},
+            "unknown class prior 'unform'; did you mean 'uniform'. Known: empirical, uniform, d",
+        ),
         ({"class_prior": [0.5, 0.5]}, "2 shares for 3 classes"),
         ({"class_prior": [0.5, 0.5, 0.5]}, "sum to 1"),
         ({"priors": {"poison": "gamma"}}, "unknown event in priors 'poison'; did you mean 'poisson'"),
@@ -206,3 +209,125 @@ def test_bad_settings(params, message):
     X, y = mixed()
     with pytest.raises(CandideError, match=message):
         cd.NaiveBayes(**({"events": EVENTS} | params)).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("events", "row"),
+    [
+        ("multinomial", [100, 100]),
+        ("complement", [100, 100]),
+        ("poisson", [0, 8]),
+        ("exponential", [3.5, 0]),
+        ("gaussian", [9, 9]),
+        ("bernoulli", [0, 1]),
+        ("categorical", [1, 1]),
+        (Gaussian(covariance="full"), [2, 4]),
+    ],
+)
+def test_rows_that_were_never_counted_cannot_be_taken_away(events, row, tmp_path):
+    X, y = [[1, 4], [2, 3], [3, 2], [4, 1]], [0, 0, 1, 1]
+    model = cd.NaiveBayes(events).fit(X, y)
+    model.save(tmp_path / "m")
+    for whole in (model, cd.load(tmp_path / "m")):
+        before = whole.predict_proba(X)
+        with pytest.raises(NotWithinError, match="class 0, column"):
+            whole.unlearn([row], [0])
+        with pytest.raises(NotWithinError, match="class 0, column"):
+            whole - cd.NaiveBayes(events).partial_fit([row], [0])
+        np.testing.assert_array_equal(whole.predict_proba(X), before)
+        for i in (2, 0, 3, 1):
+            whole.unlearn(X[i : i + 1], y[i : i + 1])
+        assert whole.census_.n_rows == 0
+
+
+def test_a_column_of_arrays_is_left_out_with_a_word():
+    X = pd.DataFrame({"a": [1.0, 2.0, 8.0, 9.0], "v": [np.arange(3.0) + i for i in range(4)]})
+    with pytest.warns(UserWarning, match="column 'v' is left out: lists, structures"):
+        model = cd.NaiveBayes().fit(X, [0, 0, 1, 1])
+    assert model.fitted_.plan.columns == ("a",)
+    with pytest.raises(CandideError, match="'v'"):
+        cd.NaiveBayes({"v": "gaussian"}).fit(X, [0, 0, 1, 1])
+
+
+def test_a_column_that_never_held_a_value_is_drawn_as_missing():
+    X = {"a": [1.0, 2.0, 8.0, 9.0], "b": [None] * 4}
+    drawn, _ = cd.NaiveBayes({"b": "categorical"}).fit(X, [0, 0, 1, 1]).sample(5, random_state=0)
+    assert np.isnan(drawn["b"]).all()
+    assert np.isfinite(drawn["a"]).all()
+    array, _ = cd.NaiveBayes({1: "categorical"}).fit([[1.0, np.nan], [2.0, np.nan]], [0, 1]).sample(3, random_state=0)
+    assert np.isnan(array[:, 1]).all()
+
+
+@pytest.mark.parametrize("other", [3, 0, "a", None, [1]])
+def test_only_models_add(other):
+    model = cd.NaiveBayes().fit([[1.0], [2.0]], [0, 1])
+    with pytest.raises(TypeError, match="unsupported operand"):
+        model + other
+    with pytest.raises(TypeError, match="unsupported operand"):
+        model - other
+    if other != 0:  # with which sum() starts
+        with pytest.raises(TypeError):
+            other + model
+    assert sum([model, model]).census_.n_rows == 4
+
+
+@pytest.mark.parametrize("events", ["complement", {("a", "b"): "complement"}])
+def test_complement_has_no_density(events):
+    X = {"a": [3, 2, 0, 1], "b": [0, 1, 4, 2], "c": [1.5, 2.5, 8.0, 9.5]}
+    y = ["x", "x", "y", "y"]
+    X = X if isinstance(events, dict) else {name: X[name] for name in "ab"}
+    model = cd.NaiveBayes(events).fit(X, y)
+    with pytest.raises(CandideError, match="NaiveBayes has no density: the scores of complement are no log-prob"):
+        model.log_density(X)
+    scored = model.predict_table(X).to_pydict()
+    assert scored["log_density"] == [None] * 4
+    np.testing.assert_allclose(scored["p_x"], model.predict_proba(X)[:, 0])
+    assert np.isfinite(model.predict_log_proba(X)).all()
+
+
+def test_fractions_that_are_named_counts_are_told():
+    X, y = {"rate": [1.0, 1.4, 3.0, None], "n": [1, 2, 3, 4]}, [0, 0, 1, 1]
+    events = {"rate": "poisson", "n": "poisson"}
+    with pytest.warns(UserWarning, match=r"column 'rate': 1\.4 is no whole number, and poisson is for counts") as told:
+        cd.NaiveBayes(events).fit(X, y)
+    assert len(told) == 1
+    assert told[0].filename == __file__
+    with pytest.warns(UserWarning, match=r"'rate': 1\.4"):
+        cd.NaiveBayes(events).partial_fit(X, y)
+    with pytest.warns(UserWarning, match=r"'rate': 1\.4"):
+        cd.fit({**X, "y": y}, "y", events=events)
+    with pytest.warns(UserWarning, match=r"column 1: 0\.5"):
+        cd.NaiveBayes("poisson").fit(sp.csr_array([[1.0, 0.5], [2.0, 0.0]]), [0, 1])
+
+
+def test_weights_are_no_fractions_of_counts(recwarn):
+    X, y = {"n": [1, 2, 3.0, None]}, [0, 0, 1, 1]
+    cd.NaiveBayes("poisson").fit(X, y, sample_weight=[0.5, 0.1, 2.5, 1.0])
+    cd.fit({**X, "y": y, "w": [0.5, 0.1, 2.5, 1.0]}, "y", events={"n": "poisson"}, weight="w")
+    cd.NaiveBayes("multinomial").fit([[0.5, 1.0], [1.5, 2.0]], [0, 1])
+    assert not [w for w in recwarn if issubclass(w.category, UserWarning)]
+
+
+def test_an_announced_class_may_get_its_rows_later():
+    X, y = np.random.default_rng(0).normal(size=(40, 3)), np.repeat([0, 1], 20)
+    whole = cd.GaussianBayes("full", estimate="mle").fit(X, y)
+    parts = cd.GaussianBayes("full", estimate="mle").partial_fit(X[:20], y[:20], classes=[0, 1])
+    np.testing.assert_allclose(parts.partial_fit(X[20:], y[20:]).predict_proba(X), whole.predict_proba(X), rtol=1e-9)
+
+
+def test_what_columns_say_adds_up_to_the_log_odds():
+    X = {"age": [25, 32, 47, 51, 60], "job": ["cook", "cook", "smith", None, "pilot"]}
+    model = cd.NaiveBayes().fit(X, ["no", "no", "yes", "yes", "no"])
+    log_p = model.predict_log_proba(X)
+    for row, decision in enumerate(model.explain(X)):
+        first, second = np.argsort(-log_p[row])
+        assert decision.prediction == model.classes_[first]
+        assert decision.log_odds == pytest.approx(log_p[row, first] - log_p[row, second], abs=1e-9)
+    with pytest.raises(InputError, match="'job' is missing"):
+        model.explain({"age": [25]})
+
+
+def test_a_document_is_explained():
+    model = cd.TextNB().fit(["free prize", "see you"], ["spam", "ham"])
+    [decision] = model.explain(["free free you"])
+    assert (decision.prediction, decision.reasons[0].value) == ("spam", "free free you")

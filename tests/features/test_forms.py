@@ -247,6 +247,25 @@ def test_one_class_has_no_boundary_and_an_announced_one_never_wins():
     np.testing.assert_array_equal(model.linear().classify([[1.0], [9.0]]), model.predict([[1.0], [9.0]]))
 
 
+@pytest.mark.parametrize("labels", [[0, 0, 0, 0, 1, 1], [0, 0, 1, 1, 2, 2]], ids=["two", "three"])
+@pytest.mark.parametrize(
+    "event",
+    [cd.events.LogNormal(covariance="tied-diagonal"), cd.events.LogNormal(covariance="tied"), Poisson(), Exponential()],
+    ids=lambda e: f"{e.name} {getattr(e, 'covariance', '')}",
+)
+def test_a_row_that_no_class_can_have_is_left_with_the_class_prior(event, labels):
+    """However strongly its other column speaks."""
+    columns = {("a",): event} if getattr(event, "joint", False) else {"a": event}
+    X = {"a": [1.0, 2, 3, 5, 7, 9], "b": [0.0, 1, 2, 3, 8, 9]}
+    model = cd.NaiveBayes({**columns, "b": SHARED}, estimate="mean").fit(X, labels)
+    asked = {"a": [-1.0, -2.0, np.nan, 2.0, 8.0], "b": [9.0, np.nan, 9.0, 9.0, -3.0]}
+    agrees(model.linear(), model, asked)
+    agrees(model.quadratic(), model, asked)
+    want = np.log(np.bincount(labels) / 6)
+    want = want[1:] - want[:1] if len(want) == 2 else want
+    np.testing.assert_allclose(model.linear().decision(asked)[0], want if len(want) > 1 else want[0])
+
+
 def test_an_own_event_model_may_tell_its_natural_form():
     class Laplaceless(cd.events.EventModel):
         kind = "sums"

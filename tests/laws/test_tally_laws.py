@@ -186,6 +186,17 @@ def _product_slack(name, want, w, blur, stretch, removed_from):
     return (1e-12 * m2 + slack) * stretch * (largest if name == "third" else largest * largest)
 
 
+def less(whole, part, spec):
+    """The whole without a part, as a census takes it away."""
+    return whole.minus_amounts(part) if spec.nonnegative else whole - part
+
+
+def present(tally):
+    """The weight of what is in a tally."""
+    state = tally.arrays()
+    return next(state[name] for name in ("counts", "n", "weight") if name in state)
+
+
 def assert_identical(got, want):
     assert got.arrays().keys() == want.arrays().keys()
     for name, state in want.arrays().items():
@@ -269,20 +280,100 @@ def test_subtraction_undoes_addition(encoding, data, where):
     rows = data.draw(rows_of(encoding))
     one, other = rows.cuts([where])
     a, b = one.tally(), other.tally()
-    assert_same((a + b) - b, a, rows, removed_from=a + b)
-    assert_identical((a + b) - (a + b), rows.empty())
+    assert_same(less(a + b, b, rows.spec), a, rows, removed_from=a + b)
+    assert_identical(less(a + b, a + b, rows.spec), rows.empty())
+
+
+@every_encoding
+@given(data=st.data(), order=st.randoms(use_true_random=False))
+def test_rows_go_one_by_one_in_any_order(encoding, data, order):
+    rows = data.draw(rows_of(encoding, max_rows=25, widths=(1, 2, 5)))
+    left, places = rows.tally(), list(range(len(rows)))
+    order.shuffle(places)
+    for i in places:
+        left = less(left, rows.at(slice(i, i + 1)).tally(), rows.spec)
+        assert_sound(left)
+    assert present(left).max(initial=0.0) <= 1e-9
+
+
+@pytest.mark.parametrize("weight", [None, "tenths", "any"])
+@pytest.mark.parametrize("encoding", [e for e in ENCODINGS if not e.sparse], ids=lambda e: e.name)
+def test_thousands_of_rows_go_one_by_one(encoding, weight):
+    n, d = 2000, 3
+    rng = np.random.default_rng(3)
+    values = {
+        "codes": rng.integers(-1, 4, (n, d)),
+        "counts": rng.poisson([0.01, 5.0, 1000.0], (n, d)).astype(float),
+        "positive": rng.lognormal([0.0, 3.0, 10.0], 2.0, (n, d)),
+    }.get(encoding.values, rng.normal([0.0, 1000.0, -20.0], 1.0, (n, d)))
+    w = {None: None, "tenths": np.full(n, 0.1), "any": rng.random(n)}[weight]
+    spec = replace(encoding.spec, n_features=d, sizes=(4,) * d if encoding.values == "codes" else ())
+    rows = Rows(values, np.zeros(n, np.intp), w, 1, spec, "plain", False)
+    left = rows.tally()
+    for i in rng.permutation(n).tolist():
+        left = less(left, rows.at(slice(i, i + 1)).tally(), spec)
+    assert_sound(left)
+    assert present(left).max() <= 1e-9
 
 
 @every_encoding
 @given(data=st.data(), where=st.floats(0, 1))
 def test_removing_what_was_not_counted_is_an_error(encoding, data, where):
-    rows = data.draw(rows_of(encoding))
+    rows = data.draw(rows_of(encoding, widths=(1, 2, 3)))  # of many columns few rows are complete
     one, other = rows.cuts([where])
     a, b = one.tally(), other.tally()
-    state = other.tally().pool().arrays()
-    assume(next(state[name] for name in ("counts", "n", "weight") if name in state).any())
+    assume(present(other.tally().pool()).any())
     with pytest.raises(NotWithinError, match="removed"):
-        a - (a + b)
+        less(a, a + b, rows.spec)
+
+
+OTHER_VALUES = {  # that have the same weight, and are absent where those are
+    "codes": lambda x, rng, sizes: np.where(x < 0, x, (x + 1) % np.maximum(sizes, 1)),
+    "counts": lambda x, rng, sizes: x + rng.integers(0, 3, x.shape) * rng.choice([1, 100]),
+    "positive": lambda x, rng, sizes: x * rng.choice([0.5, 2.0, 1e4], x.shape[1]),
+    "numbers": lambda x, rng, sizes: x * rng.choice([-1.0, 0.5, 3.0], x.shape[1]) + rng.choice([0.0, 1.0, 1e6]),
+}
+OTHER_VALUES["modest"] = OTHER_VALUES["numbers"]
+
+
+@every_encoding
+@given(data=st.data(), where=st.floats(0, 1), seed=st.integers(0, 2**32 - 1))
+def test_other_values_of_the_same_weight_are_an_error_or_leave_a_sound_tally(encoding, data, where, seed):
+    rows = data.draw(rows_of(encoding, widths=(1, 2, 3, 7)))
+    part, rng = rows.cuts([where])[0], np.random.default_rng(seed)
+    other = OTHER_VALUES[encoding.values](part.values, rng, np.array(rows.spec.sizes))
+    try:
+        left = less(rows.tally(), replace(part, values=other.astype(rows.values.dtype)).tally(), rows.spec)
+    except NotWithinError:
+        return
+    assert_sound(left)
+    if rows.spec.nonnegative:
+        assert (left.total >= 0).all()
+        assert (left.log_factorial >= -0.122 * left.n - 1e-12 * rows.tally().log_factorial).all()
+
+
+LARGER = {
+    "codes": OTHER_VALUES["codes"],
+    "counts": lambda x, rng, sizes: x + 1,
+    "positive": lambda x, rng, sizes: x * 10,
+    "numbers": lambda x, rng, sizes: -10 * x - 100,
+    "modest": lambda x, rng, sizes: -10 * x - 100,
+}
+
+
+@pytest.mark.parametrize("encoding", [e for e in ENCODINGS if e.spec.kind != "sums" or e.spec.nonnegative],
+                         ids=lambda e: e.name)  # fmt: skip
+@given(data=st.data())
+def test_as_many_other_rows_are_not_the_whole(encoding, data):
+    rows = data.draw(rows_of(encoding, widths=(1, 2, 3)))
+    other = replace(rows, values=LARGER[encoding.values](rows.values, None, np.array(rows.spec.sizes)))
+    mine, theirs = ({k: v.copy() for k, v in t.arrays().items()} for t in (rows.tally(), other.tally()))
+    name = {"levels": "counts", "sums": "total"}.get(rows.spec.kind, "mean")
+    apart = np.abs(mine[name] - theirs[name])
+    assume((apart > 1e-3 * np.maximum(np.abs(mine[name]), np.abs(theirs[name]))).any())
+    assume(name != "mean" or (apart > 1e-3 * np.sqrt(rows.tally().m2)).any())
+    with pytest.raises(NotWithinError, match="removed"):
+        less(rows.tally(), other.tally(), rows.spec)
 
 
 @every_encoding
@@ -501,6 +592,51 @@ def test_other_values_of_the_same_weight_are_not_within():
             whole - Moments.of(other, y, n_classes=1)
         with pytest.raises(NotWithinError, match="never counted"):
             whole - Moments.of(other[:30] * 10, y[:30], n_classes=1)
+
+
+@pytest.mark.parametrize("p", [2, 3])
+def test_columns_that_went_together_otherwise_are_not_within(p):
+    """The same values in each column, and so the same means and spreads, but of other rows."""
+    y, rng = np.zeros(40, np.intp), np.random.default_rng(1)
+    a = rng.normal(size=40)
+    x = np.column_stack([a, *(a + 0.01 * rng.normal(size=(p - 1, 40)))])
+    whole = CoMoments.of(x, y, n_classes=1)
+    for n in (20, 40):
+        other = x[:n].copy()
+        other[:, -1] = x[:n, -1][np.argsort(np.argsort(-x[:n, 0]))]
+        with pytest.raises(NotWithinError, match="never counted together"):
+            whole - CoMoments.of(other, y[:n], n_classes=1)
+
+
+def test_a_scatter_that_no_rows_have_is_not_left():
+    """Every pair of columns would do; the three together would not."""
+
+    def of(*r):
+        scatter = np.array([[[1, r[0], r[1]], [r[0], 1, r[2]], [r[1], r[2], 1]]], float)
+        return CoMoments(np.array([[10.0]]), np.zeros((1, 3)), 10 * scatter)
+
+    part = CoMoments(np.array([[5.0]]), np.zeros((1, 3)), of(0.0, 0.0, 0.9).scatter * 0.5)
+    assert np.linalg.eigvalsh((of(0.4, 0.4, 0.0).scatter - part.scatter)[0]).min() < -0.1
+    with pytest.raises(NotWithinError, match="never counted together"):
+        of(0.4, 0.4, 0.0) - part
+
+
+def test_fractions_of_a_count_go_as_they_came():
+    """log x! is below zero between 0 and 1, and so is its sum."""
+    spec = Spec("sums", 1, nonnegative=True, log_factorial=True)
+    whole, part = (Sums.of(np.full((n, 1), 0.5), np.zeros(n, np.intp), n_classes=1, spec=spec) for n in (5, 3))
+    left = whole.minus_amounts(part)
+    np.testing.assert_allclose(left.log_factorial, [[2 * math.lgamma(1.5)]], rtol=1e-12)
+
+
+def test_more_than_all_that_was_counted_is_not_within():
+    spec, y = Spec("sums", 2, nonnegative=True, log_factorial=True), np.zeros(2, np.intp)
+    whole = Sums.of(np.array([[1.0, 4.0], [2.0, 3.0]]), y, n_classes=1, spec=spec)
+    for row in ([100.0, 0.0], [3.5, 1.0], [0.0, 7.1]):
+        with pytest.raises(NotWithinError, match="removed were never counted"):
+            whole.minus_amounts(Sums.of(np.array([row]), y[:1], n_classes=1, spec=spec))
+    with pytest.raises(NotWithinError, match="2 of 3 in all"):  # all rows go, and not all that they held
+        whole.minus_amounts(Sums.of(np.array([[1.0, 4.0], [1.0, 3.0]]), y, n_classes=1, spec=spec))
 
 
 def test_negative_counts_are_refused_dense_and_sparse():

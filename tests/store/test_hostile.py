@@ -86,6 +86,8 @@ def tell(value, *keys):
         (tell(1, "parts", 0, "event", "settings", "wings"), "an object with the fields"),
         (tell("best", "settings", "estimate"), "unknown estimate"),
         (tell("flat", "settings", "class_prior"), "unknown class prior"),
+        (tell("os.system", "estimator"), "unknown estimator 'os.system'"),
+        (tell(["NaiveBayes"], "estimator"), "wrong type"),
         (tell([], "parts"), "no parts"),
         (put("0.n", (0, 0), np.nan), "not finite"),
         (put("0.m2", (0, 0), -1.0), "negative"),

@@ -20,6 +20,14 @@ def kinds(data):
 PROSE = [f"a tale of city number {i} and of all who lived there" for i in range(40)]
 
 
+def _cells(*values):
+    """A column each of whose cells is one of the values, arrays not spread out."""
+    out = np.empty(len(values), object)
+    for i, value in enumerate(values):
+        out[i] = value
+    return out
+
+
 @pytest.mark.parametrize(
     ("column", "kind"),
     [
@@ -47,6 +55,9 @@ PROSE = [f"a tale of city number {i} and of all who lived there" for i in range(
         (PROSE, "text"),
         (PROSE[:10], "category"),
         ([[1, 2], [3]], "nested"),
+        (_cells(np.array([1.0, 2.0]), None, np.array([3.0])), "nested"),
+        (_cells(np.array([1.0]), np.array([2.0])), "nested"),
+        (_cells(np.array([]), np.array([2.0, 1.0])), "nested"),
     ],
 )
 def test_kind_of_one_column(column, kind):

@@ -113,6 +113,67 @@ def test_removing_what_was_not_counted_is_an_error(tokens, rows, share):
         a - (a + b)
 
 
+def assert_sound(whole, tokens):
+    """What holds for the counts of any documents."""
+    size = np.abs(whole.total)
+    assert (whole.documents > 0).all()
+    assert (whole.documents <= whole.n[whole.class_of_cell, 0] + 1e-9).all()
+    assert (whole.length >= 0).all()
+    assert (whole.length[:, 0] >= np.bincount(whole.class_of_cell, size, len(whole.n)) - 1e-9).all()
+    if not tokens.signed:
+        assert (whole.total >= whole.documents).all()
+
+
+@every_encoding
+@given(rows_of(), st.floats(0, 1), st.lists(document, min_size=12, max_size=12))
+def test_as_many_other_documents_are_an_error_or_leave_sound_counts(tokens, rows, share, others):
+    documents, y, weight, k = rows
+    one, _ = cut(rows, share)
+    other = [d if new is None else new for d, new in zip(documents, others, strict=False)], y, weight, k
+    try:
+        left = tally(rows, tokens) - tally(other, tokens, one)
+    except NotWithinError:
+        return
+    assert_sound(left, tokens)
+
+
+@every_encoding
+@given(rows_of(), st.sampled_from([" ant", " bee ant", " bee bee bee"]))
+def test_as_many_longer_documents_are_not_the_whole(tokens, rows, more):
+    documents, y, weight, k = rows
+    longer = [None if d is None else (d or "ant") + more for d in documents], y, weight, k
+    whole, other = tally(rows, tokens), tally(longer, tokens)
+    assume(other.n.any())
+    with pytest.raises(NotWithinError, match="removed"):
+        whole - other
+    with pytest.raises(NotWithinError, match="removed"):
+        other - whole
+
+
+@every_encoding
+@given(rows_of(), st.randoms(use_true_random=False))
+def test_documents_go_one_by_one_in_any_order(tokens, rows, order):
+    left, places = tally(rows, tokens), list(range(len(rows[0])))
+    order.shuffle(places)
+    for i in places:
+        left = left - tally(rows, tokens, slice(i, i + 1))
+        assert_sound(left, tokens)
+    assert_identical(left, Terms.empty(rows[3], Spec("terms", 1, tokens=tokens)))
+
+
+@pytest.mark.parametrize("weight", [0.1, 0.3])
+def test_a_thousand_weighted_documents_go_one_by_one(weight):
+    rng = np.random.default_rng(0)
+    words = np.array([f"w{i}" for i in range(50)])
+    documents = [" ".join(rng.choice(words, rng.integers(1, 30))) for _ in range(1000)]
+    rows = documents, np.zeros(1000, np.intp), np.full(1000, weight), 1
+    left = tally(rows, Tokens(sublinear=True))
+    for i in rng.permutation(1000).tolist():
+        left = left - tally(rows, Tokens(sublinear=True), slice(i, i + 1))
+    assert left.n.max() < 1e-9
+    assert left.documents.max(initial=0.0) < 1e-9
+
+
 @every_encoding
 @given(rows_of(), st.lists(st.integers(0, 3), min_size=12, max_size=12))
 def test_a_weight_of_k_is_k_copies(tokens, rows, times):

@@ -92,7 +92,7 @@ class Density(Distribution):
     def quadratic(self) -> "OfNumbers | None":
         from candide.distributions.forms import OfNumbers
 
-        return None if self.natural is None else OfNumbers(*self.natural(**self.params))
+        return None if self.natural is None else OfNumbers(*self.natural(**self.params), law=self)
 
     def sample(self, y: Codes, rng: "np.random.Generator") -> NDArray:
         if self.draw is None:

@@ -3,7 +3,8 @@
     score of a class = sum of base over the values present + weight . z + z' square z + what is the same in every class
 
 ``z`` are the inputs read from the row: the numbers themselves, their logs, whether they lie above a threshold, which
-level they are, how often a term occurs. A value that is absent adds nothing, neither its weight nor its base.
+level they are, how often a term occurs. A value that is absent adds nothing, neither its weight nor its base. A row
+that no class can have, such as one with a negative waiting time, has no score: it is left with the class prior.
 
 >>> form = OfNumbers(weight=np.array([[0.0], [2.0]]), base=np.array([[0.0], [-3.0]]))
 >>> form.names(["height"], ()), form.inputs(np.array([[1.5], [np.nan]])).tolist()
@@ -44,6 +45,10 @@ class Form:
         """(row, unit) where the value is absent; None where absent values need no care."""
         return None
 
+    def impossible(self, block: Any) -> NDArray[np.bool_] | None:
+        """(row,) where no class can have the values, whatever a linear score makes of them; None where all can be."""
+        return None
+
 
 @dataclass(frozen=True, eq=False)
 class OfNumbers(Form):
@@ -52,6 +57,7 @@ class OfNumbers(Form):
     function: str = ""  # "" the number itself | "log" | "above" a threshold
     threshold: float = 0.0
     zero_if_absent: bool = False  # words that did not occur
+    law: Any = None  # the distribution, where it rules values out
 
     def names(self, columns: Sequence[str], levels: Sequence[Labels]) -> list[str]:
         if self.function == "log":
@@ -79,6 +85,9 @@ class OfNumbers(Form):
         if isinstance(block, Csr) or self.zero_if_absent or self.base.shape != self.weight.shape:
             return None  # of columns modelled together nothing can be said for one alone: NaN goes through
         return np.isnan(np.asarray(block, np.float64))
+
+    def impossible(self, block: Any) -> NDArray[np.bool_] | None:
+        return None if self.law is None else np.isneginf(self.law.log_prob(block)).all(axis=1)
 
 
 @dataclass(frozen=True, eq=False)

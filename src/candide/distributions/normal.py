@@ -151,7 +151,7 @@ class LogScale(Distribution):
         from candide.distributions.forms import OfNumbers
 
         form = self.base.quadratic()
-        return replace(form, function="log") if isinstance(form, OfNumbers) else None
+        return replace(form, function="log", law=self) if isinstance(form, OfNumbers) else None
 
     def sample(self, y: Codes, rng: "np.random.Generator") -> Floats:
         return np.exp(self.base.sample(y, rng))

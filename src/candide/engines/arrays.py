@@ -70,6 +70,19 @@ def not_finite(
     return InputError(f"among the columns {named} are values too large to add or square in float64; rescale them")
 
 
+def fractions(table: Table, plan: Plan) -> list[str]:
+    """What a person should see of columns that were named as counts, and hold fractions: likely they are none."""
+    notes = []
+    for part in plan.parts:
+        block = part.block(table) if part.spec.log_factorial else np.empty((0, 0))
+        if found := _first(block, lambda x: np.isfinite(x) & (x != np.floor(x))):
+            notes.append(
+                f"column {part.columns[found[1]]!r}: {found[2]:g} is no whole number, and {part.event.name} is for "
+                "counts; for measurements name another event model, such as gaussian or exponential"
+            )
+    return notes
+
+
 def _first(block: Block, bad: Callable[[NDArray], NDArray]) -> tuple[int, int, Any] | None:
     """Row, column and value of the first value that is ``bad``."""
     if isinstance(block, Csr):

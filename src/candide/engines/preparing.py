@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from candide.engines import arrays
 from candide.engines.csvs import PLAIN, Spelling
 from candide.engines.looks import check_target, csv_type, number_type, spelled_numbers, told_spellings
 from candide.engines.sources import Source
@@ -62,9 +63,17 @@ def prepare(
     notes += [note for c in columns if c.kind in _WORDY for note in spelled_numbers(str(c.name), values[c.name])]
     notes += [f"column {c.name!r} is left out: {c.why}" for c in columns if c.event is None and c.name not in asked]
     plan = plan_of(columns, events)
+    notes += _fractions(head, plan)
     spelled = [str(n) for part in plan.parts if part.has_levels for n in part.columns] if source.csv else []
     nan = any(pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py() for column in head.columns)
     return Prepared(plan, list(columns), *_hints(plan, head, weight), spelled, notes, nan)
+
+
+def _fractions(head: pa.Table, plan: Plan) -> list[str]:
+    try:
+        return arrays.fractions(Table.of(head), plan)
+    except InputError:  # no numbers at all, as will be said when they are counted
+        return []
 
 
 def _is_text(part: Part) -> bool:

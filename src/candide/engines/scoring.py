@@ -59,14 +59,16 @@ def scored(
     values = pa.array(labels.array.tolist())
     kinds += [values.type, *[pa.float64()] * (len(labels) + 1)]
     schema = pa.schema(list(zip(names, kinds, strict=True)))
+    has_density = all(part.event.has_density for part in plan.parts)
 
     def work(batch: pa.RecordBatch) -> pa.RecordBatch:
         log_posterior, density = posterior(plan, model, batch)
         winner = values.take(pa.array(log_posterior.argmax(axis=1)))
         p = np.exp(log_posterior)
         kept = [batch.column(f"k{i}") for i in range(len(keep))]
+        last = pa.array(density) if has_density else pa.nulls(len(density), pa.float64())
         return pa.RecordBatch.from_arrays(
-            [*kept, winner, *(pa.array(p[:, c]) for c in range(len(labels))), pa.array(density)], schema=schema
+            [*kept, winner, *(pa.array(p[:, c]) for c in range(len(labels))), last], schema=schema
         )
 
     return schema, threads.ahead(work, reader)

@@ -2,7 +2,8 @@
 
 from candide.estimators.dropins import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
 from candide.estimators.gaussian_bayes import GaussianBayes
-from candide.estimators.naive_bayes import NaiveBayes, fit, load
+from candide.estimators.making import fit, load
+from candide.estimators.naive_bayes import NaiveBayes
 from candide.estimators.text import TextNB
 
 __all__ = [

@@ -74,7 +74,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         return self._ask(Model.joint_log_likelihood, X)
 
     def log_density(self, X: Any) -> NDArray:
-        """log p(x), (rows,): low where the model has seen nothing like the row.
+        """log p(x), (rows,): low where the model has seen nothing like the row. Complement has none: an error.
 
         >>> import candide as cd
         >>> model = cd.NaiveBayes().fit([[1.0], [2.0], [8.0], [9.0]], ["low", "low", "top", "top"])
@@ -82,6 +82,12 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         >>> bool(near > far)
         True
         """
+        check_is_fitted(self)
+        if any(not part.event.has_density for part in self._parts()):
+            who = type(self).__name__
+            raise InputError(
+                f"{who} has no density: the scores of complement are no log-probabilities; use multinomial"
+            )
         return self._ask(Model.log_density, X)
 
     def linear(self) -> Linear:

@@ -2,6 +2,7 @@
 
 from typing import Any, Self
 
+from candide.errors import InputError
 from candide.estimators.naive_bayes import NaiveBayes
 from candide.events import Gaussian
 from candide.fitted import Fitted, Scorer
@@ -86,6 +87,8 @@ class GaussianBayes(NaiveBayes):
         >>> GaussianBayes.of(model.fitted_).predict([[8.0, 8.0]]).tolist()
         ['b']
         """
+        if not cls._can_be(fitted):
+            raise InputError("GaussianBayes is of one group of Gaussian columns; use NaiveBayes for this model")
         base = NaiveBayes.of(fitted)
         event: Any = fitted.plan.parts[0].event
         settings = fitted.settings
@@ -101,6 +104,19 @@ class GaussianBayes(NaiveBayes):
             if name.endswith("_"):
                 setattr(self, name, value)
         return self
+
+    @staticmethod
+    def _can_be(fitted: Fitted | Scorer) -> bool:
+        """Whether the settings of this class say all about a model.
+
+        >>> GaussianBayes._can_be(NaiveBayes("poisson").fit([[1], [2]], ["a", "b"]).fitted_)
+        False
+        """
+        if fitted.settings.select is not None or len(fitted.plan.parts) != 1:
+            return False
+        event = fitted.plan.parts[0].event
+        plain = {"covariance", "fixed", "shrinkage"}
+        return type(event) is Gaussian and event == Gaussian(**{name: getattr(event, name) for name in plain})
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -17,6 +17,7 @@ from candide.engines import arrays
 from candide.errors import InputError
 from candide.estimators.base import GenerativeClassifier
 from candide.estimators.validation import checked_classes, checked_labels, checked_weights
+from candide.events import EventModel
 from candide.explain import TopTerm, top_terms
 from candide.fitted import Fitted, Scorer, Settings
 from candide.labels import Labels
@@ -27,6 +28,7 @@ from candide.table import Table
 from candide.tally import Block
 
 if TYPE_CHECKING:
+    from candide.decisions import Decision
     from candide.features import FeatureScores
 
 
@@ -90,7 +92,9 @@ class NaiveBayes(GenerativeClassifier):
         table, y, weight = self._checked(X, y, sample_weight)
         labels = checked_classes(Labels.of(y))
         plan = self._plan(table).grown(table)
-        return self._keep(X, table, arrays.count(table, y, weight, plan=plan, labels=labels), reset=True)
+        census = arrays.count(table, y, weight, plan=plan, labels=labels)
+        _warn(arrays.fractions(table, plan))
+        return self._keep(X, table, census, reset=True)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Count more rows. New classes and new levels may come at any time; ``classes`` may announce them."""
@@ -101,6 +105,7 @@ class NaiveBayes(GenerativeClassifier):
         if classes is not None:
             labels = labels.union(Labels.of(np.asarray(classes)))[0]
         census = arrays.count(table, y, weight, plan=plan.grown(table), labels=labels)
+        _warn(arrays.fractions(table, plan))
         return self._keep(X, table, census if first else self.census_ + census, reset=first)
 
     def unlearn(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -145,15 +150,17 @@ class NaiveBayes(GenerativeClassifier):
 
     def __add__(self, other: "NaiveBayes") -> Self:
         """The classifier of the rows of both; labels and levels are united."""
+        if not isinstance(other, NaiveBayes):
+            return NotImplemented
         return clone(self)._copy_fit(self, self.census_ + other.census_)
 
     def __radd__(self, other: Any) -> Self:
-        if other == 0:  # sum() starts with 0
-            return self
-        return NotImplemented
+        return self if isinstance(other, int) and other == 0 else NotImplemented  # sum() starts with 0
 
     def __sub__(self, part: "NaiveBayes") -> Self:
         """The classifier without the rows of ``part``, which must have been counted in it."""
+        if not isinstance(part, NaiveBayes):
+            return NotImplemented
         return clone(self)._copy_fit(self, self.census_ - part.census_)
 
     def scale(self, factor: float) -> Self:
@@ -168,7 +175,7 @@ class NaiveBayes(GenerativeClassifier):
         blocks, y = self._estimated().sample(n_samples, rng)
         for part, block in zip(plan.parts, blocks, strict=True):
             for j, name in enumerate(part.columns):
-                columns[name] = part.levels[j].array[block[:, j]] if part.has_levels else block[:, j]
+                columns[name] = _drawn(part.levels[j], block[:, j]) if part.has_levels else block[:, j]
         if all(isinstance(name, int) for name in plan.columns):
             absent = np.full(n_samples, np.nan)  # columns that were not chosen
             return np.column_stack([columns.get(j, absent) for j in range(self.n_features_in_)]), self.classes_[y]
@@ -184,6 +191,30 @@ class NaiveBayes(GenerativeClassifier):
         """
         check_is_fitted(self)
         return self.fitted_.feature_scores()
+
+    def explain(self, X: Any) -> "list[Decision]":
+        """Why each row is given its class: what every column says for it against the runner-up, strongest first.
+
+        >>> import candide as cd
+        >>> X, y = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None]}, ["no", "no", "yes", "yes"]
+        >>> [decision] = cd.NaiveBayes().fit(X, y).explain({"age": [49], "job": ["cook"]})
+        >>> print(decision)
+        yes, p = 0.928, against no, p = 0.072
+        column       value   nats
+        age             49  +3.37
+        job           cook  -0.81
+        class prior         +0.00
+        """
+        from candide.decisions import explain
+
+        check_is_fitted(self)
+        table = self._table(X)
+        self._same_columns(X, table, self.fitted_.plan)
+        return explain(self.fitted_, table)
+
+    @staticmethod
+    def _table(X: Any) -> Table:
+        return Table.of(X)
 
     def top_terms(self, label: Any, n: int = 10, *, column: Any = None) -> list[TopTerm]:
         """The terms of a column of text that speak most for a class: by log-odds against all others, with counts.
@@ -234,9 +265,11 @@ class NaiveBayes(GenerativeClassifier):
         ['no', 'no', 'yes', 'yes']
         """
         from candide import store
+        from candide.estimators.making import name_in_file  # here, because it is built on this module
 
         check_is_fitted(self)
-        store.save(self.fitted_, path, detail=detail, provenance=provenance)
+        fitted = replace(self.fitted_, estimator=name_in_file(self))
+        store.save(fitted, path, detail=detail, provenance=provenance)
 
     @classmethod
     def of(cls, fitted: Fitted | Scorer) -> Self:
@@ -248,9 +281,7 @@ class NaiveBayes(GenerativeClassifier):
         ['lavender', 'sage', 'thyme']
         """
         plan, settings = fitted.plan if isinstance(fitted, Scorer) else fitted.census.plan, fitted.settings
-        keys = ((part, key) for part in plan.parts for key in ([part.columns] if part.is_group else part.columns))
-        events = {key: part.event for part, key in keys}
-        self = cls(events, settings.class_prior, settings.estimate, settings.priors, settings.select)
+        self = cls(_events(plan), settings.class_prior, settings.estimate, settings.priors, settings.select)
         self.fitted_, self.classes_, self.n_features_in_ = fitted, fitted.labels.array, len(plan.columns)
         if all(isinstance(name, int) for name in plan.columns):
             self.n_features_in_ = int(max(plan.columns)) + 1
@@ -285,7 +316,8 @@ class NaiveBayes(GenerativeClassifier):
     def _keep(self, X: Any, table: Table, census: Census, *, reset: bool) -> Self:
         fitted = self._fitted(census, None if reset else self.fitted_)
         if reset:
-            fitted.model  # noqa: B018  estimated before anything is changed, so that an error changes nothing
+            if census.class_weight.all():  # a class that is announced may get its rows later
+                fitted.model  # noqa: B018  estimated before anything is changed, so that an error changes nothing
             _check_feature_names(self, X, reset=True)
             self.n_features_in_ = len(table.names)
         self.fitted_, self.classes_ = fitted, census.labels.array
@@ -336,64 +368,24 @@ class NaiveBayes(GenerativeClassifier):
         return tags
 
 
+def _warn(notes: Sequence[str]) -> None:
+    for note in notes:
+        warnings.warn(note, stacklevel=3)
+
+
+def _events(plan: Plan) -> dict[Any, EventModel]:
+    """What gives this plan again: columns by name, or as a group where blocks of one event model must stay apart."""
+    every = [part.event for part in plan.parts]
+    groups = [part.is_group or (part.event.groups and every.count(part.event) > 1) for part in plan.parts]
+    keys = zip(plan.parts, groups, strict=True)
+    return {key: part.event for part, group in keys for key in ([part.columns] if group else part.columns)}
+
+
+def _drawn(levels: Labels, codes: NDArray) -> NDArray:
+    """The levels of some codes; a column that never held a value has none to draw."""
+    return levels.array[codes] if len(levels) else np.full(len(codes), np.nan)
+
+
 def _missing(plan: Plan, table: Table) -> list[Any]:
     there = set(table.names)
     return [name for name in plan.columns if name not in there]
-
-
-def fit(
-    source: Any,
-    target: str,
-    *,
-    events: Any = "auto",
-    drop: Sequence[str] = (),
-    weight: str | None = None,
-    class_prior: Any = "empirical",
-    estimate: Any = "predictive",
-    priors: Any = None,
-    select: int | str | None = None,
-    **reading: Any,
-) -> NaiveBayes:
-    """Fit a model to any source in one pass: a file, a folder, a query, a data frame, a relation.
-
-    ``drop`` leaves columns out; ``weight`` names a column of row weights; ``reading`` takes ``na``, ``delimiter``,
-    ``header``, ``encoding``, ``table``, ``memory_limit`` and ``threads``. The rest is as in :class:`NaiveBayes`.
-
-    >>> import candide as cd
-    >>> rows = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None], "buys": ["no", "no", "yes", "yes"]}
-    >>> model = cd.fit(rows, target="buys")
-    >>> model.predict_table({"age": [30], "job": ["cook"]}).to_pylist()[0]["prediction"]
-    'no'
-    """
-    from candide.tables import Reading, learn
-
-    settings = Settings(class_prior, estimate, priors, select)
-    learned = learn(
-        source, target, events=events, drop=drop, weight=weight, settings=settings, reading=Reading(**reading)
-    )
-    for note in learned.notes:
-        warnings.warn(note, stacklevel=2)
-    return NaiveBayes.of(learned.fitted)
-
-
-def load(path: str | os.PathLike) -> NaiveBayes:
-    """Read a model file: a :class:`TextNB` or :class:`GaussianBayes` where that was saved, else a :class:`NaiveBayes`.
-
-    >>> import os, tempfile, candide as cd
-    >>> path = os.path.join(tempfile.mkdtemp(), "m.candide")
-    >>> cd.NaiveBayes().fit([[1.0], [2.0], [9.0]], ["a", "a", "b"]).save(path)
-    >>> cd.load(path).predict([[8.0]]).tolist()
-    ['b']
-    """
-    from candide import store
-
-    fitted = store.load(path)
-    if fitted.target is None and [(p.event.name, p.columns) for p in fitted.plan.parts] == [("text", ("text",))]:
-        from candide.estimators.text import TextNB  # here, because it is built on this module
-
-        return TextNB.of(fitted)
-    if [(p.event.name, p.is_group) for p in fitted.plan.parts] == [("gaussian", True)]:
-        from candide.estimators.gaussian_bayes import GaussianBayes
-
-        return GaussianBayes.of(fitted)
-    return NaiveBayes.of(fitted)

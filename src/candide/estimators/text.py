@@ -1,6 +1,7 @@
 """TextNB: documents in, classes out."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -146,13 +147,13 @@ class TextNB(NaiveBayes):
         (2, True)
         """
         columns, y = super().sample(n_samples, random_state)
-        return columns[_COLUMN].tolist(), y
+        return next(iter(columns.values())).tolist(), y
 
     def _plan(self, table: Table) -> Plan:
         return Plan((_COLUMN,), (Part(self.event_, (_COLUMN,)),))
 
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, NDArray, NDArray | None]:
-        table = _table(X)
+        table = self._table(X)
         if table.n_rows == 0:
             raise InputError("Found array with 0 sample(s); there are no documents")
         return table, checked_labels(y, table.n_rows), checked_weights(sample_weight, table.n_rows)
@@ -161,23 +162,39 @@ class TextNB(NaiveBayes):
         plan = Plan(census.plan.columns, (Part(self.event_, census.plan.parts[0].columns),))
         prior = self.class_prior
         if isinstance(prior, str) and prior == "auto":
-            prior = "uniform" if self.model == "complement" else "empirical"
-        return Fitted(Census(plan, census.labels, census.class_weight, census.tallies, census.n_rows),
-                      Settings(prior, self.estimate))  # fmt: skip
+            prior = _usual_class_prior(self.model)
+        census, settings = replace(census, plan=plan), Settings(prior, self.estimate)
+        return Fitted(census, settings) if before is None else replace(before, census=census, settings=settings)
 
     def _keep(self, X: Any, table: Table, census: Census, *, reset: bool) -> Self:
-        fitted = self._fitted(census, None)
+        fitted = self._fitted(census, None if reset else self.fitted_)
         if reset:
-            fitted.model  # noqa: B018  estimated before anything is changed, so that an error changes nothing
+            if census.class_weight.all():  # a class that is announced may get its rows later
+                fitted.model  # noqa: B018  estimated before anything is changed, so that an error changes nothing
             self.n_features_in_ = 1
         self.fitted_, self.classes_ = fitted, census.labels.array
         return self
+
+    @staticmethod
+    def _table(X: Any) -> Table:
+        """Documents, or a frame of one column of them, as a table of one column."""
+        if isinstance(X, Mapping) or (hasattr(X, "columns") and hasattr(X, "shape")):
+            frame = Table.of(X)
+            if len(frame.names) != 1:
+                raise InputError(
+                    f"TextNB takes one column of documents, got {len(frame.names)}; name it, or use NaiveBayes"
+                )
+            X = frame.documents(frame.names[0])
+        if hasattr(X, "tocsr") or (isinstance(X, np.ndarray) and X.dtype.kind in "fiub"):
+            raise InputError("TextNB takes documents (text); for counts of words use MultinomialNB")
+        documents = Documents.of(X)
+        return Table((_COLUMN,), len(documents), {_COLUMN: documents})
 
     def _same_columns(self, X: Any, table: Table, plan: Plan) -> Plan:
         return plan
 
     def _blocks(self, X: Any) -> tuple[list[Block], list[tuple]]:
-        documents: Any = _table(X).documents(_COLUMN)
+        documents: Any = self._table(X).documents(_COLUMN)
         return [documents], [(_COLUMN,)]
 
     @classmethod
@@ -189,15 +206,28 @@ class TextNB(NaiveBayes):
         >>> cd.TextNB.of(model.fitted_).predict(["free"]).tolist()
         ['spam']
         """
-        parts = fitted.plan.parts
-        if len(parts) != 1 or not isinstance(parts[0].event, Text):
-            raise InputError("TextNB is of one column of text; use NaiveBayes for this model")
-        event, settings = parts[0].event, fitted.settings
-        alpha: Any = event.prior.alpha if isinstance(event.prior, Dirichlet) else 1.0
+        if not cls._can_be(fitted):
+            raise InputError("TextNB is of one column of text, with one alpha; use NaiveBayes for this model")
+        event: Any = fitted.plan.parts[0].event
+        settings, prior = fitted.settings, fitted.settings.class_prior
+        if fitted.estimator is None and isinstance(prior, str) and prior == _usual_class_prior(event.model):
+            prior = "auto"
         known = {name: getattr(event, name) for name in cls().get_params() if name not in _NOT_OF_THE_EVENT}
-        self = cls(**known, alpha=alpha, class_prior=settings.class_prior, estimate=settings.estimate)
+        self = cls(**known, alpha=event.prior.alpha, class_prior=prior, estimate=settings.estimate)
         self.fitted_, self.classes_, self.n_features_in_ = fitted, fitted.labels.array, 1
         return self
+
+    @staticmethod
+    def _can_be(fitted: Fitted | Scorer) -> bool:
+        """Whether the settings of this class say all about a model.
+
+        >>> TextNB._can_be(NaiveBayes("poisson").fit([[1], [2]], ["a", "b"]).fitted_)
+        False
+        """
+        settings, events = fitted.settings, [part.event for part in fitted.plan.parts]
+        if settings.select is not None or settings.priors is not None:
+            return False
+        return len(events) == 1 and type(events[0]) is Text and isinstance(events[0].prior, Dirichlet)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -209,16 +239,5 @@ class TextNB(NaiveBayes):
 _NOT_OF_THE_EVENT = ("alpha", "class_prior", "estimate")
 
 
-def _table(X: Any) -> Table:
-    """Documents, or a frame of one column of them, as a table of one column."""
-    if isinstance(X, Mapping) or (hasattr(X, "columns") and hasattr(X, "shape")):
-        frame = Table.of(X)
-        if len(frame.names) != 1:
-            raise InputError(
-                f"TextNB takes one column of documents, got {len(frame.names)}; name it, or use NaiveBayes"
-            )
-        X = frame.documents(frame.names[0])
-    if hasattr(X, "tocsr") or (isinstance(X, np.ndarray) and X.dtype.kind in "fiub"):
-        raise InputError("TextNB takes documents (text); for counts of words use MultinomialNB")
-    documents = Documents.of(X)
-    return Table((_COLUMN,), len(documents), {_COLUMN: documents})
+def _usual_class_prior(model: str) -> str:
+    return "uniform" if model == "complement" else "empirical"

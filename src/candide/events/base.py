@@ -54,6 +54,7 @@ class EventModel:
     name: ClassVar[str] = ""
     kind: ClassVar[str] = ""  # the tally kind that suffices
     sparse: ClassVar[bool] = False  # whether it takes sparse rows
+    has_density: ClassVar[bool] = True  # whether its scores are log-probabilities, so that there is a log p(x)
     groups: ClassVar[bool] = False  # whether it takes a group of columns, ``events={("a", "b"): ...}``
     joint: ClassVar[bool] = False  # whether the columns of a group depend on each other: then each group is a block
     accepts: ClassVar[tuple[type[Prior], ...]] = (Prior,)  # the priors it knows

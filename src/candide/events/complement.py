@@ -34,6 +34,7 @@ class Complement(EventModel):
     name: ClassVar[str] = "complement"
     kind: ClassVar[str] = "sums"
     sparse: ClassVar[bool] = True
+    has_density: ClassVar[bool] = False
     groups: ClassVar[bool] = True
     accepts: ClassVar[tuple[type[Prior], ...]] = (Dirichlet, Jeffreys, Uniform)
 

@@ -53,8 +53,8 @@ class Text(EventModel):
     >>> model = cd.NaiveBayes({"body": event}).fit({"body": ["free prize", "see you", "free call"]}, ["s", "h", "s"])
     >>> model.predict({"body": ["free"]}).tolist()
     ['s']
-    >>> event.tokens.ngrams, event.smallest
-    ((1, 2), 1.0)
+    >>> event.tokens.ngrams, event.smallest, event.has_density
+    ((1, 2), 1.0, True)
     >>> tally = model.census_.tallies[0]
     >>> event.weighed(tally).tally.n_terms, event.log_odds(tally, 1)[0].shape
     (8, (8,))
@@ -95,6 +95,11 @@ class Text(EventModel):
             raise InputError("signed counts do not say how many documents have a term; pass signed=False for this")
         if self.norm and self.model != "complement":
             raise InputError("norm is for model='complement'")
+
+    @property
+    def has_density(self) -> bool:  # type: ignore[override]
+        """Whether its scores are log-probabilities: those of "complement" are not."""
+        return self.model != "complement"
 
     @property
     def tokens(self) -> Tokens:

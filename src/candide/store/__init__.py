@@ -39,6 +39,7 @@ from candide.store.files import locked, write_whole
 
 FORMAT = 1
 DETAILS = ("tally", "explain", "score")
+ESTIMATORS = ("NaiveBayes", "TextNB", "GaussianBayes")  # classes that a header may name
 READ_WHOLE = 1 << 26  # bytes: a longer file is mapped, and its arrays are read where and when they are used
 
 __all__ = ["DETAILS", "FORMAT", "ModelFileError", "load", "locked", "save", "update"]
@@ -73,6 +74,7 @@ def save(
         **plans.pack_plan(fitted.census.plan if detail == "tally" else fitted.plan, fitted.labels, arrays),
         "settings": values.pack_settings(fitted.settings, arrays),
         **_pack_content(fitted, detail, arrays),
+        **({} if fitted.estimator is None else {"estimator": fitted.estimator}),
     }
     write_whole(path, pack(header, arrays))
 
@@ -131,13 +133,15 @@ def _unpack(file: memoryview, *, verify: bool) -> Fitted | Scorer:
         raise ModelFileError(
             f"format {str(header.get('format'))[:20]}; this version of Candide ({__version__}) reads {FORMAT}"
         )
-    told = fields(header, "the header", _HEADER)
+    told = fields(header, "the header", _HEADER | ({"estimator": str} if "estimator" in header else {}))
     if told["detail"] not in DETAILS or not all(isinstance(text, str) for text in told["provenance"].values()):
         raise ModelFileError("its detail or provenance is none")
+    if (estimator := told.get("estimator")) not in (None, *ESTIMATORS):
+        raise ModelFileError(f"unknown estimator {estimator[:20]!r}")
     arrays = plans.Taken(found, verify)
     plan, labels = plans.unpack_plan(told, arrays, len(file))
     known = {"settings": values.unpack_settings(told["settings"], arrays), "target": told["target"]}
-    known["provenance"] = told["provenance"]
+    known |= {"provenance": told["provenance"], "estimator": estimator}
     out: Fitted | Scorer
     if told["detail"] == "tally":
         out = Fitted(plans.unpack_counts(plan, labels, told["rows"], arrays), **known)
@@ -175,7 +179,7 @@ def _pack_content(fitted: Fitted | Scorer, detail: str, arrays: plans.Arrays) ->
     else:
         from candide.features import strengths as strengths_of
 
-        rows, strengths = fitted.census.n_rows, dict(strengths_of(fitted.chosen))
+        rows, strengths = fitted.census.n_rows, dict(strengths_of(fitted.chosen, fitted.settings.priors))
     arrays["strength"] = np.array([strengths.get(name, np.nan) for name in fitted.plan.columns])
     return {"rows": rows, "distributions": told, "strengths": True}
 

@@ -20,7 +20,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.errors import InputError, InputTypeError, MergeError
+from candide.errors import InputError, InputTypeError, MergeError, NotWithinError
 from candide.frozen import dataclass
 from candide.kernels import threads
 from candide.tally.base import Codes, Csr, Floats, Spec, difference, ratio, same_shape, spread
@@ -126,13 +126,16 @@ class CoMoments:
     def __sub__(self, part: Self) -> Self:
         """Remove rows counted earlier. A partial inverse: ``part`` must lie within ``self``."""
         self._check(part)
-        left = self.moments() - part.moments()  # and the error, where it does not
+        whole, gone = self.moments(), part.moments()
+        left = whole - gone  # and the error, where it does not
         weight = left.n[:, :1]
         gap = np.where(part.weight > 0, self.mean - part.mean, 0.0)
         lift = _outer(gap, gap, part.weight * ratio(self.weight, weight))
         sd = np.sqrt(left.m2)
         bound = _outer(sd, sd) * (1 + 1e-15)  # no covariance is larger: Cauchy and Schwarz
-        scatter = np.clip(difference(self.scatter, part.scatter) - lift, -bound, bound)
+        scatter = difference(self.scatter, part.scatter) - lift
+        _check_left(scatter, weight, part.weight, whole.slack(gone, left.n))
+        scatter = np.clip(scatter, -bound, bound)
         np.einsum("cjj->cj", scatter)[:] = left.m2
         rest = type(self)(weight.copy(), left.mean, scatter)
         if self.third is None or part.third is None or self.fourth is None or part.fourth is None:
@@ -200,6 +203,26 @@ class CoMoments:
             raise MergeError(
                 "one of these tallies keeps the fourth moments of shrinkage='ledoit-wolf' and the other does not; "
                 "count both with the same shrinkage"
+            )
+
+
+def _check_left(scatter: Floats, weight: Floats, gone: Floats, slack: Floats) -> None:
+    """Whether the scatter left of a class can be that of rows: it has no negative direction, up to ``slack``."""
+    p = scatter.shape[1]
+    for c in np.flatnonzero(gone[:, 0] > 0).tolist():
+        room = np.maximum(np.diagonal(scatter[c]), 0.0) + slack[c]
+        unit = ratio(scatter[c], np.outer(np.sqrt(room), np.sqrt(room)))
+        np.fill_diagonal(unit, 0.0)
+        beyond = np.abs(unit) > 1 + 1e-9
+        if not beyond.any() and weight[c, 0] > 0:
+            np.fill_diagonal(unit, 1.0 + p * ratio(slack[c], room) + 1e-9)
+            try:
+                np.linalg.cholesky(unit)
+            except np.linalg.LinAlgError:
+                beyond[0] = True
+        if beyond.any():
+            raise NotWithinError(
+                "the values removed were never counted together", (c, int(beyond.any(axis=1).argmax()))
             )
 
 

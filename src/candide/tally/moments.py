@@ -61,21 +61,28 @@ class Moments:
         gap = np.where(part.n > 0, self.mean - part.mean, 0.0)
         mean = np.where(n > 0, self.mean + gap * ratio(part.n, n), 0.0)
         m2 = self.m2 - part.m2 - gap * gap * part.n * ratio(self.n, n)
-        self._check_within(part, n, gap, m2)
+        self._check_left(part, n, gap, m2)
         # A spread smaller than the rounding error of the one it was taken from is none.
         return type(self)(n, mean, np.where((n > 0) & (m2 > 1e-14 * self.m2), m2, 0.0))
 
-    def _check_within(self, part: Self, n: Floats, gap: Floats, m2: Floats) -> None:
+    def _check_left(self, part: Self, n: Floats, gap: Floats, m2: Floats) -> None:
         """No rows have a negative spread: if what is left has one beyond rounding, ``part`` was never counted."""
-        blur = 1e-12 * np.maximum(np.abs(self.mean), np.abs(part.mean))  # how well a mean is known after many merges
-        stretch = ratio(self.n, n)
-        slack = 1e-6 * self.m2 + stretch * (2 * blur * np.sqrt(part.n * self.m2) + blur * blur * part.n)
-        outside = (n > 0) & (m2 < -slack)
+        outside = m2 < -self.slack(part, n)
         # Where every row goes, the two must be the same.
-        outside |= (self.n == part.n) & (np.abs(gap) > 1e-6 * np.sqrt(ratio(self.m2, self.n)) + blur)
+        outside |= (n == 0) & (np.abs(gap) > 1e-6 * np.sqrt(ratio(self.m2, self.n)) + self._blur(part))
         if outside.any():
             c, j = np.argwhere(outside)[0].tolist()
             raise NotWithinError("the values removed were never counted", (c, j))
+
+    def _blur(self, part: Self) -> Floats:
+        """How well a mean is known after many rows have been merged, and many taken away again."""
+        return 1e-9 * np.maximum(np.abs(self.mean), np.abs(part.mean))
+
+    def slack(self, part: Self, n: Floats) -> Floats:
+        """How far below zero rounding may put the spread of what is left, of the weight ``n``, without ``part``."""
+        blur = self._blur(part)
+        stretch = np.where(n > 0, ratio(self.n, n), 1.0)
+        return 1e-6 * self.m2 + stretch * (2 * blur * np.sqrt(part.n * self.m2) + blur * blur * part.n)
 
     def scale(self, factor: float) -> Self:
         """Let every row count ``factor`` times: forgetting."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import kernels
-from candide.errors import InputError
+from candide.errors import InputError, NotWithinError
 from candide.frozen import dataclass
 from candide.tally.base import (
     Block,
@@ -30,6 +30,10 @@ from candide.tally.base import (
     same_shape,
     spread,
 )
+
+_LEAST = -0.1214862905358496  # of log x!, near x = 0.46: it is below zero between the whole numbers 0 and 1
+
+_EXACT = 1 << 53  # whole numbers up to here are exact as floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +79,13 @@ class Sums:
         left = (difference(self.total, part.total), difference(self.log_factorial, part.log_factorial))
         return type(self)(n, *(np.where(n > 0, a, 0.0) for a in left))
 
+    def minus_amounts(self, part: Self) -> Self:
+        """The same of values of which none is negative (``Spec.nonnegative``): then no total is, either."""
+        left = self - part
+        _check_left(self.total, part.total, left.n, least=0.0)
+        _check_left(self.log_factorial, part.log_factorial, left.n, least=_LEAST)
+        return type(self)(left.n, np.maximum(left.total, 0.0), left.log_factorial)
+
     def scale(self, factor: float) -> Self:
         """Let every row count ``factor`` times: forgetting."""
         return type(self)(self.n * factor, self.total * factor, self.log_factorial * factor)
@@ -99,6 +110,17 @@ class Sums:
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray]) -> Self:
         return cls(**arrays)
+
+
+def _check_left(whole: Floats, part: Floats, n: Floats, least: float) -> None:
+    """Whether a sum lies within another: what is left is at least ``least`` for each of the weight ``n`` left."""
+    gap, slack = whole - part, 1e-6 * np.maximum(np.abs(whole), np.abs(part))
+    outside = gap < least * n - slack
+    # Where every row goes, nothing is left; only of whole numbers can this be told from the rounding of earlier sums.
+    outside |= (n == 0) & (gap > 0) & (whole == np.rint(whole)) & (part == np.rint(part)) & (whole < _EXACT)
+    if outside.any():
+        c, j = np.argwhere(outside)[0].tolist()
+        raise NotWithinError(f"the values removed were never counted, {part[c, j]:g} of {whole[c, j]:g} in all", (c, j))
 
 
 def _nothing(shape: tuple[int, ...]) -> Floats:

@@ -128,11 +128,29 @@ class Terms:
         at = self._cells_of(part, places)
         total[at] = difference(total[at], part.total)
         documents[at] = difference(documents[at], part.documents)
-        if (documents < -1e-9 * np.maximum(self.documents, 1.0)).any():
-            raise self._not_within(int(documents.argmin()))
+        length = difference(self.length, part.length)
+        plain = self._check_left(n, length, total, documents)
         documents = np.maximum(documents, 0.0)
-        length = np.where(n > 0, difference(self.length, part.length), 0.0)
-        return self._with_cells(np.maximum(n, 0.0), length, total, documents)
+        total = np.where(plain, np.maximum(total, documents), total)
+        return self._with_cells(np.maximum(n, 0.0), np.where(n > 0, length, 0.0), total, documents)
+
+    def _check_left(self, n: Floats, length: Floats, total: Floats, documents: Floats) -> NDArray[np.bool_]:
+        """Whether documents can have been left with these counts; (cells) where no term was counted with a minus."""
+        c = self.class_of_cell
+        plain = summed(c, self.total, self.n_classes) >= (1 - 1e-9) * self.length[:, 0]
+        rest = np.where(documents > 1e-9 * np.maximum(self.documents, 1.0), documents, 0.0)
+        slack = 1e-6 * np.maximum(np.abs(self.total), 1.0)
+        outside = documents < -1e-9 * np.maximum(self.documents, 1.0)
+        outside |= rest > n[c, 0] + 1e-6 * np.maximum(self.n[c, 0], 1.0)
+        outside |= plain[c] & (total < rest - slack)  # a document that has a term has it once, or more often
+        outside |= (rest == 0) & (np.abs(total) > slack)
+        if outside.any():
+            raise self._not_within(int(outside.argmax()))
+        room = length[:, 0] - summed(c, np.abs(total), self.n_classes)
+        slack = 1e-6 * np.maximum(self.length[:, 0], 1.0)
+        if (outside := (room < -slack) | ((n[:, 0] <= 0) & (room > slack))).any():
+            raise NotWithinError("other terms are removed than were counted", (int(outside.argmax()), 0))
+        return plain[c]
 
     def _cells_of(self, part: Self, places: Codes) -> Codes:
         """Where the cells of ``part`` are among the cells of ``self``."""
@@ -151,7 +169,7 @@ class Terms:
     def _not_within(self, cell: int) -> NotWithinError:
         key = self.keys()[self.word[cell]]
         return NotWithinError(
-            f"more of the term {key!r} is removed than was counted", (int(self.class_of_cell[cell]), 0)
+            f"more or less of the term {key!r} is removed than was counted", (int(self.class_of_cell[cell]), 0)
         )
 
     def _same_classes(self, other: Self) -> None:

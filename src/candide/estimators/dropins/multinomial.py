@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from candide.errors import InputError
 from candide.estimators.dropins.discrete import DiscreteNB
 from candide.estimators.dropins.fitted import Counts, Fitted, SureFitted, shown
 from candide.events import Complement, Multinomial
@@ -121,7 +120,8 @@ class ComplementNB(_WordsNB):
     >>> model.log_density(words)
     Traceback (most recent call last):
         ...
-    candide.errors.InputError: ComplementNB has no density: its scores are no log-probabilities; use MultinomialNB
+    candide.errors.InputError: ComplementNB has no density: the scores of complement are no log-probabilities; use \
+multinomial
     """
 
     _parameter_constraints: ClassVar[dict] = {**DiscreteNB._parameter_constraints, "norm": ["boolean"]}
@@ -144,10 +144,6 @@ class ComplementNB(_WordsNB):
     def _read_as(self, counts: Counts, n_features: int) -> Fitted:
         prior = Dirichlet(self._check_alpha(n_features))
         return _ComplementFitted(counts, Complement(norm=bool(self.norm)), prior, "mean", self._class_log_prior(counts))
-
-    def log_density(self, X: Any) -> Floats:
-        """Not available: the scores of this classifier are no log-probabilities."""
-        raise InputError("ComplementNB has no density: its scores are no log-probabilities; use MultinomialNB")
 
     @property
     def feature_all_(self) -> Floats:

@@ -1,0 +1,117 @@
+"""A file gives back the class that was saved, with all its settings; a file that names no class, the likely one."""
+
+import numpy as np
+import pytest
+from test_hostile import forge, tell
+
+import candide as cd
+from candide import store
+from candide.errors import InputError, ModelFileError
+from candide.events import Gaussian, Multinomial, Text
+from candide.priors import Dirichlet, Jeffreys, NormalInverseWishart
+
+TEXTS = ["free prize call now", "see you at five then", "free call for you all", "so much for that"]
+SAID = ["spam", "ham", "spam", "ham"]
+RNG = np.random.default_rng(0)
+ROWS = {name: RNG.poisson(4.0, 40).astype(float) for name in "abcd"}
+Y = RNG.integers(0, 2, 40)
+FULL = Gaussian(covariance="full")
+
+MODELS = {
+    "text as a table": (cd.NaiveBayes({"text": "text"}), {"text": TEXTS}, SAID),
+    "text under a prior of the model": (cd.NaiveBayes({"text": "text"}, priors=Dirichlet(0.1)), {"text": TEXTS}, SAID),
+    "text under an own prior": (cd.NaiveBayes({"text": Text(prior=Jeffreys())}), {"text": TEXTS}, SAID),
+    "text, chosen": (cd.NaiveBayes({"text": "text"}, select=1), {"text": TEXTS}, SAID),
+    "a group, chosen": (cd.NaiveBayes({tuple("abcd"): FULL}, select=1), ROWS, Y),
+    "a group": (cd.NaiveBayes({tuple("abcd"): FULL}, class_prior=[0.3, 0.7]), ROWS, Y),
+    "a group under an own prior": (
+        cd.NaiveBayes({tuple("abcd"): Gaussian(covariance="full", prior=NormalInverseWishart(kappa=0.5))}), ROWS, Y),
+    "groups of words": (cd.NaiveBayes({("a", "b"): Multinomial(), ("c", "d"): Multinomial()}), ROWS, Y),
+    "documents": (cd.TextNB(alpha=0.2, ngrams=(1, 2), idf=True), TEXTS, SAID),
+    "documents, complement": (cd.TextNB("complement", norm=True, estimate="map", alpha=2.0), TEXTS, SAID),
+    "documents of given classes": (cd.TextNB(class_prior="empirical"), TEXTS, SAID),
+    "documents of given shares": (cd.TextNB(class_prior={"ham": 0.2, "spam": 0.8}), TEXTS, SAID),
+    "documents by event": (cd.TextNB(estimate={"text": "mean"}), TEXTS, SAID),
+}  # fmt: skip
+for covariance in ("full", "tied", "diagonal", "tied-diagonal", "spherical", "fixed"):
+    MODELS[covariance] = (cd.GaussianBayes(covariance, fixed=0.5, class_prior="uniform"), ROWS, Y)
+
+
+def same_settings(again, model):
+    mine, theirs = model.get_params(deep=False), again.get_params(deep=False)
+    if "events" in mine:  # named column by column, where it was one name for several
+        made = [m.fitted_.plan.parts for m in (model, again)]
+        assert made[0] == made[1]
+        mine.pop("events"), theirs.pop("events")
+    shares = [p.pop("class_prior") for p in (mine, theirs)]
+    assert shares[0] == shares[1] or tuple(shares[0]) == shares[1]
+    assert mine == theirs
+
+
+@pytest.mark.parametrize("detail", ["tally", "score"])
+@pytest.mark.parametrize("name", MODELS)
+def test_the_class_and_its_settings_come_back(name, detail, tmp_path):
+    model, X, y = MODELS[name]
+    model.fit(X, y).save(tmp_path / "m", detail=detail)
+    again = cd.load(tmp_path / "m")
+    assert type(again) is type(model)
+    same_settings(again, model)
+    again.save(tmp_path / "n")
+    assert (tmp_path / "n").read_bytes() == (tmp_path / "m").read_bytes()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_loaded_model_goes_on_as_the_one_that_was_saved(name, tmp_path):
+    model, X, y = MODELS[name]
+    model.fit(X, y).save(tmp_path / "m", provenance={"source": "a test"})
+    again = cd.load(tmp_path / "m")
+    want = (model + model).predict_log_proba(X)
+    for other in (again + again, again.with_prior() + model, again.partial_fit(X, y), cd.load(tmp_path / "m") + model):
+        np.testing.assert_allclose(other.predict_log_proba(X), want, rtol=1e-10)
+    assert (again + model).fitted_.provenance == again.with_prior().fitted_.provenance == {"source": "a test"}
+    from sklearn.base import clone
+
+    fresh = clone(again).fit(X, y)
+    assert fresh.fitted_.plan == model.fitted_.plan
+    np.testing.assert_allclose(fresh.predict_log_proba(X), model.predict_log_proba(X), rtol=1e-12)
+
+
+def test_the_usual_class_prior_of_documents_stays_the_usual_one(tmp_path):
+    """That of another model of text is another."""
+    for given, wanted in (("auto", "uniform"), ("empirical", "empirical")):
+        cd.TextNB(class_prior=given).fit(TEXTS[:3], SAID[:3]).save(tmp_path / "m")
+        again = cd.load(tmp_path / "m").with_prior(model="complement")
+        assert again.fitted_.settings.class_prior == wanted
+
+
+def test_an_updated_file_is_still_of_its_class(tmp_path):
+    cd.GaussianBayes("diagonal").fit(ROWS, Y).save(tmp_path / "m")
+    store.update(tmp_path / "m", lambda fitted: fitted + fitted)
+    assert type(cd.load(tmp_path / "m")) is cd.GaussianBayes
+
+
+def test_what_an_own_class_inherits_from_is_kept(tmp_path):
+    class Mine(cd.GaussianBayes):
+        pass
+
+    Mine("diagonal").fit(ROWS, Y).save(tmp_path / "m")
+    assert type(cd.load(tmp_path / "m")) is cd.GaussianBayes
+
+
+@pytest.mark.parametrize("name", ["text as a table", "documents", "full", "diagonal", "a group"])
+def test_a_file_that_names_no_class_is_the_likely_one(name, tmp_path):
+    model, X, y = MODELS[name]
+    model.fit(X, y).save(tmp_path / "m")
+    forge(tmp_path / "m", lambda header, arrays: header.pop("estimator", None))
+    likely = {"text as a table": cd.TextNB, "documents": cd.TextNB, "diagonal": cd.NaiveBayes}
+    assert type(cd.load(tmp_path / "m")) is likely.get(name, cd.GaussianBayes)
+
+
+@pytest.mark.parametrize("wrong", ["TextNB", "GaussianBayes"])
+def test_a_class_that_does_not_suit_the_columns_is_refused(wrong, tmp_path):
+    cd.NaiveBayes("poisson").fit(ROWS, Y).save(tmp_path / "m")
+    forge(tmp_path / "m", tell(wrong, "estimator"))
+    with pytest.raises(ModelFileError, match=f"m: {wrong} is of one"):
+        cd.load(tmp_path / "m")
+    with pytest.raises(InputError, match=f"{wrong} is of one"):
+        getattr(cd, wrong).of(store.load(tmp_path / "m"))
