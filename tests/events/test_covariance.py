@@ -397,3 +397,15 @@ def test_the_log_normal_is_the_normal_of_the_logs():
     logs = np.log(X)
     want = stats.multivariate_normal.logpdf(logs, logs.mean(axis=0), np.cov(logs.T, ddof=0)) - logs.sum(axis=1)
     np.testing.assert_allclose(law.log_prob(X)[:, 0], want, rtol=1e-10)
+
+
+@pytest.mark.parametrize("how", ["mean", "map", "predictive"])
+@pytest.mark.parametrize("value", [1.0, 1e5, 1e10, 1e100])
+def test_a_column_that_never_varied_does_not_hide_the_others(how, value):
+    X, y = made(60, 2), np.arange(60) % 2
+    X[y == 1] += 3.0
+    event = Gaussian(covariance="full")
+    with_constant = event.estimate(count(np.column_stack([X, np.zeros(60)]), y, 2), None, how)
+    found = with_constant.log_prob(np.column_stack([X, np.full(60, value)]))
+    want = with_constant.log_prob(np.column_stack([X, np.zeros(60)]))
+    np.testing.assert_allclose(found[:, 1] - found[:, 0], want[:, 1] - want[:, 0], atol=1e-5)

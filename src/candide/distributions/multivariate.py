@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _LOG_2PI = float(np.log(2 * np.pi))
 _PIECE = 1 << 21  # values whitened at a time
 _WORTH_A_SCREEN = 64  # columns from which on bounds cost less than distances
+_LEAST = -1e9  # log p of what does not vary, at least
 _DIGITS = 1e-9  # by which the largest must lead, of its own size: more than double precision loses
 _SHARED = "use Gaussian(covariance='tied') with estimate='mean', 'map' or 'mle' for a linear score"
 
@@ -153,7 +154,8 @@ class _Elliptical(Distribution):
         """(row, class) log p of whole rows at a squared distance from each class."""
         got = self._log_density(size / self._stretch, self._log_norm, self.n_features - int(self.alone.sum()))
         if self.alone.any():
-            got += _normal_terms(x[self.alone].T, *self._apart).sum(axis=1, keepdims=True)
+            # The same in all classes: however unlikely, it must not swallow the digits in which they differ.
+            got += np.maximum(_normal_terms(x[self.alone].T, *self._apart).sum(axis=1, keepdims=True), _LEAST)
         return got
 
     @cached_property
