@@ -118,6 +118,8 @@ _METHODS = {"__init__": _init, "__setattr__": _set, "__delattr__": _delete, "__r
 def _declared(cls: Any, eq: bool) -> Any:
     kin = [base.__dataclass_params__ for base in cls.__mro__[1:] if "__dataclass_params__" in vars(base)]
     before = [(params, params.frozen) for params in kin]
+    documented = cls.__doc__
+    cls.__doc__ = documented or cls.__name__  # where there is none the library writes one, and that takes milliseconds
     for params in kin:  # the library refuses a class that is not frozen under one that is; this one will be
         params.frozen = False
     try:
@@ -125,6 +127,7 @@ def _declared(cls: Any, eq: bool) -> Any:
     finally:
         for params, frozen in before:
             params.frozen = frozen
+    cls.__doc__ = documented
     cls.__dataclass_params__.frozen = True
     fields = dataclasses.fields(cls)
     defaults = {f.name: _default(f) for f in fields if f.init}

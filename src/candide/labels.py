@@ -13,7 +13,6 @@ None, NaN and their like are absent: code -1. A value outside the set gets the c
 
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.errors import InputTypeError
+from candide.frozen import dataclass
 
 _NARROW = 1 << 16  # integers spanning less than this are looked up in a table, not sorted
 _EXACT = 1 << 53  # whole numbers up to here are exact as floats

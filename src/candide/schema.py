@@ -23,12 +23,12 @@ model asked for by name is used.
 """
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from candide.frozen import dataclass
 from candide.labels import is_absent, is_arrow
 from candide.table import Name, Table, arrow_floats
 
