@@ -42,13 +42,14 @@ EVENT_OF_KIND = {
 }
 _ID_NAME = re.compile(r"(^|.*[_\W])id$", re.IGNORECASE)
 _FEWEST = 20  # values before "all different" means anything
+_MANY = 10  # different numbers before a word among them is odd
 _WORDS = 4  # words on average before text is prose
 _NESTED = list | dict | set | bytes | np.ndarray
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column's kind, and a word on why it is left out where it is."""
+    """A column's kind, and a word on why it is left out where it is, or why it is a category where that is strange."""
 
     name: Name
     kind: str
@@ -84,7 +85,7 @@ def look(name: Name, values: Any) -> Column:
             return _look_text(name, present)
         if not all(map(_is_number, present)):
             nested = any(isinstance(v, _NESTED) for v in present)
-            return _nested(name) if nested else Column(name, "category")
+            return _nested(name) if nested else _category(name, present)
         values = np.array(present, float)
     return _look_numbers(name, values)
 
@@ -110,8 +111,9 @@ def _look_arrow(name: Name, values: Any) -> Column:
         return Column(name, "date")
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         present = values.drop_null()
-        few = len(present.unique()) <= len(present) / 2  # most columns are decided here, without a look at the text
-        return Column(name, "category") if few else _look_text(name, present.to_pylist())
+        distinct = present.unique()
+        few = len(distinct) <= len(present) / 2  # most columns are decided here, without a look at every text
+        return _category(name, distinct.to_pylist()) if few else _look_text(name, present.to_pylist())
     if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         return _nested(name)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
@@ -126,13 +128,33 @@ def _look_text(name: Name, values: list[Any]) -> Column:
     present = [v for v in values if not is_absent(v)]
     distinct = len(set(present))
     if len(present) < _FEWEST or not isinstance(name, str) or distinct <= len(present) / 2:
-        return Column(name, "category")
+        return _category(name, present)
     words = sum(len(v.split()) for v in present) / len(present)
     if words >= _WORDS:
         return Column(name, "text")
     if distinct == len(present):
         return Column(name, "identifier", "every value is different")
-    return Column(name, "category")
+    return _category(name, present)
+
+
+def _category(name: Name, values: list[Any]) -> Column:
+    """A category, with a word where it looks like numbers among which a few words have strayed."""
+    try:
+        distinct = list(dict.fromkeys(values))
+    except TypeError:  # no level can be this, as will be said when it is counted
+        distinct = []
+    odd = [v for v in distinct if not _spells_number(v)]
+    if not (0 < len(odd) <= len(distinct) / 5 and len(distinct) - len(odd) >= _MANY):
+        return Column(name, "category")
+    return Column(name, "category", f"its values are numbers, but for {', '.join(map(repr, odd[:3]))}")
+
+
+def _spells_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _nested(name: Name) -> Column:
@@ -144,10 +166,4 @@ def _binary_or_absent(x: NDArray) -> Any:
 
 
 def _is_number(value: Any) -> bool:
-    if isinstance(value, str | bool | np.bool_ | _NESTED):
-        return False
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return False
-    return True
+    return not isinstance(value, str | bool | np.bool_ | _NESTED) and _spells_number(value)

@@ -1,6 +1,7 @@
 """NaiveBayes on arrays and frames: mixed columns, priors, algebra, sampling, and clear errors."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -331,3 +332,15 @@ def test_a_document_is_explained():
     model = cd.TextNB().fit(["free prize", "see you"], ["spam", "ham"])
     [decision] = model.explain(["free free you"])
     assert (decision.prediction, decision.reasons[0].value) == ("spam", "free free you")
+
+
+@pytest.mark.parametrize("kind", [object, str])
+def test_a_word_among_numbers_is_pointed_out(kind):
+    ages = [*range(20, 60), "old"] * 2
+    X, y = pd.DataFrame({"age": pd.Series(ages, dtype=object).astype(kind)}), np.arange(82) % 2
+    with pytest.warns(UserWarning, match="'age' is taken for categories: its values are numbers, but for 'old'"):
+        cd.NaiveBayes().fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cd.NaiveBayes({"age": "categorical"}).fit(X, y)
+        cd.NaiveBayes().fit({"code": ["A1", "B2", "7", "8"] * 10}, np.arange(40) % 2)  # codes, some of them numbers

@@ -22,7 +22,7 @@ from candide.explain import TopTerm, top_terms
 from candide.fitted import Fitted, Scorer, Settings
 from candide.labels import Labels
 from candide.model import Model
-from candide.plan import Part, Plan, is_one, make_plan
+from candide.plan import Part, Plan, is_one, make_plan, named_events
 from candide.schema import inspect
 from candide.table import Table
 from candide.tally import Block
@@ -294,9 +294,10 @@ class NaiveBayes(GenerativeClassifier):
             return make_plan(table, self.events)
         columns = inspect(table)
         plan = make_plan(table, self.events, columns)
-        used = set(plan.columns)
-        for out in (column for column in columns if column.name not in used):
-            warnings.warn(f"column {out.name!r} is left out: {out.why}; name its event to use it", stacklevel=3)
+        used, asked = set(plan.columns), named_events(self.events) if isinstance(self.events, Mapping) else {}
+        for column in (column for column in columns if column.why and column.name not in asked):
+            what = "taken for categories" if column.name in used else "left out"
+            warnings.warn(f"column {column.name!r} is {what}: {column.why}; name its event to use it", stacklevel=3)
         return plan
 
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, NDArray, NDArray | None]:
