@@ -9,7 +9,7 @@ True
 "unknown event 'gausian'; did you mean 'gaussian'? Known: gaussian, poisson"
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 class CandideError(Exception):
@@ -61,6 +61,16 @@ class MissingLibraryError(CandideError, ImportError):
 
 class BusyError(CandideError):
     """A file that another process is writing, and has been for too long."""
+
+
+def few(names: Sequence[object], most: int = 8) -> str:
+    """The first of some names or values, quoted, and how many more there are.
+
+    >>> few(["a", "b"]), few(range(5), 3)
+    ("'a', 'b'", '0, 1, 2 and 2 more')
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(repr, names[:most])) + more
 
 
 def unknown(what: str, name: object, known: Iterable[object]) -> UnknownNameError:

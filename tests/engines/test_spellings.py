@@ -88,3 +88,23 @@ def test_what_is_no_number_further_down_is_named(rows, tmp_path):
     (tmp_path / "rows.csv").write_text("\n".join(many) + "\n")
     with pytest.raises(InputError, match="column 'size': 'much' is not a number"):
         learn(path, "y")
+
+
+@pytest.mark.parametrize("missing", [[], ["NA"]], ids=["plain", "missing"])
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["1", "2", "3"], "number"),
+        (["1.5", "2", "3"], "number"),
+        (["2024-01-01", "2024-02-29"], "date"),
+        (["2024-01-01 10:00", "2024-02-29 11:30"], "date"),
+    ],
+)
+def test_the_error_names_column_value_and_what_was_expected(values, kind, missing, tmp_path):
+    path, values = tmp_path / "rows.csv", values + missing
+    head = "".join(f"{values[i % len(values)]},{'ab'[i % 2]}\n" for i in range(30_000))
+    path.write_text(f"x,y\n{head}soon,a\n")
+    with pytest.raises(
+        InputError, match=f"column 'x': 'soon' is not a {kind}; .* --event x=categorical .* --na 'soon'"
+    ):
+        learn(str(path), "y")

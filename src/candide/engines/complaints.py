@@ -10,7 +10,11 @@ from candide.errors import InputError
 
 _LINE = re.compile(r"Line: (\d+)")
 _CONVERT = re.compile(r'converting column "(?P<column>.*?)"\. Could not convert string "(?P<value>.*?)"', re.DOTALL)
-_CAST = re.compile(r"convert string '(?P<value>.*?)' to DOUBLE when casting from source column (?P<column>.*)")
+_CAST = re.compile(
+    r"(?:convert string|field format:) ['\"](?P<value>.*?)['\"](?: to|,)"
+    r".* when casting from source column (?P<column>.*)"
+)
+_MOMENT = re.compile(r"'(DATE|TIMESTAMP)'|invalid (date|timestamp) field", re.IGNORECASE)
 _STREAM = re.compile(r"failed: Invalid: (.*?)\. Detail: Python exception", re.DOTALL)  # what a stream of ours said
 _COLUMNS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
 
@@ -30,9 +34,9 @@ def _say(name: str, text: str) -> str:
     if said := _STREAM.search(text):
         return said[1]
     if bad := _CONVERT.search(text) or _CAST.search(text):
-        column, value = bad["column"], _short(bad["value"])
+        column, value, kind = bad["column"], _short(bad["value"]), "date" if _MOMENT.search(text) else "number"
         return (
-            f"{where}: column {column!r}: {value!r} is not a number; to candide fit pass --event {column}=categorical "
+            f"{where}: column {column!r}: {value!r} is not a {kind}; to candide fit pass --event {column}=categorical "
             f"(events={{...}}), or --na {value!r} (na=[...]) if it means a missing value"
         )
     if bad := _COLUMNS.search(text):

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from candide.engines.csvs import PLAIN, Spelling
-from candide.errors import InputError
+from candide.errors import InputError, few
 
 _WHOLE = r"^\s*[+-]?\d{1,18}\s*$"
 _PLAIN = r"^(0|-?[1-9]\d{0,17})$"
@@ -49,17 +49,16 @@ def number_type(column: Any, *, comma: bool) -> tuple[str, Spelling]:
     A word for "missing" is none among numbers; ``comma`` says that one may stand before decimals.
     """
     present = column.drop_null()
-    words = pc.utf8_lower(pc.utf8_trim_whitespace(present))
-    is_word = pc.is_in(words, pa.array(_NAS))
+    is_word = pc.is_in(pc.utf8_lower(pc.utf8_trim_whitespace(present)), pa.array(_NAS))
     numbers = present.filter(pc.invert(is_word))
-    missing = tuple(sorted(words.filter(is_word).unique().to_pylist()))
+    missing = _NAS if len(numbers) < len(present) else ()
     if len(numbers) == 0:
         return "VARCHAR", PLAIN
     kind = next((kind for pattern, kind in _KINDS[:-1] if _all(numbers, pattern)), "VARCHAR")
     if kind != "VARCHAR":
-        return kind, Spelling(missing=_NAS) if missing else PLAIN
+        return kind, Spelling(missing=missing)
     if comma and _all(numbers, _COMMA) and pc.any(pc.match_substring_regex(numbers, _FRACTION)).as_py():
-        return "DOUBLE", Spelling(True, _NAS if missing else ())
+        return "DOUBLE", Spelling(True, missing)
     return "VARCHAR", PLAIN
 
 
@@ -101,9 +100,8 @@ def spelled_numbers(name: str, column: Any) -> list[str]:
     odd = values.filter(pc.invert(pc.match_substring_regex(values, _NUMBER))).to_pylist()
     if not 0 < len(odd) < len(values) / 2:
         return []
-    some = ", ".join(map(repr, odd[:3])) + (f" and {len(odd) - 3} more" if len(odd) > 3 else "")
     return [
-        f"column {name!r} is read as text because of {some}; to read it as numbers, mend these "
+        f"column {name!r} is read as text because of {few(odd, 3)}; to read it as numbers, mend these "
         f"or pass --na {odd[0]!r} (na=[...])"
     ]
 
@@ -113,9 +111,7 @@ def told_spellings(spellings: Mapping[str, Spelling], head: Any) -> list[str]:
     notes = [f"column {name!r} has decimal commas" for name, how in spellings.items() if how.comma]
     for name, how in spellings.items():
         if how.missing:
-            words = head.column(name).drop_null().unique()
-            met = words.filter(
-                pc.is_in(pc.utf8_lower(pc.utf8_trim_whitespace(words)), pa.array(how.missing))
-            ).to_pylist()
+            words = head.column(name).drop_null().unique().to_pylist()
+            met = [word for word in words if word.strip().lower() in how.missing]
             notes.append(f"column {name!r}: {', '.join(map(repr, sorted(met)))} taken as missing")
     return notes

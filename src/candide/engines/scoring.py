@@ -20,7 +20,7 @@ from candide.engines.aggregates import Column
 from candide.engines.arrays import not_finite
 from candide.engines.preparing import number_columns, read_numbers
 from candide.engines.sources import VIEW, Source
-from candide.errors import InputError, unknown
+from candide.errors import InputError, few, unknown
 from candide.kernels import threads
 from candide.labels import Labels
 from candide.model import Model, UnusableValueError
@@ -86,14 +86,9 @@ def prepare_to_score(source: Source, plan: Plan) -> None:
     hint = f"; did you mean {near}?" if near else ""
     if len(absent) == len(plan.columns):
         raise InputError(
-            f"{source.name} has none of the model's columns {_few(absent)}; it has {_few(list(source.columns))}{hint}"
+            f"{source.name} has none of the model's columns {few(absent)}; it has {few(list(source.columns))}{hint}"
         )
-    warnings.warn(f"{source.name} lacks {_few(absent)}: taken as missing in every row{hint}", stacklevel=3)
-
-
-def _few(names: Sequence[str], most: int = 8) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(map(repr, names[:most])) + more
+    warnings.warn(f"{source.name} lacks {few(absent)}: taken as missing in every row{hint}", stacklevel=3)
 
 
 def query(

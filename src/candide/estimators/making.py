@@ -38,7 +38,8 @@ def fit(
     """Fit a model to any source in one pass: a file, a folder, a query, a data frame, a relation.
 
     ``drop`` leaves columns out; ``weight`` names a column of row weights; ``reading`` takes ``na``, ``delimiter``,
-    ``header``, ``encoding``, ``table``, ``memory_limit`` and ``threads``. The rest is as in :class:`NaiveBayes`.
+    ``header``, ``encoding``, ``errors``, ``table``, ``memory_limit`` and ``threads``. The rest is as in
+    :class:`NaiveBayes`.
 
     >>> import candide as cd
     >>> rows = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None], "buys": ["no", "no", "yes", "yes"]}
