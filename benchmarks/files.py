@@ -77,11 +77,11 @@ def _new_process(folder: Path, turns: int) -> list[list[str]]:
 def _vocabulary(folder: Path, quick: bool) -> list[list[str]]:
     """200,000 words x 20 classes: as text in the order it was met, and as columns of counts."""
     from candide import store
-    from candide.census import Census
     from candide.events import Multinomial, Text
-    from candide.fitted import Fitted
-    from candide.labels import Labels
-    from candide.plan import Part, Plan
+    from candide.model.census import Census
+    from candide.model.fitted import Fitted
+    from candide.model.plan import Part, Plan
+    from candide.rows.labels import Labels
     from candide.tally import Sums
 
     rng, n, k = np.random.default_rng(0), 20_000 if quick else 200_000, 20
@@ -126,9 +126,10 @@ def _shards(folder: Path, quick: bool) -> list[list[str]]:
 
     import pyarrow.parquet as pq
 
-    from candide import store, tables
+    from candide import store
     from candide.engines import arrays
-    from candide.table import Table
+    from candide.rows.table import Table
+    from candide.tasks import tables
 
     path = DATA / "tables" / "adult_train.parquet"
     if not path.exists():
@@ -151,11 +152,11 @@ def _shards(folder: Path, quick: bool) -> list[list[str]]:
 def _buckets(folder: Path, bits: int) -> list[list[str]]:
     """A model that has met every bucket, each in one class: saved, and loaded by memory map."""
     from candide import store
-    from candide.census import Census
     from candide.events import Text
-    from candide.fitted import Fitted
-    from candide.labels import Labels
-    from candide.plan import Part, Plan
+    from candide.model.census import Census
+    from candide.model.fitted import Fitted
+    from candide.model.plan import Part, Plan
+    from candide.rows.labels import Labels
     from candide.tally import Terms
 
     n, k, path = 1 << bits, 20, folder / "buckets.candide"

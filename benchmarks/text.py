@@ -92,7 +92,7 @@ def _predict(documents: list, y: list, quick: bool) -> list[list[str]]:
 
 def _limits(column: object, y: list, megabytes: float) -> list[list[str]]:
     from candide.kernels import text as kernel
-    from candide.text import Documents, Tokens, count
+    from candide.rows.documents import Documents, Tokens, count
 
     documents, classes = Documents.of(column), np.unique(y, return_inverse=True)[1]
     letters = documents.letters
@@ -139,8 +139,8 @@ def _buckets(documents: list, times: int) -> list[list[str]]:
 
 def _stream(quick: bool) -> list[list[str]]:
     """Made documents of 100 words out of a million, a billion words in all, added batch by batch to hashed counts."""
+    from candide.rows.documents import Documents, Tokens
     from candide.tally import Spec, Terms
-    from candide.text import Documents, Tokens
 
     rng, spec = np.random.default_rng(0), Spec("terms", 1, tokens=Tokens(bits=20))
     pools = []

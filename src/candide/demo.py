@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from candide.census import Census
 from candide.events import Categorical, Gaussian, Poisson
-from candide.labels import Labels
-from candide.model import estimate
-from candide.plan import Part, Plan
-from candide.scores import Scores
-from candide.tables import Learned, evaluate, learn
+from candide.model.census import Census
+from candide.model.model import estimate
+from candide.model.plan import Part, Plan
+from candide.rows.labels import Labels
 from candide.tally import Levels, Moments, Sums
+from candide.tasks.scores import Scores
+from candide.tasks.tables import Learned, evaluate, learn
 
 
 def garden() -> Census:

@@ -20,13 +20,12 @@ candide.errors.InputError: Dirichlet: alpha must be >= 0 and finite, got -1.0
 """
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import ClassVar
 
 import numpy as np
 
 from candide.errors import InputError, InputTypeError, unknown
-from candide.frozen import dataclass
 
 Value = float | tuple[float, ...]
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from candide.census import align
 from candide.engines import arrays
 from candide.errors import InputError, MergeError, NotWithinError
-from candide.labels import Labels
-from candide.plan import make_plan
-from candide.table import Table
+from candide.model.census import align
+from candide.model.plan import make_plan
+from candide.rows.labels import Labels
+from candide.rows.table import Table
 
 EVENTS = {"x": "gaussian", "job": "categorical", "mixed": "categorical", "n": "poisson", "on": "bernoulli"}
 

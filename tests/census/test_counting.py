@@ -9,8 +9,9 @@ import scipy.sparse as sp
 from candide.engines import arrays
 from candide.errors import InputError
 from candide.kernels import threads
-from candide.plan import make_plan
-from candide.table import Table
+from candide.model.plan import make_plan
+from candide.rows import blocks
+from candide.rows.table import Table
 
 
 def count(data, events, y=None, weight=None):
@@ -39,7 +40,7 @@ def test_an_infinity_is_named_by_column_and_row(event, bad, make):
 
 
 def test_an_infinity_far_down(monkeypatch):
-    monkeypatch.setattr(arrays, "_ROWS", 4)
+    monkeypatch.setattr(blocks, "_ROWS", 4)
     values = np.ones((11, 3))
     values[9, 2] = np.inf
     with pytest.raises(InputError, match=r"column 2: .*\(inf, row 9\)"):

@@ -10,9 +10,9 @@ import scipy.sparse as sp
 from candide.engines import arrays
 from candide.errors import InputError, InputTypeError, UnknownNameError
 from candide.events import Bernoulli, Categorical, EventModel, Gaussian, Multinomial
-from candide.plan import make_plan
+from candide.model.plan import make_plan
 from candide.priors import Dirichlet
-from candide.table import Table
+from candide.rows.table import Table
 
 TABLE = {"age": [30.0, 41.5], "job": ["cook", "smith"], "smokes": [0, 1], "pay": [1.5, 2.5]}
 

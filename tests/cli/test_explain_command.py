@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import candide as cd
 from candide import cli, demo
-from candide.decisions import explain
 from candide.errors import InputError
+from candide.explain.rows import explain
 
 
 def run(*args, stdin=None):

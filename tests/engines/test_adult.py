@@ -8,10 +8,10 @@ from sklearn.naive_bayes import CategoricalNB, GaussianNB
 from sklearn.preprocessing import OrdinalEncoder
 from tests.data import table
 
-from candide.fitted import Settings
+from candide.model.fitted import Settings
 from candide.priors import AddedVariance
-from candide.table import Table
-from candide.tables import evaluate, learn, predict
+from candide.rows.table import Table
+from candide.tasks.tables import evaluate, learn, predict
 
 
 @pytest.fixture(scope="module")

@@ -6,12 +6,12 @@ import pyarrow as pa
 import pytest
 from sklearn.metrics import balanced_accuracy_score, brier_score_loss, log_loss, roc_auc_score
 
-from candide.engines.duckdb import fold_of, numbered
-from candide.engines.sources import Reading, Source
+from candide.engines.duckdb.count import fold_of, numbered
+from candide.engines.duckdb.source import Reading, Source
 from candide.errors import InputError
 from candide.estimators import NaiveBayes
-from candide.scores import Scores
-from candide.tables import cross_validate, evaluate, learn
+from candide.tasks.scores import Scores
+from candide.tasks.tables import cross_validate, evaluate, learn
 
 
 def made(n=600, seed=0) -> pa.Table:

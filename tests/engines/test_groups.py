@@ -10,10 +10,12 @@ from click.testing import CliRunner
 from sklearn.datasets import load_iris
 
 import candide as cd
-from candide import explain, report, tables
+from candide import report
 from candide.cli import cli
 from candide.errors import InputError
 from candide.events import Gaussian
+from candide.explain import columns as explain
+from candide.tasks import tables
 
 PETAL = ("petal_length", "petal_width")
 EVENTS = {PETAL: Gaussian(covariance="full", shrinkage="ledoit-wolf")}

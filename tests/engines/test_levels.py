@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from candide.estimators import NaiveBayes
-from candide.fitted import Fitted
-from candide.tables import count_like, learn, predict
+from candide.model.fitted import Fitted
+from candide.tasks.tables import count_like, learn, predict
 
 ODD = ["", " ", "'", "''", "a'b", '"', "\\", "\\'", "%s", "{}", "?", "$1", "--", ";", "É", "é", "e\u0301", "😀"]
 ODD += ["\n", "\t", "A", "a", "1", "1.0", "01", "true", "NULL", "nan", "None", "x" * 300, "ß", "SS", "\u200b", "a\0b"]

@@ -17,11 +17,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import candide as cd
-from candide.engines.sources import Reading
+from candide.engines.duckdb.source import Reading
 from candide.errors import InputError
 from candide.estimators import NaiveBayes
 from candide.events import EventModel
-from candide.tables import cross_validate, learn
+from candide.tasks.tables import cross_validate, learn
 
 N = 500
 

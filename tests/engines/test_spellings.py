@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from candide.errors import InputError
-from candide.fitted import Fitted
-from candide.tables import count_like, cross_validate, evaluate, learn, predict
+from candide.model.fitted import Fitted
+from candide.tasks.tables import count_like, cross_validate, evaluate, learn, predict
 
 N = 120
 

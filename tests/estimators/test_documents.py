@@ -4,7 +4,7 @@ import pytest
 
 import candide as cd
 from candide.errors import InputError, NotWithinError
-from candide.explain import witnesses
+from candide.explain.terms import witnesses
 
 TEXTS = ["free prize call now", "see you at five then", "free call for you all", "so much for that, you see"]
 SAID = ["spam", "ham", "spam", "ham"]

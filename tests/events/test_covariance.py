@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.covariance import OAS, ledoit_wolf, shrunk_covariance
 
+from candide.conjugate.shrinkage import shrunk
 from candide.distributions import MultivariateNormal, MultivariateT
 from candide.errors import InputError
 from candide.events import Gaussian, LogNormal
-from candide.events.shrinkage import shrunk
 from candide.priors import AddedVariance, NormalInverseGamma, NormalInverseWishart, Unbiased
 from candide.tally import CoMoments, Moments
 

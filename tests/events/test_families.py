@@ -22,7 +22,8 @@ from candide.events import (
     Poisson,
 )
 from candide.priors import Beta, Dirichlet, Gamma, NormalInverseGamma, Prior
-from candide.tally import KINDS, Csr
+from candide.rows.blocks import Csr
+from candide.tally import KINDS
 
 NIG = NormalInverseGamma(mean=0.5, kappa=0.7, a=2.3, b=1.9)
 

@@ -7,7 +7,8 @@ from sklearn.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, Multin
 from candide.errors import InputError
 from candide.events import HOWS, Bernoulli, Categorical, Complement, Multinomial
 from candide.priors import Beta, Dirichlet
-from candide.tally import KINDS, Csr, Levels
+from candide.rows.blocks import Csr
+from candide.tally import KINDS, Levels
 
 
 def count(event, X, y, sizes=(), n_classes=2):

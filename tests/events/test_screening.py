@@ -10,7 +10,7 @@ from candide import kernels
 from candide.distributions import MultivariateNormal, MultivariateT, Normal
 from candide.distributions.screening import Screen
 from candide.distributions.whitening import Root
-from candide.model import Model
+from candide.model.model import Model
 
 WIDE = 80  # columns: wide enough to be screened
 

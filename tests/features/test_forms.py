@@ -165,7 +165,7 @@ def test_a_scorer_and_a_loaded_model_have_the_same_form(tmp_path):
         model.save(tmp_path / "m.candide", detail=detail)
         loaded = cd.load(tmp_path / "m.candide")
         np.testing.assert_allclose(loaded.linear().coef, model.linear().coef, rtol=1e-12)
-        np.testing.assert_allclose(loaded.fitted_.linear().decision(X), model.linear().decision(X), rtol=1e-10)
+        np.testing.assert_allclose(loaded.linear().decision(X), model.linear().decision(X), rtol=1e-10)
 
 
 @pytest.mark.parametrize("settings_of", [{}, {"sublinear": True}, {"idf": True}, {"model": "bernoulli"}, {"bits": 12}])

@@ -14,7 +14,7 @@ from sklearn.metrics import mutual_info_score
 import candide as cd
 from candide.errors import InputError
 from candide.events import Bernoulli, Categorical, Exponential, Gaussian, LogNormal, Multinomial, Poisson
-from candide.features import information
+from candide.explain.features import information
 from candide.priors import Dirichlet, NormalInverseGamma
 from candide.tally import Moments, Sums
 
@@ -205,8 +205,8 @@ def test_evidence_is_the_predictive_of_the_rows_one_after_another(events):
 
 
 def chained(event, x, classes):
-    from candide.plan import Part
-    from candide.table import Table
+    from candide.model.plan import Part
+    from candide.rows.table import Table
     from candide.tally import KINDS
 
     table = Table.of(x[:, None])

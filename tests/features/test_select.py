@@ -7,14 +7,14 @@ from scipy.sparse import csr_array
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 import candide as cd
-from candide.engines.duckdb import fold_of, numbered
-from candide.engines.sources import Source
+from candide.engines.duckdb.count import fold_of, numbered
+from candide.engines.duckdb.source import Source
 from candide.errors import InputError, ModelFileError
 from candide.events import Gaussian
-from candide.fitted import Fitted, Settings
-from candide.scores import Scores
+from candide.model.fitted import Fitted, Settings
 from candide.store import container, load, save
-from candide.tables import cross_validate, evaluate, learn, predict
+from candide.tasks.scores import Scores
+from candide.tasks.tables import cross_validate, evaluate, learn, predict
 
 
 def made(n=300, noise=6, seed=0):

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from candide.errors import InputTypeError
-from candide.labels import Labels, is_absent
+from candide.rows.labels import Labels, is_absent
 
 integers = st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 300)
 floats = st.floats(allow_nan=False)

@@ -19,7 +19,8 @@ from scipy.sparse import csr_array
 
 from candide.errors import InputError, InputTypeError, MergeError, NotWithinError
 from candide.kernels import threads
-from candide.tally import KINDS, CoMoments, Csr, Levels, Moments, Spec, Sums, base
+from candide.rows.blocks import Csr
+from candide.tally import KINDS, CoMoments, Levels, Moments, Spec, Sums, base
 
 EPS = np.finfo(float).eps
 

@@ -12,7 +12,7 @@ import candide as cd
 from candide import plot
 from candide.demo import garden, rows
 from candide.errors import InputError
-from candide.fitted import Fitted
+from candide.model.fitted import Fitted
 
 GARDEN = Fitted(garden())
 IRIS = load_iris()
@@ -95,7 +95,7 @@ def test_a_missing_column_of_the_rows_is_named():
 def test_without_matplotlib_the_error_says_what_to_install():
     code = (
         "import sys; sys.modules['matplotlib'] = None\n"
-        "from candide import plot\nfrom candide.demo import garden\nfrom candide.fitted import Fitted\n"
+        "from candide import plot\nfrom candide.demo import garden\nfrom candide.model.fitted import Fitted\n"
         "try:\n    plot.network(Fitted(garden()))\n"
         "except ImportError as error:\n    print(type(error).__name__, error)"
     )

@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits, load_iris
 import candide as cd
 from candide import plot
 from candide.demo import garden, rows
-from candide.fitted import Fitted
+from candide.model.fitted import Fitted
 
 
 def curves(ax):

@@ -10,7 +10,7 @@ from scipy.integrate import trapezoid
 import candide as cd
 from candide import plot
 from candide.demo import garden
-from candide.fitted import Fitted
+from candide.model.fitted import Fitted
 from candide.plot.curves import dirichlet_density, simplex
 from candide.priors import Beta, Dirichlet
 

@@ -9,7 +9,7 @@ import candide as cd
 from candide import plot
 from candide.demo import garden
 from candide.events import Gaussian
-from candide.fitted import Fitted
+from candide.model.fitted import Fitted
 
 
 def boundary(ax):
@@ -107,7 +107,7 @@ def test_twenty_six_classes_are_named_in_their_regions():
     assert set(named) == set(letters)
     for letter, at in zip(letters, centre, strict=True):
         assert np.abs(np.array(named[letter]) - at).max() < 3.5
-    from candide.plot import ink
+    from candide.plot import style as ink
 
     looks = {(ink.colour(i), ink.marker(i)) for i in range(40)}
     assert len(looks) == 40

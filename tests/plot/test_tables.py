@@ -12,10 +12,10 @@ from scipy import stats
 import candide as cd
 from candide import plot
 from candide.demo import garden, rows
-from candide.fitted import Fitted
-from candide.plot.ink import PALETTE
+from candide.model.fitted import Fitted
 from candide.plot.picture import Wish, picture
 from candide.plot.rows import Rows
+from candide.plot.style import PALETTE
 
 SPAM = ["free prize call", "free call now", "prize prize now", "see you", "you see me now", "call me"]
 KINDS = ["spam", "spam", "spam", "ham", "ham", "ham"]

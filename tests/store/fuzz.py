@@ -146,7 +146,7 @@ def _raw(rng: random.Random, header: dict) -> str:
 
 def attempt(path: Path, rows: dict) -> str:
     """What became of loading a file, and of asking what was loaded."""
-    from candide.table import Table
+    from candide.rows.table import Table
 
     try:
         model = store.load(path)

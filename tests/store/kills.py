@@ -15,7 +15,7 @@ from pathlib import Path
 
 from candide import store
 from candide.demo import garden
-from candide.fitted import Fitted
+from candide.model.fitted import Fitted
 
 # Adds the garden to the file again and again, and says so after each time.
 UPDATER = """

@@ -14,12 +14,13 @@ from store_cases import labels_of, mixed
 from tests import data
 
 import candide as cd
-from candide import store, tables
-from candide.census import align
+from candide import store
 from candide.engines import arrays
 from candide.errors import InputError, MergeError, NotWithinError
-from candide.fitted import Fitted
-from candide.table import Table
+from candide.model.census import align
+from candide.model.fitted import Fitted
+from candide.rows.table import Table
+from candide.tasks import tables
 
 EVENTS = {"age": "gaussian", "job": "categorical", "zip": "categorical", "": "poisson", 'odd "name"\n🙂': "categorical"}
 

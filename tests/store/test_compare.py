@@ -5,9 +5,9 @@ import pytest
 from scipy import integrate, special, stats
 
 import candide as cd
-from candide.compare import compare
 from candide.errors import InputError
 from candide.events import Exponential, Gaussian, LogNormal, Poisson
+from candide.explain.compare import compare
 from candide.priors import Dirichlet
 
 

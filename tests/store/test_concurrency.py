@@ -9,11 +9,10 @@ import time
 import kills
 import pytest
 
-from candide import store
+from candide import files, store
 from candide.demo import garden
 from candide.errors import BusyError, InputError, ModelFileError
-from candide.fitted import Fitted
-from candide.store import files
+from candide.model.fitted import Fitted
 
 
 @pytest.fixture
@@ -64,7 +63,7 @@ def test_who_waits_too_long_is_told(path):
 
 def test_the_lock_of_a_process_that_was_killed_is_free(path):
     code = (
-        "import sys, time; from candide.store import files\n"
+        "import sys, time; from candide import files\n"
         "with files.locked(sys.argv[1]):\n print(1, flush=True); time.sleep(60)"
     )
     process = subprocess.Popen([sys.executable, "-c", code, path], stdout=subprocess.PIPE)

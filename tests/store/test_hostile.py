@@ -11,7 +11,7 @@ import pytest
 from candide import store
 from candide.demo import garden
 from candide.errors import ModelFileError
-from candide.fitted import Fitted
+from candide.model.fitted import Fitted
 from candide.store import container
 
 

@@ -16,16 +16,16 @@ from store_cases import MODELS, labels_of, mixed, numbers
 
 import candide as cd
 from candide import store
-from candide.census import Census
 from candide.demo import garden
 from candide.errors import InputError, ModelFileError
 from candide.events import EVENTS, Categorical
-from candide.fitted import Fitted, Scorer
-from candide.labels import Labels
-from candide.plan import Part, Plan
+from candide.model.census import Census
+from candide.model.fitted import Fitted, Scorer
+from candide.model.plan import Part, Plan
 from candide.priors import PRIORS
+from candide.rows.labels import Labels
+from candide.rows.table import Table
 from candide.store.texts import Pool, Reader
-from candide.table import Table
 from candide.tally import Levels
 
 
@@ -88,7 +88,8 @@ def test_bytes_do_not_depend_on_layout_hash_seed_or_locale(tmp_path):
     store.save(Fitted(census), tmp_path / "a")
     store.save(Fitted(swapped), tmp_path / "b")
     script = (
-        "import sys; from candide import store; from candide.fitted import Fitted; from candide.demo import garden; "
+        "import sys; from candide import store; from candide.model.fitted import Fitted; "
+        "from candide.demo import garden; "
         "store.save(Fitted(garden()), sys.argv[1])"
     )
     for i, locale in enumerate(("C", "tr_TR.UTF-8")):
@@ -193,7 +194,7 @@ def test_a_large_file_is_mapped_not_read(tmp_path, monkeypatch):
     path = tmp_path / "m.candide"
     model, X = MODELS["mixed-str"]
     model.save(path)
-    monkeypatch.setattr(store, "READ_WHOLE", 100)
+    monkeypatch.setattr(store.file, "READ_WHOLE", 100)
     mapped = store.load(path)
     base = mapped.census.class_weight
     while isinstance(base, np.ndarray):
@@ -226,7 +227,7 @@ def test_a_model_without_counts_says_so(tmp_path):
 
 
 def test_score_files_hold_no_counts_and_explain_files_tell_strengths(tmp_path):
-    from candide.features import strengths
+    from candide.model.select import strengths
 
     census = garden()
     store.save(Fitted(census), tmp_path / "s", detail="score")

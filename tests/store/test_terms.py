@@ -11,11 +11,11 @@ from store_cases import MODELS, TEXTS
 
 import candide as cd
 from candide import store
-from candide.census import Census
 from candide.errors import InputError, ModelFileError
-from candide.fitted import Fitted, Scorer
-from candide.labels import Labels
-from candide.plan import Part, Plan
+from candide.model.census import Census
+from candide.model.fitted import Fitted, Scorer
+from candide.model.plan import Part, Plan
+from candide.rows.labels import Labels
 from candide.tally import Terms
 
 NAMES = [name for name in MODELS if name.startswith("text")]
@@ -75,7 +75,7 @@ def test_weighted_documents_are_scored_bit_equally_after_loading(settings, tmp_p
 def test_a_mapped_vocabulary_is_read_when_it_is_used(tmp_path, monkeypatch):
     model, X = MODELS["text-open"]
     model.save(tmp_path / "m")
-    monkeypatch.setattr(store, "READ_WHOLE", 100)
+    monkeypatch.setattr(store.file, "READ_WHOLE", 100)
     mapped = store.load(tmp_path / "m")
     [tally] = mapped.census.tallies
     assert "word" not in vars(tally)
@@ -103,7 +103,7 @@ def test_damage_in_a_mapped_vocabulary_is_found_before_it_is_used(name, tmp_path
     (tmp_path / "m").write_bytes(b"".join(bytes(piece) for piece in container.pack(header, {**arrays, name: bad})))
     with pytest.raises(ModelFileError):
         store.load(tmp_path / "m")
-    monkeypatch.setattr(store, "READ_WHOLE", 100)
+    monkeypatch.setattr(store.file, "READ_WHOLE", 100)
     mapped = store.load(tmp_path / "m")
     for _ in range(2):  # and every time
         with pytest.raises(ModelFileError):
@@ -153,7 +153,7 @@ import re
 from candide import store
 from candide.store import terms
 def resident(): return int(re.search(r"VmRSS:\\s+(\\d+)", open("/proc/self/status").read())[1])
-store.READ_WHOLE, before = 0, resident()
+store.file.READ_WHOLE, before = 0, resident()
 fitted = store.load({path!r})
 print(resident() - before)
 """
@@ -162,7 +162,7 @@ print(resident() - before)
 
 
 def test_what_is_shown_of_weights_are_the_shares_of_telling_words(tmp_path):
-    from candide.explain import conditionals
+    from candide.explain.columns import conditionals
 
     texts = ["free prize now"] * 3 + ["see you now"] * 2
     model = cd.TextNB().fit(texts, ["spam"] * 3 + ["ham"] * 2)

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
-from candide.schema import inspect
-from candide.table import Table
+from candide.rows.kinds import inspect
+from candide.rows.table import Table
 
 
 def kinds(data):

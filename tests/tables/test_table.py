@@ -11,9 +11,9 @@ import pytest
 import scipy.sparse as sp
 
 from candide.errors import InputError, InputTypeError
-from candide.labels import Labels
-from candide.table import Table
-from candide.tally import Csr
+from candide.rows.blocks import Csr
+from candide.rows.labels import Labels
+from candide.rows.table import Table
 
 COLUMNS = {
     "whole": [3, -1, 2, 7],

@@ -14,10 +14,10 @@ from sklearn.model_selection import StratifiedKFold
 from tests import data
 
 import candide as cd
-from candide import tables
-from candide.engines import folders
+from candide.engines.duckdb import folders
 from candide.errors import InputError
 from candide.events import Text
+from candide.tasks import tables
 
 
 def made(n=1200, seed=0):

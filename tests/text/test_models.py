@@ -14,12 +14,13 @@ from sklearn.naive_bayes import BernoulliNB, ComplementNB, MultinomialNB
 from tests import data
 
 import candide as cd
+from candide.conjugate import terms
 from candide.errors import InputError
-from candide.events import Text, terms
+from candide.events import Text
 from candide.kernels import text as kernel
 from candide.priors import Dirichlet
+from candide.rows.documents import Documents
 from candide.tally import Terms
-from candide.text import Documents
 
 SIZES = {"sms_spam": 5574, "newsgroups20": 4000, "reuters_r8": 4000, "sentence_polarity": 4000}
 WORDS = ["ant", "bee", "cat", "dog", "eel"]

@@ -14,9 +14,9 @@ from tests import data
 
 from candide.errors import InputError, MergeError, NotWithinError
 from candide.kernels import threads
+from candide.rows.documents import Documents, Tokens, terms_of
 from candide.tally import KINDS, Spec, Terms
 from candide.tally import terms as module
-from candide.text import Documents, Tokens, terms_of
 
 ENCODINGS = {
     "words": Tokens(),

@@ -12,7 +12,7 @@ import numpy as np
 
 from candide.kernels import _text_twin as twin
 from candide.kernels import text as kernel
-from candide.text import Documents, Tokens, count, rows, score, terms_of
+from candide.rows.documents import Documents, Tokens, count, rows, score, terms_of
 
 PIECES = [
     *"aA zZ09_-.,!?\t\n\r\x00\x1c\x85\xa0",

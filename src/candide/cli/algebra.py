@@ -66,7 +66,9 @@ def _change(model: str, data: str, change: Any, done: str, as_json: bool, option
     """Count first, which may take long, and hold the model only while the counts go in or out."""
     from dataclasses import replace
 
-    from candide import progress, report, store, tables
+    from candide import report, store
+    from candide.cli import progress
+    from candide.tasks import tables
 
     target, weight, wait = (options.pop(name) for name in ("target", "weight", "wait"))
     with progress.watching(not as_json) as watch:
@@ -162,7 +164,7 @@ def diff(before: str, after: str, most: int, as_json: bool) -> None:
     Example: `candide diff may.candide june.candide`
     """
     from candide import report, store
-    from candide.compare import compare
+    from candide.explain.compare import compare
 
     try:
         found = compare(store.load(before), store.load(after), most)  # type: ignore[arg-type]

@@ -97,7 +97,7 @@ def learning_options(command: Callable) -> Callable:
 
 
 def learning_of(options: dict[str, Any], data: str) -> dict[str, Any]:
-    from candide.fitted import Settings
+    from candide.model.fitted import Settings
 
     asked, known = options.pop("events"), {"drop": options.pop("drop"), "weight": options.pop("weight")}
     settings = Settings(
@@ -109,7 +109,7 @@ def learning_of(options: dict[str, Any], data: str) -> dict[str, Any]:
 
 def _events(texts: Collection[str], data: str, reading: Any) -> dict[Any, str]:
     """Event models by column, or by group of columns where they are modelled together."""
-    from candide.engines.sources import Source
+    from candide.engines.duckdb.source import Source
     from candide.events import event_of
 
     events: dict[Any, str] = {}
@@ -131,7 +131,7 @@ def _events(texts: Collection[str], data: str, reading: Any) -> dict[Any, str]:
 
 
 def _select(text: str | None) -> int | str | None:
-    from candide.features import checked_select
+    from candide.model.select import checked_select
 
     try:
         return checked_select(int(text) if text and text.removeprefix("-").isdigit() else text)
@@ -140,7 +140,7 @@ def _select(text: str | None) -> int | str | None:
 
 
 def reading_of(options: dict[str, Any]) -> Any:
-    from candide.engines.sources import Reading
+    from candide.engines.duckdb.source import Reading
 
     return Reading(**options)
 
@@ -201,7 +201,7 @@ def is_model(path: str) -> bool:
 
 def warn_if_empty(model: str, fitted: Any) -> None:
     """A word where a model has no rows left, and so nothing to say."""
-    from candide.fitted import Fitted
+    from candide.model.fitted import Fitted
 
     if isinstance(fitted, Fitted) and not fitted.census.class_weight.any():
         warnings.warn(f"{model} has no rows: it answers by its priors alone", stacklevel=2)

@@ -37,7 +37,9 @@ def fit(data: str, target: str, output: str | None, folds: int | None, as_json: 
 
     Example: `candide fit adult.parquet --target income -o adult.candide`
     """
-    from candide import progress, report, store, tables
+    from candide import report, store
+    from candide.cli import progress
+    from candide.tasks import tables
 
     learning = learning_of(options, data)
     with progress.watching(not as_json) as watch:
@@ -73,7 +75,9 @@ def predict(
     Examples: `candide predict adult.candide new.csv -o scored.parquet --keep id`,
     `candide predict sms.candide --text "free prize, call now"`
     """
-    from candide import progress, report, tables
+    from candide import report
+    from candide.cli import progress
+    from candide.tasks import tables
 
     fitted, reading = load_model(model, data), reading_of(options)
     warn_if_empty(model, fitted)
@@ -109,7 +113,9 @@ def evaluate(what: tuple[str, ...], target: str | None, folds: int, seed: int, a
 
     Examples: `candide evaluate adult.csv --target income --folds 10`, `candide evaluate adult.candide test.csv`
     """
-    from candide import progress, report, tables
+    from candide import report
+    from candide.cli import progress
+    from candide.tasks import tables
 
     fitted = _model_to_evaluate(what, target)
     learning = learning_of(options, what[-1])
@@ -169,7 +175,8 @@ def explain(model: str, data: str, rows: tuple[str, ...], as_json: bool, **optio
 
     Examples: `candide explain adult.candide new.csv --row 7`, `candide explain adult.candide new.csv --rows 3,7-9`
     """
-    from candide import decisions, report
+    from candide import report
+    from candide.explain import rows as decisions
 
     fitted, ranges = load_model(model, data), [_range(text) for row in rows or ["1"] for text in row.split(",")]
     warn_if_empty(model, fitted)

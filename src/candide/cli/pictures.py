@@ -62,7 +62,8 @@ def plot(model: str, data: str | None, output: str, as_json: bool, **options: An
     """
     from rich.markup import escape
 
-    from candide import progress, report, store
+    from candide import report, store
+    from candide.cli import progress
     from candide.plot.picture import Wish, format_of, picture, write
     from candide.plot.rows import Rows
 

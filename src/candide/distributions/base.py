@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from candide import kernels
 from candide.errors import InputError, InputTypeError
-from candide.tally.base import Block, Codes, Csr, Floats
+from candide.rows.blocks import Block, Codes, Csr, Floats
 
 if TYPE_CHECKING:  # read when a form is asked for, so that loading a model stays quick
     from candide.distributions.forms import Form

@@ -6,6 +6,7 @@
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
@@ -15,8 +16,7 @@ from numpy.typing import NDArray
 from candide import kernels
 from candide.distributions.base import Distribution, dense, numbers, row_numbers, where_present
 from candide.errors import InputError
-from candide.frozen import dataclass
-from candide.tally.base import Block, Codes, Csr, Floats
+from candide.rows.blocks import Block, Codes, Csr, Floats
 
 if TYPE_CHECKING:
     from candide.distributions.forms import OfNumbers

@@ -8,17 +8,18 @@ A the sum of alpha and N the sum of the counts, log p = sum over j of log_rising
 [0.333333333333, 0.166666666667]
 """
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from candide import kernels, special
+from candide import kernels, numerics
 from candide.distributions.base import Distribution, row_numbers
 from candide.distributions.linear import absent_as_zero
-from candide.frozen import dataclass
-from candide.tally.base import Block, Codes, Csr, Floats, ratio
+from candide.rows.blocks import Block, Codes, Csr, Floats
+from candide.tally.base import ratio
 
 _FEW = 4  # occurrences of a word up to which the sum of logs is a table
 
@@ -45,7 +46,7 @@ class DirichletMultinomial(Distribution):
     @cached_property
     def _steps(self) -> tuple[Floats, ...]:
         """(feature, class) log(alpha + i): what the occurrence after i others adds."""
-        return tuple(kernels.padded(special.log(self.alpha + i).T) for i in range(_FEW))
+        return tuple(kernels.padded(numerics.log(self.alpha + i).T) for i in range(_FEW))
 
     def add_log_prob(self, block: Block, out: Floats) -> int:
         n_absent = 0
@@ -63,7 +64,7 @@ class DirichletMultinomial(Distribution):
         if n_absent == kernels.INFINITE or not np.isfinite(words.data).all():
             return kernels.INFINITE
         self._add_words(words, out)
-        out -= special.log_rising(self._total, np.bincount(row_numbers(words), words.data, len(out))[:, None])
+        out -= numerics.log_rising(self._total, np.bincount(row_numbers(words), words.data, len(out))[:, None])
         return n_absent
 
     def _add_words(self, words: Csr, out: Floats) -> None:
@@ -76,14 +77,14 @@ class DirichletMultinomial(Distribution):
             return
         row, column, x = row_numbers(words)[~few], words.indices[~few], words.data[~few]
         for c in range(self.n_classes):
-            out[:, c] += np.bincount(row, special.log_rising(self.alpha[c, column], x), len(out))
+            out[:, c] += np.bincount(row, numerics.log_rising(self.alpha[c, column], x), len(out))
 
     def _terms(self, x: NDArray) -> Floats:
         """The normaliser log_rising(A, N) is shared out over the words by their counts."""
         x = absent_as_zero(x)[0]
         length = x.sum(axis=1)[:, None]
-        norm = special.log_rising(self._total, length)
-        return special.log_rising(self.alpha, x[:, None, :]) - norm[:, :, None] * ratio(x, length)[:, None, :]
+        norm = numerics.log_rising(self._total, length)
+        return numerics.log_rising(self.alpha, x[:, None, :]) - norm[:, :, None] * ratio(x, length)[:, None, :]
 
     def sample(self, y: Codes, rng: "np.random.Generator") -> Floats:
         """Word counts of documents of ``length`` words, each with word probabilities of its own."""

@@ -13,14 +13,14 @@ that no class can have, such as one with a negative waiting time, has no score: 
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.frozen import dataclass
-from candide.labels import Labels
-from candide.tally.base import Codes, Csr, Floats
+from candide.rows.blocks import Codes, Csr, Floats
+from candide.rows.labels import Labels
 
 UNSEEN = "<unseen>"  # the level that stands for all that were never counted
 

@@ -5,6 +5,7 @@
 [[0.125, 0.125]]
 """
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
@@ -14,8 +15,7 @@ from numpy.typing import NDArray
 from candide import kernels
 from candide.distributions.base import Distribution, numbers
 from candide.errors import InputError
-from candide.frozen import dataclass
-from candide.tally.base import Block, Codes, Csr, Floats
+from candide.rows.blocks import Block, Codes, Csr, Floats
 
 if TYPE_CHECKING:
     from candide.distributions.forms import OfNumbers

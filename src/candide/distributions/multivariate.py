@@ -12,17 +12,17 @@ the marginal distribution of those present is taken, exactly; rows are gathered 
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from candide import kernels, special
+from candide import kernels, numerics
 from candide.distributions.base import Distribution, numbers
 from candide.distributions.whitening import Root, SingularError
-from candide.frozen import dataclass
-from candide.tally.base import Block, Codes, Floats
+from candide.rows.blocks import Block, Codes, Floats
 
 if TYPE_CHECKING:
     from candide.distributions.forms import OfNumbers
@@ -322,13 +322,13 @@ class MultivariateT(_Elliptical):
 
     def _log_density(self, size: Floats, log_norm: Floats, p: int) -> Floats:
         df = self.df
-        norm = special.log_rising(df / 2, np.full_like(df, p / 2)) - 0.5 * p * np.log(np.pi * df) - log_norm
+        norm = numerics.log_rising(df / 2, np.full_like(df, p / 2)) - 0.5 * p * np.log(np.pi * df) - log_norm
         return norm - 0.5 * (df + p) * np.log1p(size / df)
 
     def _steps(self, z: Floats, c: int) -> Floats:
         df = self.df[c] + np.arange(z.shape[1])  # each part is a t whose spread grows with those before it
         before = self.df[c] + np.cumsum(z * z, axis=1) - z * z
-        norm = special.log_rising(df / 2, np.full_like(df, 0.5)) - 0.5 * np.log(np.pi * before)
+        norm = numerics.log_rising(df / 2, np.full_like(df, 0.5)) - 0.5 * np.log(np.pi * before)
         return norm - 0.5 * (df + 1) * np.log1p(z * z / before)
 
     def _heaviness(self, y: Codes, rng: "np.random.Generator") -> Floats:

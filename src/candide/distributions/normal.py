@@ -5,17 +5,16 @@
 [[-1.419, -2.112], [0.0, 0.0]]
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from candide import kernels, special
+from candide import kernels, numerics
 from candide.distributions.base import Distribution, numbers, where_present
-from candide.frozen import dataclass
-from candide.tally.base import Block, Codes, Floats
+from candide.rows.blocks import Block, Codes, Floats
 
 if TYPE_CHECKING:
     from candide.distributions.forms import Form, OfNumbers
@@ -93,7 +92,7 @@ class StudentT(_Located):
 
     @cached_property
     def _arrays(self) -> tuple[Floats, ...]:  # type: ignore[override]
-        log_norm = special.log_rising(self.df / 2, 0.5) - 0.5 * np.log(np.pi * self.df) - np.log(self.scale)
+        log_norm = numerics.log_rising(self.df / 2, 0.5) - 0.5 * np.log(np.pi * self.df) - np.log(self.scale)
         return contiguous(self.loc, 1.0 / self.scale, self.df, log_norm)
 
     def add_log_prob(self, block: Block, out: Floats) -> int:

@@ -11,13 +11,13 @@ place of the sum of their sizes. Of most rows the bounds tell which class is nea
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from candide.distributions.whitening import Root
-from candide.frozen import dataclass
-from candide.tally.base import Codes, Floats
+from candide.rows.blocks import Codes, Floats
 
 _UNIT = 2.0**-24  # the largest relative error of rounding to single precision
 _LOST = 1.1e-19  # what is smaller may vanish when it is squared

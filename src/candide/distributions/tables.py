@@ -5,6 +5,7 @@
 [0.5, 0.25, 1.0]
 """
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,7 @@ from candide import kernels
 from candide.distributions.base import Distribution, numbers, where_present
 from candide.distributions.linear import StruckOut
 from candide.errors import InputError
-from candide.frozen import dataclass
-from candide.tally.base import Block, Codes, Csr, Floats
+from candide.rows.blocks import Block, Codes, Csr, Floats
 
 if TYPE_CHECKING:
     from candide.distributions.forms import OfLevels, OfNumbers

@@ -7,21 +7,21 @@ the weighted occurrences of the terms of a document, the score of a class is
 """
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from candide import special
+from candide import numerics
 from candide.distributions.base import Distribution
 from candide.errors import InputError
-from candide.frozen import dataclass
 from candide.kernels import text as kernel
 from candide.kernels._text_twin import weight_of
+from candide.rows.blocks import Block, Codes, Floats
+from candide.rows.documents import Documents, Tokens, rows, score
 from candide.tally import keys
-from candide.tally.base import Block, Codes, Floats
-from candide.text import Documents, Tokens, rows, score
 
 if TYPE_CHECKING:
     from candide.distributions.forms import OfTerms
@@ -184,7 +184,7 @@ class TermBursts(OfDocuments):
         at, owner = self.cells.at(place)
         alpha = np.tile(self.alpha, (len(place), 1))
         alpha[owner, self.cells.column[at]] = self.cells.value[at]
-        return special.log_rising(alpha, times[:, None])
+        return numerics.log_rising(alpha, times[:, None])
 
     def add_log_prob(self, block: Block, out: Floats) -> int:
         from scipy.sparse import csr_array
@@ -192,14 +192,14 @@ class TermBursts(OfDocuments):
         documents = Documents.of(block)
         times, place, ends = self.rows(documents)
         different, which = np.unique(times, return_inverse=True)
-        common = special.log_rising(self.alpha, different[:, None])  # (different, class)
+        common = numerics.log_rising(self.alpha, different[:, None])  # (different, class)
         shape = (len(documents), max(1, len(different)))
         if len(different):
             out += csr_array((np.ones(len(times)), which.astype(np.int32), ends), shape) @ common
             at, owner = self.cells.at(place)
             column, row = self.cells.column[at], np.repeat(np.arange(len(documents)), np.diff(ends))[owner]
-            gain = special.log_rising(self.cells.value[at], times[owner]) - common[which[owner], column]
+            gain = numerics.log_rising(self.cells.value[at], times[owner]) - common[which[owner], column]
             out += np.bincount(row * self.n_classes + column, gain, out.size).reshape(out.shape)
         length = np.add.reduceat(np.append(times, 0.0), ends[:-1]) * (np.diff(ends) > 0)
-        out -= special.log_rising(self.concentration, length[:, None])
+        out -= numerics.log_rising(self.concentration, length[:, None])
         return int(documents.absent().sum())

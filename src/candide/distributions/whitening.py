@@ -10,12 +10,12 @@ the pixels that a class never uses, are divided by their deviations and left out
 6.0
 """
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from candide.frozen import dataclass
-from candide.tally.base import Codes, Floats
+from candide.rows.blocks import Codes, Floats
 
 
 class SingularError(Exception):

@@ -1,28 +1,25 @@
 """The array engine: counts rows that are in memory, with the kernels, on threads.
 
->>> from candide.plan import make_plan
->>> from candide.table import Table
+>>> from candide.model.plan import make_plan
+>>> from candide.rows.table import Table
 >>> table = Table.of([[1.0, 5.0], [3.0, 7.0]])
 >>> census = count(table, ["a", "b"], plan=make_plan(table))
 >>> census.tallies[0].mean.tolist()
 [[1.0, 5.0], [3.0, 7.0]]
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from candide.census import Census
 from candide.errors import InputError
-from candide.labels import Labels
-from candide.plan import Part, Plan
-from candide.table import Table
-from candide.tally import KINDS, Block, Csr, Tally
-from candide.tally.base import Codes, Floats, class_weights
-
-_ROWS = 1 << 16  # how many are searched at a time for the value an error is about
+from candide.model.census import Census
+from candide.model.plan import Part, Plan
+from candide.rows.blocks import Block, Codes, Floats, first_where, not_finite
+from candide.rows.labels import Labels
+from candide.rows.table import Table
+from candide.tally import KINDS, Tally
+from candide.tally.base import class_weights
 
 
 def count(table: Table, y: Any, weight: Floats | None = None, *, plan: Plan, labels: Labels | None = None) -> Census:
@@ -43,7 +40,7 @@ def tally(part: Part, block: Block, y: Codes, weight: Floats | None, n_classes: 
         if part.has_documents:
             raise InputError(f"column {part.columns[0]!r}: {error}") from None
         outside = (lambda x: x <= 0) if spec.transform == "log" else (lambda x: x < 0)
-        if found := _first(block, outside):
+        if found := first_where(block, outside):
             raise InputError(f"column {part.columns[found[1]]!r} (row {found[0]}): {error}") from None
         raise
     if not part.has_documents and not all(np.isfinite(state).all() for state in out.arrays().values()):
@@ -51,49 +48,17 @@ def tally(part: Part, block: Block, y: Codes, weight: Floats | None, n_classes: 
     return out
 
 
-def not_finite(
-    columns: tuple[Any, ...], block: Block, transformed: Callable[[NDArray], NDArray] = lambda x: x
-) -> InputError:
-    """The error that says where an infinite (in sparse rows: a non-finite) value is, or that squares overflow."""
-    if found := _first(block, (lambda x: ~np.isfinite(x)) if isinstance(block, Csr) else np.isinf):
-        row, j, value = found
-        return InputError(
-            f"column {columns[j]!r}: infinity or NaN is not a usable value ({value}, row {row}); "
-            "make it missing (NaN in a dense table), or drop the row"
-        )
-    if not isinstance(block, Csr) and (found := _first(block, lambda x: np.isinf(transformed(x)))):
-        row, j, value = found
-        return InputError(
-            f"column {columns[j]!r}: {value} (row {row}) has no finite transform; choose another event model"
-        )
-    named = ", ".join(repr(name) for name in columns[:5]) + (", ..." if len(columns) > 5 else "")
-    return InputError(f"among the columns {named} are values too large to add or square in float64; rescale them")
-
-
 def fractions(table: Table, plan: Plan) -> list[str]:
     """What a person should see of columns that were named as counts, and hold fractions: likely they are none."""
     notes = []
     for part in plan.parts:
         block = part.block(table) if part.spec.log_factorial else np.empty((0, 0))
-        if found := _first(block, lambda x: np.isfinite(x) & (x != np.floor(x))):
+        if found := first_where(block, lambda x: np.isfinite(x) & (x != np.floor(x))):
             notes.append(
                 f"column {part.columns[found[1]]!r}: {found[2]:g} is no whole number, and {part.event.name} is for "
                 "counts; for measurements name another event model, such as gaussian or exponential"
             )
     return notes
-
-
-def _first(block: Block, bad: Callable[[NDArray], NDArray]) -> tuple[int, int, Any] | None:
-    """Row, column and value of the first value that is ``bad``."""
-    if isinstance(block, Csr):
-        start = int(block.indptr[0])
-        for i in np.flatnonzero(bad(block.data[start : block.indptr[-1]]))[:1] + start:
-            return int(np.searchsorted(block.indptr, i, "right")) - 1, int(block.indices[i]), block.data[i]
-        return None
-    for start in range(0, len(block), _ROWS):
-        for r, j in np.argwhere(bad(block[start : start + _ROWS]))[:1]:
-            return start + int(r), int(j), block[start + r, j]
-    return None
 
 
 def _check_codes(codes: Codes, y: Any, labels: Labels, n_rows: int) -> None:

@@ -1,8 +1,8 @@
 """The scikit-learn face: the only layer that imports sklearn."""
 
 from candide.estimators.dropins import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
+from candide.estimators.factory import fit, load
 from candide.estimators.gaussian_bayes import GaussianBayes
-from candide.estimators.making import fit, load
 from candide.estimators.naive_bayes import NaiveBayes
 from candide.estimators.text import TextNB
 

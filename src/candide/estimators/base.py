@@ -8,14 +8,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from candide import forms
-from candide.engines.arrays import not_finite
 from candide.errors import InputError
-from candide.forms import Linear, Quadratic
-from candide.labels import Labels
-from candide.model import Model, UnusableValueError
-from candide.plan import Part
-from candide.tally import Block
+from candide.explain import linear as forms
+from candide.explain.linear import Linear, Quadratic
+from candide.model.model import Model, UnusableValueError
+from candide.model.plan import Part
+from candide.rows.blocks import Block, not_finite
+from candide.rows.labels import Labels
 
 
 class GenerativeClassifier(ClassifierMixin, BaseEstimator):

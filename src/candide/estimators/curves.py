@@ -19,10 +19,10 @@ from threadpoolctl import threadpool_limits
 from candide.errors import InputError
 from candide.estimators.naive_bayes import NaiveBayes
 from candide.estimators.validation import checked_labels
-from candide.labels import Labels
-from candide.plan import make_plan
-from candide.schema import inspect
-from candide.table import Name, Table
+from candide.model.plan import make_plan
+from candide.rows.kinds import inspect
+from candide.rows.labels import Labels
+from candide.rows.table import Name, Table
 
 _TEST_SHARE = 1 / 3
 _BAND = (10, 90)  # percentiles of the draws

@@ -5,7 +5,7 @@ from typing import Any, Self
 from candide.errors import InputError
 from candide.estimators.naive_bayes import NaiveBayes
 from candide.events import Gaussian
-from candide.fitted import Fitted, Scorer
+from candide.model.fitted import Fitted, Scorer
 
 
 class GaussianBayes(NaiveBayes):

@@ -12,24 +12,24 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
-from candide.census import Census
 from candide.engines import arrays
 from candide.errors import InputError
 from candide.estimators.base import GenerativeClassifier
 from candide.estimators.validation import checked_classes, checked_labels, checked_weights
 from candide.events import EventModel
-from candide.explain import TopTerm, top_terms
-from candide.fitted import Fitted, Scorer, Settings
-from candide.labels import Labels
-from candide.model import Model
-from candide.plan import Part, Plan, is_one, make_plan, named_events
-from candide.schema import inspect
-from candide.table import Table
-from candide.tally import Block
+from candide.explain.terms import TopTerm, top_terms
+from candide.model.census import Census
+from candide.model.fitted import Fitted, Scorer, Settings
+from candide.model.model import Model
+from candide.model.plan import Part, Plan, is_one, make_plan, named_events
+from candide.rows.blocks import Block
+from candide.rows.kinds import inspect
+from candide.rows.labels import Labels
+from candide.rows.table import Table
 
 if TYPE_CHECKING:
-    from candide.decisions import Decision
-    from candide.features import FeatureScores
+    from candide.explain.features import FeatureScores
+    from candide.explain.rows import Decision
 
 
 class NaiveBayes(GenerativeClassifier):
@@ -189,8 +189,10 @@ class NaiveBayes(GenerativeClassifier):
         >>> [score.column for score in model.feature_scores()]
         ['a', 'b']
         """
+        from candide.explain.features import feature_scores
+
         check_is_fitted(self)
-        return self.fitted_.feature_scores()
+        return feature_scores(self.fitted_)
 
     def explain(self, X: Any) -> "list[Decision]":
         """Why each row is given its class: what every column says for it against the runner-up, strongest first.
@@ -205,7 +207,7 @@ class NaiveBayes(GenerativeClassifier):
         job           cook  -0.81
         class prior         +0.00
         """
-        from candide.decisions import explain
+        from candide.explain.rows import explain
 
         check_is_fitted(self)
         table = self._table(X)
@@ -242,7 +244,7 @@ class NaiveBayes(GenerativeClassifier):
         >>> cd.NaiveBayes().fit(X, y).predict_table({"age": [30], "job": ["cook"]}).column_names
         ['prediction', 'p_no', 'p_yes', 'log_density']
         """
-        from candide.tables import Reading, predict  # here and below: arrays need no database
+        from candide.tasks.tables import Reading, predict  # here and below: arrays need no database
 
         check_is_fitted(self)
         return predict(self.fitted_, source, out=out, keep=keep, reading=Reading(**reading))
@@ -265,7 +267,7 @@ class NaiveBayes(GenerativeClassifier):
         ['no', 'no', 'yes', 'yes']
         """
         from candide import store
-        from candide.estimators.making import name_in_file  # here, because it is built on this module
+        from candide.estimators.factory import name_in_file  # here, because it is built on this module
 
         check_is_fitted(self)
         fitted = replace(self.fitted_, estimator=name_in_file(self))

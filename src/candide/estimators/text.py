@@ -8,17 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from candide.census import Census
 from candide.errors import InputError
 from candide.estimators.naive_bayes import NaiveBayes
 from candide.estimators.validation import checked_labels, checked_weights
 from candide.events import Text
-from candide.fitted import Fitted, Scorer, Settings
-from candide.plan import Part, Plan
+from candide.model.census import Census
+from candide.model.fitted import Fitted, Scorer, Settings
+from candide.model.plan import Part, Plan
 from candide.priors import Dirichlet
-from candide.table import Table
-from candide.tally import Block
-from candide.text import Documents
+from candide.rows.blocks import Block
+from candide.rows.documents import Documents
+from candide.rows.table import Table
 
 _COLUMN = "text"
 

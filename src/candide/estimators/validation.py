@@ -9,7 +9,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.validation import column_or_1d
 
 from candide.errors import InputError, InputTypeError
-from candide.labels import Labels, is_absent
+from candide.rows.labels import Labels, is_absent
 
 
 class SettingError(InputTypeError, InvalidParameterError):

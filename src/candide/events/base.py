@@ -8,18 +8,17 @@ An own family names a tally kind and gives ``parameters`` and ``log_density``; t
 """
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from candide.distributions import Density, Distribution
-from candide.errors import CellError, InputError, unknown
-from candide.frozen import dataclass
+from candide.errors import InputError, unknown
 from candide.priors import Prior, prior_of
+from candide.rows.blocks import Floats
 from candide.tally import KINDS, Spec
-from candide.tally.base import Floats
 
 HOWS = ("mle", "map", "mean", "predictive")
 
@@ -129,16 +128,3 @@ class Transform:
     def __call__(self, x: NDArray) -> NDArray:
         assert self.event.transform is not None
         return self.event.transform(x)
-
-
-def refuse(where: NDArray, why: str) -> None:
-    """Raise if any (class, feature) cell is marked, naming the first."""
-    if where.any():
-        c, j = np.argwhere(where)[0].tolist()
-        raise CellError(c, j, why)
-
-
-def refuse_improper(improper: Any, prior: Prior | None) -> None:
-    """Raise if a prior has no finite integral: nothing is marginal under it."""
-    if np.any(improper):
-        raise InputError(f"{prior!r} is improper here, so there is no marginal likelihood; use a proper prior")

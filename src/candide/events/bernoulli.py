@@ -5,19 +5,19 @@
 [0.5238095238095238, 0.5217391304347826]
 """
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 
+from candide.conjugate.checks import refuse_improper
+from candide.conjugate.dirichlet import level_evidence, level_log_prob
 from candide.distributions import Distribution, Switch
 from candide.errors import InputError
-from candide.events.base import EventModel, refuse_improper
-from candide.events.conjugate import level_evidence, level_log_prob
-from candide.frozen import dataclass
+from candide.events.base import EventModel
 from candide.priors import Beta, Jeffreys, Prior, Uniform
+from candide.rows.blocks import Floats
 from candide.tally import Levels, Spec
-from candide.tally.base import Floats
 
 
 @dataclass(frozen=True)

@@ -6,19 +6,19 @@
 [0.571429, 0.285714, 0.142857, 0.142857]
 """
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 
+from candide.conjugate.checks import refuse_improper
+from candide.conjugate.dirichlet import level_evidence, level_log_prob, unseen_log_prob
 from candide.distributions import Distribution, LevelTable
 from candide.errors import InputError
-from candide.events.base import EventModel, refuse_improper
-from candide.events.conjugate import level_evidence, level_log_prob, unseen_log_prob
-from candide.frozen import dataclass
+from candide.events.base import EventModel
 from candide.priors import Dirichlet, Jeffreys, Prior, Uniform
+from candide.rows.blocks import Floats
 from candide.tally import Levels
-from candide.tally.base import Floats
 
 
 @dataclass(frozen=True)

@@ -8,16 +8,16 @@ predictive is its posterior mean.
 [[0.25, 0.75], [0.6667, 0.3333]]
 """
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 
+from candide.conjugate.checks import refuse
+from candide.conjugate.dirichlet import level_log_prob, pseudo_counts
 from candide.distributions import Distribution, TermWeights
-from candide.events.base import EventModel, refuse
-from candide.events.conjugate import level_log_prob, pseudo_counts
+from candide.events.base import EventModel
 from candide.events.multinomial import as_levels, word_alpha
-from candide.frozen import dataclass
 from candide.priors import Dirichlet, Jeffreys, Prior, Uniform
 from candide.tally import Spec, Sums
 

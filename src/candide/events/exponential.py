@@ -7,20 +7,20 @@ The predictive is Lomax (Pareto from zero): the uncertainty of the rate gives it
 [0.4, 0.5]
 """
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from candide import special
+from candide import numerics
+from candide.conjugate.checks import refuse, refuse_improper
+from candide.conjugate.gamma import gamma_evidence, gamma_rate, gamma_values
 from candide.distributions import Density, Distribution
-from candide.events.base import EventModel, refuse, refuse_improper
-from candide.events.conjugate import gamma_evidence, gamma_rate, gamma_values
-from candide.frozen import dataclass
+from candide.events.base import EventModel
 from candide.priors import Gamma, Jeffreys, Prior, Uniform
+from candide.rows.blocks import Floats
 from candide.tally import Spec, Sums
-from candide.tally.base import Floats
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def _gamma(prior: Prior | None, tally: Sums) -> tuple[Floats, Floats]:
 
 
 def log_exponential(x: NDArray, rate: Floats) -> NDArray:
-    return special.from_zero(x, np.log(rate) - rate * x)
+    return numerics.from_zero(x, np.log(rate) - rate * x)
 
 
 def draw_exponential(rng: "np.random.Generator", rate: Floats) -> Floats:
@@ -83,7 +83,7 @@ def natural_exponential(rate: Floats) -> tuple[Floats, Floats]:
 
 
 def log_lomax(x: NDArray, shape: Floats, rate: Floats) -> NDArray:
-    return special.from_zero(x, special.log(shape) - np.log(rate) - (shape + 1.0) * np.log1p(x / rate))
+    return numerics.from_zero(x, numerics.log(shape) - np.log(rate) - (shape + 1.0) * np.log1p(x / rate))
 
 
 def draw_lomax(rng: "np.random.Generator", shape: Floats, rate: Floats) -> Floats:

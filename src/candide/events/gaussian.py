@@ -20,15 +20,13 @@ The predictive is Student's t: with few rows its tails say how little is known, 
 ('StudentT', 'comoments')
 """
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
-from candide.distributions import Distribution, Normal, StudentT
-from candide.errors import InputError, unknown
-from candide.events.base import EventModel, refuse, refuse_improper
-from candide.events.normal_conjugate import (
+from candide.conjugate.checks import refuse, refuse_improper
+from candide.conjugate.normal import (
     Groups,
     even_out,
     is_flat,
@@ -37,19 +35,14 @@ from candide.events.normal_conjugate import (
     normal_prior,
     posterior,
 )
-from candide.events.shrinkage import check_shrinkage
-from candide.frozen import dataclass
-from candide.priors import (
-    AddedVariance,
-    Jeffreys,
-    NormalInverseGamma,
-    NormalInverseWishart,
-    Prior,
-    Unbiased,
-    Uniform,
-)
+from candide.conjugate.shrinkage import check_shrinkage
+from candide.distributions import Distribution, Normal, StudentT
+from candide.errors import InputError, unknown
+from candide.events.base import EventModel
+from candide.priors import AddedVariance, Jeffreys, NormalInverseGamma, NormalInverseWishart, Prior, Unbiased, Uniform
+from candide.rows.blocks import Floats
 from candide.tally import CoMoments, Moments, Spec
-from candide.tally.base import Floats, ratio
+from candide.tally.base import ratio
 
 COVARIANCES = ("diagonal", "tied-diagonal", "spherical", "fixed", "full", "tied")
 _TOGETHER = ("full", "tied")
@@ -117,7 +110,7 @@ class Gaussian(EventModel):
     def _estimate(self, tally: Any, prior: Prior | None, how: str) -> Distribution:
         """A zero variance is a point mass of infinite density: an error under MLE, where no prior widens it."""
         if self.together:
-            from candide.events.covariance import estimate  # here and below: most models have no use for it
+            from candide.conjugate.covariance import estimate  # here and below: most models have no use for it
 
             return estimate(tally, prior, how, tied=self.covariance == "tied", shrinkage=self.shrinkage)
         if how == "mle":
@@ -172,7 +165,7 @@ class Gaussian(EventModel):
         return normal_evidence(tally, values, groups)
 
     def _joint_evidence(self, tally: CoMoments, prior: Prior | None) -> Floats:
-        from candide.events.covariance import evidence
+        from candide.conjugate.covariance import evidence
 
         whole = isinstance(prior, NormalInverseWishart)  # then no column stands alone, or the usual prior serves
         apart = Gaussian()._evidence(tally.moments(), None if whole else prior) if not _mle_only(prior) else tally.mean

@@ -6,15 +6,14 @@
 [-2.4189, -inf]
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from candide.distributions import Distribution, LogScale
 from candide.events.gaussian import Gaussian
-from candide.frozen import dataclass
 from candide.priors import Prior
+from candide.rows.blocks import Floats
 from candide.tally import CoMoments, Moments, Spec
-from candide.tally.base import Floats
 
 
 @dataclass(frozen=True)

@@ -5,20 +5,20 @@
 [0.6667, 0.3333]
 """
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 
+from candide.conjugate.checks import refuse_improper
+from candide.conjugate.dirichlet import level_evidence, level_log_prob
 from candide.distributions import DirichletMultinomial, Distribution, TermWeights
 from candide.errors import InputError
-from candide.events.base import EventModel, refuse_improper
+from candide.events.base import EventModel
 from candide.events.categorical import dirichlet_alpha
-from candide.events.conjugate import level_evidence, level_log_prob
-from candide.frozen import dataclass
 from candide.priors import Dirichlet, Jeffreys, Prior, Uniform
+from candide.rows.blocks import Floats
 from candide.tally import Levels, Spec, Sums
-from candide.tally.base import Floats
 
 
 @dataclass(frozen=True)

@@ -7,20 +7,20 @@ The predictive is negative binomial: the uncertainty of the rate widens it.
 [2.5, 2.4, 2.6]
 """
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from candide import special
+from candide import numerics
+from candide.conjugate.checks import refuse, refuse_improper
+from candide.conjugate.gamma import gamma_evidence, gamma_rate, gamma_values
 from candide.distributions import Density, Distribution
-from candide.events.base import EventModel, refuse, refuse_improper
-from candide.events.conjugate import gamma_evidence, gamma_rate, gamma_values
-from candide.frozen import dataclass
+from candide.events.base import EventModel
 from candide.priors import Gamma, Jeffreys, Prior, Uniform
+from candide.rows.blocks import Floats
 from candide.tally import Spec, Sums
-from candide.tally.base import Floats
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def _gamma(prior: Prior | None, tally: Sums) -> tuple[Floats, Floats]:
 
 
 def log_poisson(x: NDArray, rate: Floats) -> NDArray:
-    return special.from_zero(x, special.xlogy(x, rate) - rate - special.gammaln(x + 1.0))
+    return numerics.from_zero(x, numerics.xlogy(x, rate) - rate - numerics.gammaln(x + 1.0))
 
 
 def draw_poisson(rng: "np.random.Generator", rate: Floats) -> Floats:
@@ -77,12 +77,12 @@ def draw_poisson(rng: "np.random.Generator", rate: Floats) -> Floats:
 
 
 def natural_poisson(rate: Floats) -> tuple[Floats, Floats]:
-    return special.log(rate), -rate
+    return numerics.log(rate), -rate
 
 
 def log_negative_binomial(x: NDArray, shape: Floats, rate: Floats) -> NDArray:
     start = -shape * np.log1p(1.0 / rate)
-    return special.from_zero(x, special.log_rising(shape, x) - special.gammaln(x + 1.0) + start - x * np.log1p(rate))
+    return numerics.from_zero(x, numerics.log_rising(shape, x) - numerics.gammaln(x + 1.0) + start - x * np.log1p(rate))
 
 
 def draw_negative_binomial(rng: "np.random.Generator", shape: Floats, rate: Floats) -> Floats:

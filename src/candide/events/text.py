@@ -21,20 +21,20 @@ not to be had             weights scaled to the same length for every document a
 [[0.3333, 0.1429], [1.0, 1.0], [1.0, 1.0]]
 """
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from candide.conjugate import terms
+from candide.conjugate.checks import refuse_improper
+from candide.conjugate.dirichlet import pseudo_counts
 from candide.distributions import Distribution
 from candide.errors import InputError, unknown
-from candide.events import terms
-from candide.events.base import EventModel, refuse_improper
+from candide.events.base import EventModel
 from candide.events.categorical import dirichlet_alpha
-from candide.events.conjugate import pseudo_counts
-from candide.frozen import dataclass
 from candide.priors import Dirichlet, Jeffreys, Prior, Uniform
+from candide.rows.blocks import Floats
+from candide.rows.documents import Documents, Tokens, tokens_of
 from candide.tally import Spec, Terms
-from candide.tally.base import Floats
-from candide.text import Documents, Tokens, tokens_of
 
 __all__ = ["MODELS", "Documents", "Text"]
 MODELS = ("multinomial", "bernoulli", "complement", "polya")

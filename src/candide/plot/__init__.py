@@ -5,7 +5,7 @@
 palette that colour-blind readers can tell apart (Okabe and Ito, 2008).
 
 >>> from candide.demo import garden
->>> from candide.fitted import Fitted
+>>> from candide.model.fitted import Fitted
 >>> ax = densities(Fitted(garden()), feature="height_cm")
 >>> ax.get_xlabel(), [line.get_label() for line in ax.lines]
 ('height_cm', ['lavender', 'sage', 'thyme'])

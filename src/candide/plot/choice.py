@@ -1,7 +1,7 @@
 """Choice: which columns to draw where none is named. Those that tell most of the class come first.
 
 >>> from candide.demo import garden
->>> from candide.fitted import Fitted
+>>> from candide.model.fitted import Fitted
 >>> strongest(Subject.of(Fitted(garden())))[:3]
 ['leaf_mm', 'height_cm', 'flowers']
 """
@@ -9,9 +9,9 @@
 from typing import Any
 
 from candide.errors import InputError
-from candide.features import strengths
-from candide.plot.subject import Subject
-from candide.table import Name
+from candide.model.select import strengths
+from candide.plot.drawable import Subject
+from candide.rows.table import Name
 
 
 def strongest(subject: Subject) -> list[Name]:

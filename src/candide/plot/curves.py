@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.errors import InputError
-from candide.plot import ink
+from candide.numerics import gammaln
+from candide.plot import style as ink
 from candide.priors import Beta, Dirichlet, Jeffreys, Prior, Uniform, prior_of
-from candide.special import gammaln
 
 _BAYES = re.compile(r"bayes|nb\b|nb\(", re.IGNORECASE)
 

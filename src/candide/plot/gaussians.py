@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.errors import InputError
-from candide.plot import ink
+from candide.plot import style as ink
+from candide.plot.drawable import Subject, refuse_lone_labels
 from candide.plot.planes import label
-from candide.plot.subject import Subject, refuse_lone_labels
-from candide.table import Name
+from candide.rows.table import Name
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ def ellipses(
     Under a predictive, which is Student's t, the deviation is that of the t, or where it has none its scale.
 
     >>> from candide.demo import garden
-    >>> from candide.fitted import Fitted
+    >>> from candide.model.fitted import Fitted
     >>> model = Fitted(garden())
     >>> ax = ellipses(model, features=("height_cm", "leaf_mm"))
     >>> ax.get_xlabel(), ax.get_ylabel()

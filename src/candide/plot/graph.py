@@ -1,7 +1,7 @@
 """The graphical model: the class, an arrow to every feature, and the table of each given the class.
 
 >>> from candide.demo import garden
->>> from candide.fitted import Fitted
+>>> from candide.model.fitted import Fitted
 >>> [soil] = boxes(Subject.of(Fitted(garden())), ["soil"])
 >>> soil.rows, soil.values.round(2)[0].tolist()
 (['chalk', 'sand', 'clay'], [0.54, 0.3, 0.4])
@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.errors import InputError
-from candide.explain import conditionals
-from candide.plot import ink
+from candide.explain.columns import conditionals
+from candide.plot import style as ink
 from candide.plot.choice import strongest
-from candide.plot.subject import Subject
-from candide.table import Name
+from candide.plot.drawable import Subject
+from candide.rows.table import Name
 
 _MOST_FEATURES = 6
 _MOST_CLASSES = 4
@@ -59,7 +59,7 @@ def network(model: Any, *, features: Sequence[Any] | None = None, ax: Any = None
     there are.
 
     >>> from candide.demo import garden
-    >>> from candide.fitted import Fitted
+    >>> from candide.model.fitted import Fitted
     >>> model = Fitted(garden())
     >>> ax = network(model, features=["soil", "scented"])
     >>> "soil" in {text.get_text() for text in ax.texts}

@@ -1,8 +1,8 @@
 """What a class looks like on average, as an image: training on pixels is averaging.
 
 >>> from candide.demo import garden
->>> from candide.fitted import Fitted
->>> from candide.plot.subject import Subject
+>>> from candide.model.fitted import Fitted
+>>> from candide.plot.drawable import Subject
 >>> averages(Subject.of(Fitted(garden()).changed(estimate="mle"))).shape
 Traceback (most recent call last):
     ...
@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from candide.distributions import Distribution
 from candide.errors import InputError
-from candide.plan import Part
-from candide.plot import ink
-from candide.plot.subject import Subject, probabilities
+from candide.model.plan import Part
+from candide.plot import style as ink
+from candide.plot.drawable import Subject, probabilities
 
 _ACROSS = 5
 

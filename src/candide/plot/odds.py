@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.errors import InputError, unknown
-from candide.plot import ink
-from candide.plot.subject import Subject
+from candide.plot import style as ink
+from candide.plot.drawable import Subject
 
 _FAR = 1.08  # an infinite discriminant is drawn this much beyond the farthest finite one
 _MOST_BARS = 2000

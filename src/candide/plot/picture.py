@@ -1,7 +1,7 @@
 """A picture by name, from a model alone or with a source of rows, and into a file: what the command line draws.
 
 >>> from candide.demo import garden
->>> from candide.fitted import Fitted
+>>> from candide.model.fitted import Fitted
 >>> figure, facts = picture(Fitted(garden()), Wish("ellipses", features=("height_cm", "leaf_mm")))
 >>> facts
 {'what': 'ellipses', 'features': ['height_cm', 'leaf_mm'], 'rows': None}
@@ -16,16 +16,17 @@ from typing import Any
 import numpy as np
 
 from candide.errors import InputError, unknown
-from candide.plot import ink, odds, quality
+from candide.files import write_whole
+from candide.plot import odds, quality
+from candide.plot import style as ink
 from candide.plot.choice import strongest, two_strongest
+from candide.plot.drawable import Subject
 from candide.plot.gaussians import ellipses
 from candide.plot.graph import network
 from candide.plot.images import class_means, near_square
 from candide.plot.planes import posterior_surface, regions
 from candide.plot.rows import Rows
-from candide.plot.subject import Subject
 from candide.plot.univariate import densities
-from candide.store.files import write_whole
 
 FORMATS = ("png", "svg", "pdf")
 _PANELS = 6  # densities drawn where no feature is named

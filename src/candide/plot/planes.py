@@ -4,7 +4,7 @@ Features that are not drawn are absent, so that the picture is that of the two a
 adds nothing.
 
 >>> from candide.demo import garden
->>> from candide.fitted import Fitted
+>>> from candide.model.fitted import Fitted
 >>> plane = Plane.of(Subject.of(Fitted(garden())), ("height_cm", "leaf_mm"), resolution=50)
 >>> plane.joint.shape, plane.posterior.sum(axis=2).round(6).min()
 ((50, 50, 3), np.float64(1.0))
@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.errors import InputError, unknown
-from candide.plot import ink
-from candide.plot.subject import Subject, refuse_lone_labels
-from candide.table import Name
+from candide.plot import style as ink
+from candide.plot.drawable import Subject, refuse_lone_labels
+from candide.rows.table import Name
 
 _NAMED = 8  # classes that a legend alone can tell apart; more are named where they are
 
@@ -82,7 +82,7 @@ def regions(
     its class. The image holds class codes; its boundaries are where two log-posteriors are equal.
 
     >>> from candide.demo import garden
-    >>> from candide.fitted import Fitted
+    >>> from candide.model.fitted import Fitted
     >>> model = Fitted(garden())
     >>> ax = regions(model, features=("height_cm", "leaf_mm"), resolution=20)
     >>> ax.get_xlabel(), ax.get_ylabel()
@@ -174,7 +174,7 @@ def posterior_surface(
     boundary of the pair, where the difference is 0, is drawn in black; under a surface it lies on the floor.
 
     >>> from candide.demo import garden
-    >>> from candide.fitted import Fitted
+    >>> from candide.model.fitted import Fitted
     >>> model = Fitted(garden())
     >>> ax = posterior_surface(model, features=("height_cm", "leaf_mm"), classes=("sage", "thyme"), kind="contour")
     >>> ax.get_xlabel(), ax.get_ylabel()

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.errors import InputError, unknown
-from candide.labels import Labels
-from candide.plot import ink
-from candide.plot.subject import Subject
+from candide.plot import style as ink
+from candide.plot.drawable import Subject
+from candide.rows.labels import Labels
 
 _NUMBERED = 20  # classes up to which a confusion matrix shows its numbers
 
@@ -56,7 +56,7 @@ def calibration(
     ``X=None``: of the positive class (rows,), or of all classes in their order (rows, classes).
 
     >>> from candide.demo import garden, rows
-    >>> from candide.fitted import Fitted
+    >>> from candide.model.fitted import Fitted
     >>> model, (plants, herb) = Fitted(garden()), rows(200, seed=0)
     >>> ax = calibration(model, plants, herb)
     >>> len(ax.lines) > 0
@@ -147,7 +147,7 @@ def confusion(model: Any, X: Any, y: Any, *, ax: Any = None, normalise: bool = F
     ``normalise``, else it is the number of rows.
 
     >>> from candide.demo import garden, rows
-    >>> from candide.fitted import Fitted
+    >>> from candide.model.fitted import Fitted
     >>> model, (plants, herb) = Fitted(garden()), rows(200, seed=0)
     >>> ax = confusion(model, plants, herb)
     >>> [tick.get_text() for tick in ax.get_xticklabels()]

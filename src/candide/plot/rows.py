@@ -1,7 +1,7 @@
 """Rows of a source for a picture: the few columns it shows, or the posteriors of all, read in a stream.
 
 >>> from candide.demo import garden
->>> from candide.fitted import Fitted
+>>> from candide.model.fitted import Fitted
 >>> data = {"height_cm": [20.0, 50.0], "herb": ["thyme", None]}
 >>> columns, codes = Rows(data, "herb").columns(Subject.of(Fitted(garden())), ["height_cm"])
 >>> columns["height_cm"].tolist(), codes.tolist()
@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.engines import scoring
-from candide.engines.sources import Reading, Source
+from candide.engines.base import Watch, silent
+from candide.engines.duckdb import score as scoring
+from candide.engines.duckdb.source import Reading, Source
 from candide.errors import InputError, unknown
-from candide.labels import Labels
-from candide.plan import Plan
-from candide.plot.subject import Subject
-from candide.progress import Watch, silent
-from candide.table import Name
+from candide.model.plan import Plan
+from candide.plot.drawable import Subject
+from candide.rows.labels import Labels
+from candide.rows.table import Name
 
 
 @dataclass(frozen=True)

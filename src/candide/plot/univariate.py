@@ -1,7 +1,7 @@
 """One feature given the class: densities over histograms, or bars for levels and counts.
 
 >>> from candide.demo import garden
->>> from candide.fitted import Fitted
+>>> from candide.model.fitted import Fitted
 >>> levels, p = level_shares(Subject.of(Fitted(garden())), "soil")
 >>> levels, p.sum(axis=0).round(6).tolist()
 (['chalk', 'clay', 'sand'], [1.0, 1.0, 1.0])
@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.errors import InputError
-from candide.plot import ink, words
+from candide.plot import style as ink
+from candide.plot import words
 from candide.plot.choice import strongest
-from candide.plot.subject import Subject, probabilities, refuse_lone_labels
-from candide.table import Name
+from candide.plot.drawable import Subject, probabilities, refuse_lone_labels
+from candide.rows.table import Name
 
 _FINE = 600  # points of a curve
 _MOST_LEVELS = 14
@@ -35,7 +36,7 @@ def densities(model: Any, X: Any = None, y: Any = None, *, feature: Any = None, 
     below 0, nothing is drawn there.
 
     >>> from candide.demo import garden
-    >>> from candide.fitted import Fitted
+    >>> from candide.model.fitted import Fitted
     >>> model = Fitted(garden())
     >>> ax = densities(model, feature="height_cm")
     >>> ax.get_xlabel()

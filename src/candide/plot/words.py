@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from candide.explain import conditionals, top_terms
-from candide.fitted import Fitted
-from candide.plot import ink
-from candide.plot.subject import Subject
-from candide.table import Name
+from candide.explain.columns import conditionals
+from candide.explain.terms import top_terms
+from candide.model.fitted import Fitted
+from candide.plot import style as ink
+from candide.plot.drawable import Subject
+from candide.rows.table import Name
 
 _MOST = 16  # terms, where that is one a class at least
 _ROOM = 24  # and where classes are many

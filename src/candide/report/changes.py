@@ -6,7 +6,7 @@ from rich.console import RenderableType
 from rich.markup import escape
 
 from candide.report.layout import Sheet, counted, panel, say
-from candide.table import spoken
+from candide.rows.table import spoken
 
 
 def show_changes(found: Any) -> None:

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from rich.markup import escape
 
-from candide import explain, features
-from candide.explain import Given
-from candide.fitted import Fitted, Scorer
-from candide.labels import Labels
+from candide.explain import columns
+from candide.explain.columns import Given
+from candide.model import select
+from candide.model.fitted import Fitted, Scorer
 from candide.report.layout import Sheet, number
-from candide.table import Name
+from candide.rows.labels import Labels
+from candide.rows.table import Name
 
 _LOCATED = ("loc", "scale")  # parameters of Student's t that the mean and the deviation stand for
 
@@ -21,13 +22,13 @@ def strengths(fitted: Fitted | Scorer) -> dict[Name, float]:
     """How much each column tells, in nats per row, strongest first: under the model's own priors."""
     if isinstance(fitted, Scorer):
         return dict(fitted.strengths or ())
-    return dict(features.strengths(fitted.census, fitted.settings.priors))
+    return dict(select.strengths(fitted.census, fitted.settings.priors))
 
 
 def givens(fitted: Fitted | Scorer, levels: int, strength: Mapping[Name, float]) -> list[Given]:
     """Every column given the class, strongest first; a column modelled by Student's t with its mean and deviation."""
     place = {name: (i, j) for i, part in enumerate(fitted.plan.parts) for j, name in enumerate(part.columns)}
-    found = [_with_moments(fitted, given, *place[given.column]) for given in explain.conditionals(fitted, levels)]
+    found = [_with_moments(fitted, given, *place[given.column]) for given in columns.conditionals(fitted, levels)]
     return sorted(found, key=lambda given: -strength.get(given.column, -np.inf))
 
 

@@ -9,12 +9,13 @@ from rich.console import RenderableType
 from rich.markup import escape
 from rich.text import Text
 
-from candide.census import Census
-from candide.fitted import Fitted, Scorer
+from candide.explain.features import feature_scores
+from candide.model.census import Census
+from candide.model.fitted import Fitted, Scorer
 from candide.report import given
 from candide.report.layout import MOST, Sheet, counted, notes, number, panel, say
 from candide.report.scored import confusion, metrics, remarks, score_facts
-from candide.table import Name, spoken
+from candide.rows.table import Name, spoken
 
 
 def show_fit(
@@ -112,7 +113,7 @@ def model_facts(fitted: Fitted | Scorer, levels: int) -> dict[str, Any]:
         ],
     }
     if isinstance(fitted, Fitted):
-        facts |= {"scores": [vars(score) for score in fitted.feature_scores()], "notes": _empty(fitted.census)}
+        facts |= {"scores": [vars(score) for score in feature_scores(fitted)], "notes": _empty(fitted.census)}
     return facts
 
 
@@ -179,7 +180,7 @@ def columns(census: Census, looked: Sequence[Any], strength: Mapping[Name, float
 
 def scores(fitted: Fitted) -> Sheet:
     """How much each column tells of the class, three ways."""
-    found = fitted.feature_scores()
+    found = feature_scores(fitted)
     some = f"; {sum(score.chosen for score in found):,} of {len(found):,} chosen" if fitted.settings.select else ""
     rows = []
     for score in found:

@@ -4,10 +4,10 @@ from typing import Any
 
 from rich.markup import escape
 
-from candide import explain
-from candide.decisions import Decision, said
+from candide.explain import terms
+from candide.explain.rows import Decision, said
 from candide.report.layout import Sheet, panel, say
-from candide.table import Table, spoken
+from candide.rows.table import Table, spoken
 
 
 def decision_facts(row: int, label: Any, decision: Decision) -> dict[str, Any]:
@@ -45,10 +45,10 @@ def _rest(decision: Decision) -> float:
 
 def text_facts(fitted: Any, text: str) -> dict[str, Any]:
     """What a model makes of one document, and the words that decided."""
-    column = explain.text_part(fitted)[1].columns[0]
+    column = terms.text_part(fitted)[1].columns[0]
     rows = {name: [text if name == column else None] for name in fitted.plan.columns}
     p = fitted.posterior(Table.of(rows))[0]
-    words = [{"term": w.term, "count": w.count, "weight": w.weight} for w in explain.witnesses(fitted, text)]
+    words = [{"term": w.term, "count": w.count, "weight": w.weight} for w in terms.witnesses(fitted, text)]
     shares = {str(label): float(share) for label, share in zip(fitted.labels.values, p, strict=True)}
     return {"prediction": fitted.labels.values[int(p.argmax())], "probabilities": shares, "words": words}
 

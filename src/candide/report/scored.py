@@ -8,9 +8,9 @@ import numpy as np
 from rich.console import RenderableType
 from rich.markup import escape
 
-from candide.labels import Labels
 from candide.report.layout import Sheet, counted, notes, say
-from candide.scores import Scores, by_shares, spread
+from candide.rows.labels import Labels
+from candide.tasks.scores import Scores, by_shares, spread
 
 _MEANING = {
     "accuracy": "the most probable class is right",

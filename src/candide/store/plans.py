@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.census import Census
 from candide.errors import InputError, ModelFileError
-from candide.labels import Labels, order
-from candide.plan import Part, Plan
+from candide.model.census import Census
+from candide.model.plan import Part, Plan
+from candide.rows.labels import Labels, order
 from candide.store import values
 from candide.store.container import fields, is_count
 from candide.store.texts import Pool, Reader

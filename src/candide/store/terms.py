@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from candide.distributions.terms import Cells, OfDocuments, TermBursts, TermScores
 from candide.errors import InputError, ModelFileError
+from candide.rows.documents import MANNERS, Tokens
 from candide.store.container import fields, is_count
 from candide.store.plans import LARGEST, Taken
 from candide.tally import keys
 from candide.tally.terms import STATE, Terms, rising
-from candide.text import MANNERS, Tokens
 
 _CELLS = {"letters": "u1", "starts": "i8", "ends": "i8", "column": "i4", "value": "f8"}
 _BY_TERM = ("unit", "base")

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from candide.tally.base import Block, Csr, Spec, Tally
+from candide.rows.blocks import Block, Csr
+from candide.tally.base import Spec, Tally
 
 if TYPE_CHECKING:
     from candide.tally.comoments import CoMoments

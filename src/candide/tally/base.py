@@ -5,22 +5,20 @@ read again. Two tallies merge only when their specs agree.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from candide.errors import InputError, MergeError, NotWithinError
-from candide.frozen import dataclass
 from candide.kernels import threads
+from candide.rows.blocks import Block, Codes, Floats, width
 
 if TYPE_CHECKING:
-    from candide.text import Documents, Tokens
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
+    from candide.rows.documents import Tokens
 
 _TEMPORARY = 1 << 21  # values transformed at a time: small beside any input worth the care
 
@@ -34,38 +32,6 @@ def _log(x: NDArray) -> NDArray:
 
 
 TRANSFORMS: dict[str, Callable[[NDArray], NDArray]] = {"log": _log}
-
-
-class Csr(NamedTuple):
-    """Sparse rows: stored values, their columns, and where each row starts. ``csr[a:b]`` shares the storage."""
-
-    data: NDArray
-    indices: NDArray
-    indptr: NDArray
-    n_features: int
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return len(self.indptr) - 1, self.n_features
-
-    def rows(self, part: slice) -> "Csr":
-        return Csr(self.data, self.indices, self.indptr[part.start : part.stop + 1], self.n_features)
-
-
-Block = NDArray | Csr  # or Documents, whose rows are cut and scored in the same way
-
-
-def rows_of(block: Block, part: slice) -> Block:
-    """A view of some rows of a block."""
-    return block.rows(part) if isinstance(block, Csr) else block[part]
-
-
-def width(block: "Block | Documents") -> int:
-    """How many values a row of a block has, on average: what its cost grows with."""
-    n_rows, n_features = block.shape
-    if isinstance(block, Csr):
-        return max(1, len(block.data) // max(1, n_rows))
-    return n_features if isinstance(block, np.ndarray) else max(1, block.width)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ shrinkage needs no second look at the data.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from typing import Any, Self
@@ -21,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.errors import InputError, InputTypeError, MergeError, NotWithinError
-from candide.frozen import dataclass
 from candide.kernels import threads
-from candide.tally.base import Codes, Csr, Floats, Spec, difference, ratio, same_shape, spread
+from candide.rows.blocks import Codes, Csr, Floats
+from candide.tally.base import Spec, difference, ratio, same_shape, spread
 from candide.tally.moments import Moments
 
 _CHUNK = 1 << 22  # values centred at a time: enough rows for BLAS to be quick, and small beside the input

@@ -10,6 +10,7 @@ Bernoulli columns, categories, bins and the class prior itself are counted this 
 [[2.0, 1.0], [1.0, 1.0]]
 """
 
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -17,20 +18,8 @@ from numpy.typing import NDArray
 
 from candide import kernels
 from candide.errors import InputTypeError, MergeError
-from candide.frozen import dataclass
-from candide.tally.base import (
-    Block,
-    Codes,
-    Csr,
-    Floats,
-    Spec,
-    by_parts,
-    class_weights,
-    minus,
-    rows_of,
-    same_shape,
-    spread,
-)
+from candide.rows.blocks import Block, Codes, Csr, Floats, rows_of
+from candide.tally.base import Spec, by_parts, class_weights, minus, same_shape, spread
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ machines are one case.
 ([2.0, 10.0], [2.0, 0.0], [2.0, 1.0])
 """
 
+from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from typing import Self
@@ -19,8 +20,8 @@ from numpy.typing import NDArray
 
 from candide import kernels
 from candide.errors import NotWithinError
-from candide.frozen import dataclass
-from candide.tally.base import Codes, Floats, Spec, by_parts, minus, ratio, same_shape, spread
+from candide.rows.blocks import Codes, Floats
+from candide.tally.base import Spec, by_parts, minus, ratio, same_shape, spread
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ Word counts, event counts and waiting times need no more than this.
 ([[2.0, 2.0], [0.0, 1.0]], [[3.0, 3.0], [0.0, 5.0]])
 """
 
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -15,21 +16,8 @@ from numpy.typing import NDArray
 
 from candide import kernels
 from candide.errors import InputError, NotWithinError
-from candide.frozen import dataclass
-from candide.tally.base import (
-    Block,
-    Codes,
-    Csr,
-    Floats,
-    Spec,
-    by_parts,
-    class_weights,
-    difference,
-    minus,
-    rows_of,
-    same_shape,
-    spread,
-)
+from candide.rows.blocks import Block, Codes, Csr, Floats, rows_of
+from candide.tally.base import Spec, by_parts, class_weights, difference, minus, same_shape, spread
 
 _LEAST = -0.1214862905358496  # of log x!, near x = 0.46: it is below zero between the whole numbers 0 and 1
 

@@ -14,6 +14,7 @@ terms that nothing else holds. Hashed terms are kept the same way, with the numb
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, Any, Self
@@ -22,12 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.errors import InputError, MergeError, NotWithinError
-from candide.frozen import dataclass
 from candide.kernels import text as kernel
 from candide.kernels._text_twin import keys_of
+from candide.rows.blocks import Codes, Floats
+from candide.rows.documents import Counted, Documents, Tokens, count_on_threads
 from candide.tally import keys
-from candide.tally.base import Codes, Floats, Spec, class_weights, difference, spread
-from candide.text import Counted, Documents, Tokens, count_on_threads
+from candide.tally.base import Spec, class_weights, difference, spread
 
 
 @dataclass(frozen=True, eq=False)

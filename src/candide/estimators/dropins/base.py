@@ -7,19 +7,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
-from candide import features
-from candide.census import Census
 from candide.errors import InputError
 from candide.estimators.base import GenerativeClassifier
 from candide.estimators.dropins import rows
 from candide.estimators.dropins.fitted import Counts, Fitted, shown
 from candide.estimators.validation import checked_labels, checked_settings, checked_weights, class_array
-from candide.features import FeatureScores
-from candide.labels import Labels
-from candide.model import Model
-from candide.plan import Part, Plan
-from candide.tally import KINDS, Block, Spec
-from candide.tally.base import Codes, Floats
+from candide.explain import features
+from candide.explain.features import FeatureScores
+from candide.model.census import Census
+from candide.model.model import Model
+from candide.model.plan import Part, Plan
+from candide.rows.blocks import Block, Codes, Floats
+from candide.rows.labels import Labels
+from candide.tally import KINDS, Spec
 
 
 class DropIn(GenerativeClassifier):

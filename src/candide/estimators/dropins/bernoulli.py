@@ -12,10 +12,10 @@ from candide.errors import InputError
 from candide.estimators.dropins.discrete import DiscreteNB
 from candide.estimators.dropins.fitted import Counts, Fitted, SureFitted, shown
 from candide.events import Bernoulli
-from candide.model import Model
+from candide.model.model import Model
 from candide.priors import Beta
-from candide.tally import Block, Levels, Spec, Sums
-from candide.tally.base import Floats
+from candide.rows.blocks import Block, Floats
+from candide.tally import Levels, Spec, Sums
 
 
 class BernoulliNB(DiscreteNB):

@@ -15,10 +15,10 @@ from candide.estimators.dropins.discrete import DiscreteNB
 from candide.estimators.dropins.fitted import Counts, Fitted, SureFitted, shown
 from candide.events import Categorical
 from candide.kernels import threads
-from candide.labels import Labels
 from candide.priors import Dirichlet
-from candide.tally import Block, Levels, Spec
-from candide.tally.base import Codes, Floats
+from candide.rows.blocks import Block, Codes, Floats
+from candide.rows.labels import Labels
+from candide.tally import Levels, Spec
 
 _ROWS = 65536
 _SPAN = np.iinfo(np.int32)

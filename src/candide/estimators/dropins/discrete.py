@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval
 from candide.errors import InputError
 from candide.estimators.dropins.base import DropIn
 from candide.estimators.dropins.fitted import Counts, log_shares, shown
-from candide.tally.base import Floats
+from candide.rows.blocks import Floats
 
 _LEAST = 1e-10  # what alpha is raised to unless force_alpha
 

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from candide.labels import Labels
-from candide.model import Model
-from candide.tally.base import Floats
+from candide.model.model import Model
+from candide.rows.blocks import Floats
+from candide.rows.labels import Labels
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,9 @@ from candide.estimators.dropins.base import DropIn
 from candide.estimators.dropins.fitted import Counts, Fitted, log_shares, shown
 from candide.events import Gaussian
 from candide.priors import AddedVariance
-from candide.tally import Block, Spec
-from candide.tally.base import Floats, ratio
+from candide.rows.blocks import Block, Floats
+from candide.tally import Spec
+from candide.tally.base import ratio
 
 
 class GaussianNB(DropIn):

@@ -8,10 +8,10 @@ import numpy as np
 from candide.estimators.dropins.discrete import DiscreteNB
 from candide.estimators.dropins.fitted import Counts, Fitted, SureFitted, shown
 from candide.events import Complement, Multinomial
-from candide.model import Model
+from candide.model.model import Model
 from candide.priors import Dirichlet
-from candide.tally import Block, Spec
-from candide.tally.base import Floats
+from candide.rows.blocks import Block, Floats
+from candide.tally import Spec
 
 
 class _WordsNB(DiscreteNB):

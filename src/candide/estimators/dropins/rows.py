@@ -20,8 +20,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
 from candide.errors import InputError, InputTypeError
-from candide.tally import Block, Csr
-from candide.tally.base import Floats
+from candide.rows.blocks import Block, Csr, Floats
 
 _ROWS = 65536  # looked at together when a bad value is searched for
 _IN_PLACE = (np.float64, np.float32, np.int64, np.int32)  # what the sparse kernels read

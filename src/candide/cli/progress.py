@@ -1,0 +1,60 @@
+"""Progress of long work, on a terminal only: how far, how many rows, how fast."""
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from candide.engines.base import Watch, silent
+
+_QUIET = 1.0  # seconds before anything is shown
+
+
+@contextmanager
+def watching(wanted: bool) -> Iterator[Watch]:
+    """A watch that draws on a terminal, or shows nothing."""
+    if not wanted or not sys.stderr.isatty():
+        yield silent
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    bar = Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+
+    @contextmanager
+    def watch(source: Any, what: str) -> Iterator[None]:
+        done = threading.Event()
+        drawer = threading.Thread(target=_draw, args=(bar, source, what, done), daemon=True)
+        drawer.start()
+        try:
+            yield
+        finally:
+            done.set()
+            drawer.join()
+
+    yield watch
+
+
+def _draw(bar: Any, source: Any, what: str, done: threading.Event) -> None:
+    if done.wait(_QUIET):
+        return
+    start = time.monotonic() - _QUIET
+    with bar:
+        task = bar.add_task(what, total=1.0, rate="")
+        while not done.wait(0.1):
+            share = source.progress()
+            rows = source.rows_read
+            rate = f"{rows / (time.monotonic() - start):,.0f} rows/s" if rows else ""
+            bar.update(task, completed=share if share >= 0 else None, rate=rate)
+        bar.remove_task(task)

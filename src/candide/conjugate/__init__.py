@@ -1,0 +1,1 @@
+"""Conjugate: how a prior and a tally make a law."""

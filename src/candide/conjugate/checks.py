@@ -1,0 +1,22 @@
+"""What an estimate refuses: cells without enough values, and priors without a finite integral."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide.errors import CellError, InputError
+from candide.priors import Prior
+
+
+def refuse(where: NDArray, why: str) -> None:
+    """Raise if any (class, feature) cell is marked, naming the first."""
+    if where.any():
+        c, j = np.argwhere(where)[0].tolist()
+        raise CellError(c, j, why)
+
+
+def refuse_improper(improper: Any, prior: Prior | None) -> None:
+    """Raise if a prior has no finite integral: nothing is marginal under it."""
+    if np.any(improper):
+        raise InputError(f"{prior!r} is improper here, so there is no marginal likelihood; use a proper prior")

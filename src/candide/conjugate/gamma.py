@@ -1,0 +1,38 @@
+"""Rates under a Gamma: counts in rows and waiting times are both "events in an exposure".
+
+>>> gamma_rate(np.array(10.0), np.array(4.0), np.array(3.0), np.array(1.0), "mean").item()  # (3 + 10) / (1 + 4)
+2.6
+"""
+
+import numpy as np
+
+from candide import numerics
+from candide.priors import Gamma, Prior
+from candide.rows.blocks import Floats
+
+
+def gamma_values(prior: Prior | None, default: Gamma, events: Floats, exposure: Floats, otherwise: float):
+    """Shape and rate of a Gamma prior; what it leaves open is such that it expects the pooled rate of events.
+
+    ``default`` says how much it weighs if it leaves both open, ``otherwise`` is the rate where the data show none.
+    """
+    known = prior if isinstance(prior, Gamma) and prior != Gamma() else default
+    seen = (events > 0) & (exposure > 0)
+    pooled = np.where(seen, events / np.where(seen, exposure, 1.0), otherwise)
+    if known.rate is None:
+        return np.full_like(pooled, known.shape), known.shape / pooled
+    shape = known.rate * pooled if known.shape is None else np.full_like(pooled, known.shape)
+    return shape, np.full_like(pooled, known.rate)
+
+
+def gamma_rate(events: Floats, exposure: Floats, shape: Floats, rate: Floats, how: str) -> Floats:
+    """The rate of events per exposure under Gamma(shape, rate); not finite where nothing determines it."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if how == "mle":
+            return events / exposure
+        return np.maximum(shape + events - (how == "map"), 0.0) / (rate + exposure)
+
+
+def gamma_evidence(events: Floats, exposure: Floats, shape: Floats, rate: Floats) -> Floats:
+    """log of the integral of rate**events * exp(-rate * exposure) under Gamma(shape, rate)."""
+    return numerics.log_rising(shape, events) - shape * np.log1p(exposure / rate) - events * np.log(rate + exposure)

@@ -1,0 +1,138 @@
+"""Conjugate algebra of the normal family: means of their own in every cell, variances that groups of cells share.
+
+A cell is a (class, feature). Its mean has the prior Normal(mean, variance / kappa); the variance of its group has
+InverseGamma(a, b). After the data, with the pooled scatter of the group,
+
+    kappa_n = kappa + n        a_n = a + n_group / 2        b_n = b + scatter_group / 2
+
+>>> one = Moments(np.array([[4.0]]), np.array([[2.0]]), np.array([[6.0]]))
+>>> prior = NormalPrior(np.zeros(1), 1.0, np.array([[1.0]]), np.array([[1.0]]))
+>>> after = posterior(one, prior, Groups("diagonal", np.array([False])))
+>>> after.kappa.item(), after.mean.item(), after.a.item(), after.b.item()
+(5.0, 1.6, 3.0, 5.6)
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide import numerics
+from candide.priors import Jeffreys, NormalInverseGamma, Prior, Uniform
+from candide.rows.blocks import Floats
+from candide.tally import Moments
+from candide.tally.base import ratio
+
+_ULPS = 8 * np.finfo(np.float64).eps  # a spread of so few units in the last place is rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Which cells share a variance: none, all classes, or all features. A flat column shares only with itself."""
+
+    covariance: str  # "diagonal" | "tied-diagonal" | "spherical"; "fixed" groups like "diagonal"
+    flat: NDArray[np.bool_]  # (feature)
+
+    def total(self, cells: Floats) -> Floats:
+        """(class, feature) values summed over each cell's group, in every cell of it."""
+        if self.covariance == "tied-diagonal":
+            return np.broadcast_to(cells.sum(axis=0), cells.shape)
+        if self.covariance == "spherical":
+            return np.where(self.flat, cells, np.where(self.flat, 0.0, cells).sum(axis=1, keepdims=True))
+        return cells
+
+    def mean(self, cells: Floats) -> Floats:
+        return self.total(cells) / self.total(np.ones(cells.shape))
+
+
+@dataclass(frozen=True, eq=False)
+class NormalPrior:
+    mean: Floats  # (feature)
+    kappa: float
+    a: Floats  # (class, feature) of the cell's group, as b
+    b: Floats
+
+    @property
+    def improper(self) -> NDArray[np.bool_]:
+        return (self.a <= 0) | (self.b <= 0) | (self.kappa <= 0)
+
+
+@dataclass(frozen=True, eq=False)
+class NormalPosterior:
+    mean: Floats  # (class, feature), as all
+    kappa: Floats
+    a: Floats
+    b: Floats
+    scatter: Floats  # of the cell alone, about its posterior
+
+
+def is_flat(tally: Moments, groups: Groups | None = None) -> NDArray[np.bool_]:
+    """(class, feature) where the values of a group have no spread beyond rounding, or there are none."""
+    noise = tally.n * (_ULPS * tally.mean) ** 2
+    return tally.m2 <= noise if groups is None else groups.total(tally.m2) <= groups.total(noise)
+
+
+def even_out(tally: Moments, prior: Prior | None) -> tuple[Moments, NDArray[np.bool_]]:
+    """Give every class the pooled tally in columns that do not vary, with a spread of the mean's size; and which.
+
+    Such a column cannot tell classes apart; with one distribution for all classes it does not. A prior with a mean and
+    a scale of its own needs no such help.
+    """
+    pooled = tally.pool()
+    flat = is_flat(pooled)[0]
+    if isinstance(prior, NormalInverseGamma) and prior.mean is not None and prior.b is not None:
+        flat = np.zeros_like(flat)
+    if not flat.any():
+        return tally, flat
+    square = pooled.mean**2
+    n = np.where(flat, np.maximum(pooled.n, 1.0), tally.n)
+    mean = np.where(flat, pooled.mean, tally.mean)
+    return Moments(n, mean, np.where(flat, n * np.where(square > 0, square, 1.0), tally.m2)), flat
+
+
+def normal_prior(prior: Prior | None, evened: Moments, groups: Groups) -> NormalPrior:
+    """The prior in numbers; what it leaves open comes from the pooled tally, so that it has the data's units."""
+    pooled, shape = evened.pool(), evened.n.shape
+    means = groups.total(np.ones(shape))  # how many means share a variance
+    if isinstance(prior, Jeffreys | Uniform):
+        # 1 / variance, and flat, in all means and the variance of a group.
+        a = -means / 2 if isinstance(prior, Jeffreys) else -1.0 - means / 2
+        return NormalPrior(pooled.mean[0], 0.0, a, np.zeros(shape))
+    known = prior if isinstance(prior, NormalInverseGamma) else NormalInverseGamma()
+    mean = pooled.mean[0] if known.mean is None else np.full(shape[1], known.mean)
+    usual = groups.mean(np.broadcast_to(ratio(pooled.m2, pooled.n), shape))
+    b = (known.a - 1.0) * usual if known.b is None else np.full(shape, known.b)
+    return NormalPrior(mean, known.kappa, np.full(shape, known.a), b)
+
+
+def posterior(tally: Moments, prior: NormalPrior, groups: Groups) -> NormalPosterior:
+    """What prior and tally say together."""
+    kappa = prior.kappa + tally.n
+    gap = np.where(tally.n > 0, tally.mean - prior.mean, 0.0)
+    mean = prior.mean + gap * ratio(tally.n, kappa)
+    scatter = tally.m2 + gap * gap * ratio(prior.kappa * tally.n, kappa)
+    a, b = prior.a + groups.total(tally.n) / 2, prior.b + groups.total(scatter) / 2
+    return NormalPosterior(mean, kappa, a, b, scatter)
+
+
+def normal_evidence(tally: Moments, prior: NormalPrior, groups: Groups) -> Floats:
+    """(class, feature) log marginal likelihood; the part of a shared variance is shared out by the weights n."""
+    after = posterior(tally, prior, groups)
+    n = groups.total(tally.n)
+    variance_part = (
+        numerics.log_rising(prior.a, n / 2)
+        - prior.a * np.log1p((after.b - prior.b) / prior.b)
+        - n / 2 * np.log(after.b)
+    )
+    return mean_evidence(tally, prior) + variance_part * ratio(tally.n, n)
+
+
+def known_variance_evidence(tally: Moments, prior: NormalPrior, groups: Groups, variance: float) -> Floats:
+    """(class, feature) log marginal likelihood where only the mean is unknown."""
+    scatter = posterior(tally, prior, groups).scatter
+    return mean_evidence(tally, prior) - tally.n / 2 * np.log(variance) - scatter / (2 * variance)
+
+
+def mean_evidence(tally: Moments, prior: NormalPrior) -> Floats:
+    """The part of the evidence that is left of the mean once it is integrated out."""
+    return -0.5 * tally.n * np.log(2 * np.pi) - 0.5 * np.log1p(tally.n / prior.kappa)

@@ -1,0 +1,89 @@
+"""Shrinkage: a covariance pulled towards its mean variance times the identity, (1 - s) S + s m I.
+
+The share s is a number, or found from the data: Ledoit and Wolf (2004) take the s that loses least on average, from the
+fourth moments; Chen, Wiesel, Eldar and Hero (2010, "oas") do the same for normal data, from S alone. A given number and
+"oas" are taken in the units of the columns, so these should have the same units; "ledoit-wolf" is taken of the columns
+divided by their deviations, and has none. All three as in scikit-learn's discriminant analysis.
+
+>>> one = CoMoments(np.array([[4.0]]), np.zeros((1, 2)), np.array([[[8.0, 4.0], [4.0, 4.0]]]))
+>>> shrunk(one, 0.5)[0].tolist()  # of the scatter: the mean of 8 and 4 is 6
+[[7.0, 2.0], [2.0, 5.0]]
+"""
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from candide.errors import InputError, unknown
+from candide.rows.blocks import Floats
+from candide.tally import CoMoments
+from candide.tally.base import ratio
+
+METHODS = ("ledoit-wolf", "oas")
+
+
+def check_shrinkage(shrinkage: Any) -> None:
+    """Refuse what is no share and no method."""
+    if isinstance(shrinkage, str):
+        if shrinkage not in METHODS:
+            raise unknown("shrinkage", shrinkage, METHODS)
+    elif shrinkage is not None and not (_is_number(shrinkage) and 0 <= shrinkage <= 1):
+        raise InputError(f"shrinkage: pass a number in 0..1, 'ledoit-wolf', 'oas' or None, got {shrinkage!r}")
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, Real) and not isinstance(x, bool)
+
+
+def shrunk(tally: CoMoments, shrinkage: float | str | None) -> Floats:
+    """(class, feature, feature) the scatter of each class, shrunk."""
+    if shrinkage is None or tally.mean.shape[1] == 0:
+        return tally.scatter
+    scatter, unit = tally.scatter, None
+    if shrinkage == "ledoit-wolf":
+        deviation = np.sqrt(ratio(tally.m2, tally.n))
+        deviation[deviation == 0] = 1.0
+        unit = deviation[:, :, None] * deviation[:, None, :]
+        scatter = scatter / unit
+        share = _ledoit_wolf(tally, scatter, unit)
+    elif shrinkage == "oas":
+        share = _oas(tally, scatter)
+    else:
+        share = np.full(len(scatter), shrinkage, np.float64)
+    mixed = scatter * (1.0 - share)[:, None, None]
+    np.einsum("cjj->cj", mixed)[:] += (share * _mean_of_diagonal(scatter))[:, None]
+    return mixed if unit is None else mixed * unit
+
+
+def _mean_of_diagonal(scatter: Floats) -> Floats:
+    return np.einsum("cjj->c", scatter) / scatter.shape[1]
+
+
+def _sizes(tally: CoMoments, scatter: Floats) -> tuple[Floats, Floats, Floats, int]:
+    """(class,) weight, sum of squares of the covariance, square of its mean variance; and how many columns."""
+    n = tally.weight[:, 0]
+    size = ratio(np.einsum("cjk,cjk->c", scatter, scatter), n * n)
+    return n, size, ratio(_mean_of_diagonal(scatter) ** 2, n * n), scatter.shape[1]
+
+
+def _ledoit_wolf(tally: CoMoments, scatter: Floats, unit: Floats) -> Floats:
+    """(class,) the share of least expected loss, of columns in standard units."""
+    if tally.fourth is None:
+        raise InputError(
+            "shrinkage='ledoit-wolf' needs fourth moments, which this tally does not keep; count the rows with that "
+            "shrinkage, or use 'oas' or a number"
+        )
+    n, size, square, p = _sizes(tally, scatter)
+    rows = (tally.fourth / (unit * unit)).sum(axis=(1, 2))  # over rows, of (|x|^2)^2
+    noise, away = ratio(ratio(rows, n) - size, n), size - p * square  # of the covariance, and of it from the target
+    return np.where((p > 1) & (noise > 0), ratio(np.minimum(noise, away), away), 0.0)
+
+
+def _oas(tally: CoMoments, scatter: Floats) -> Floats:
+    """(class,) the share that approximates an oracle, if the data are normal."""
+    n, size, square, p = _sizes(tally, scatter)
+    if p == 1:
+        return np.zeros(len(n))
+    away = (n + 1.0) * (size - p * square)  # p^2 times the means that the paper has
+    return np.where(away > 0, np.minimum(ratio(size + p * p * square, away), 1.0), 1.0)

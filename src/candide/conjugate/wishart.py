@@ -1,0 +1,117 @@
+"""Conjugate algebra of the multivariate normal: a mean vector a class, and a covariance of each class or of all.
+
+The covariance has the prior InverseWishart(df, scale), a mean given it Normal(mean, covariance / kappa). After data,
+
+    kappa_n = kappa + n        df_n = df + n        scale_n = scale + scatter + kappa n / kappa_n * gap gap'
+
+with the gap between the mean of the data and the prior's. Under InverseWishart(df, scale) of p columns the variance of
+one of them has InverseGamma((df - p + 1) / 2, scale_jj / 2): so a NormalInverseGamma prior says the same of a column
+whether columns are modelled together or apart, and of one column both are the same model.
+
+>>> one = CoMoments(np.array([[4.0]]), np.array([[2.0]]), np.array([[[6.0]]]))
+>>> prior = WishartPrior(np.zeros(1), 1.0, 2.0, np.array([2.0]))
+>>> after = posterior(one, one.scatter, prior, tied=False)
+>>> after.kappa.item(), after.mean.item(), after.df.item(), after.scale.item()
+(5.0, 1.6, 6.0, 11.2)
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from candide import numerics
+from candide.errors import InputError
+from candide.priors import Jeffreys, NormalInverseGamma, NormalInverseWishart, Prior, Uniform
+from candide.rows.blocks import Floats
+from candide.tally import CoMoments, Moments
+from candide.tally.base import ratio
+
+
+@dataclass(frozen=True, eq=False)
+class WishartPrior:
+    mean: Floats  # (feature)
+    kappa: float
+    df: float
+    scale: Floats  # (feature) the diagonal of the scale matrix
+
+    @property
+    def improper(self) -> bool:
+        return self.kappa <= 0 or self.df <= len(self.mean) - 1 or bool((self.scale <= 0).any())
+
+
+@dataclass(frozen=True, eq=False)
+class WishartPosterior:
+    mean: Floats  # (class, feature)
+    kappa: Floats  # (class)
+    df: Floats  # (group): a group is a class, or all of them where the covariance is tied
+    scale: Floats  # (group, feature, feature)
+
+
+def wishart_prior(prior: Prior | None, pooled: Moments, means: int) -> WishartPrior:
+    """The prior in numbers; what it leaves open comes from the pooled tally, so that it has the data's units.
+
+    ``means`` is how many classes share a covariance.
+    """
+    p = pooled.mean.shape[1]
+    if isinstance(prior, Jeffreys | Uniform):
+        # |covariance|^-(p + 1) / 2, and flat, in all means and the covariance of a group.
+        df = -means if isinstance(prior, Jeffreys) else -means - p - 1
+        return WishartPrior(pooled.mean[0], 0.0, float(df), np.zeros(p))
+    usual = ratio(pooled.m2, pooled.n)[0]
+    if isinstance(prior, NormalInverseWishart):
+        df = p + 2.0 if prior.df is None else float(prior.df)
+        if prior.scale is None and df <= p + 1:
+            raise InputError(f"{prior!r}: df must be > {p + 1} for {p} columns where scale is None; pass df={p + 2}")
+        scale = (df - p - 1) * usual if prior.scale is None else _a_column(prior.scale, p, "scale")
+        mean = pooled.mean[0] if prior.mean is None else _a_column(prior.mean, p, "mean")
+        return WishartPrior(mean, prior.kappa, df, scale)
+    known = prior if isinstance(prior, NormalInverseGamma) else NormalInverseGamma()
+    mean = pooled.mean[0] if known.mean is None else np.full(p, known.mean)
+    b = (known.a - 1.0) * usual if known.b is None else np.full(p, known.b)
+    return WishartPrior(mean, known.kappa, p - 1 + 2 * known.a, 2 * b)
+
+
+def _a_column(given: object, p: int, name: str) -> Floats:
+    values = np.asarray(given, np.float64)
+    if values.ndim and values.shape != (p,):
+        raise InputError(f"NormalInverseWishart: {name} has {values.size} values for {p} columns that vary")
+    return np.broadcast_to(values, p)
+
+
+def posterior(tally: CoMoments, scatter: Floats, prior: WishartPrior, *, tied: bool) -> WishartPosterior:
+    """What prior and tally say together; ``scatter`` is the tally's, or that shrunk."""
+    n = tally.weight[:, 0]
+    kappa = prior.kappa + n
+    gap = np.where(tally.weight > 0, tally.mean - prior.mean, 0.0)
+    mean = prior.mean + gap * ratio(n, kappa)[:, None]
+    pull = ratio(prior.kappa * n, kappa)
+    if tied:
+        df, scale = np.array([prior.df + n.sum()]), (scatter.sum(axis=0) + (gap * pull[:, None]).T @ gap)[None]
+    else:
+        df, scale = prior.df + n, scatter + (gap * pull[:, None])[:, :, None] * gap[:, None, :]
+    np.einsum("gjj->gj", scale)[:] += prior.scale
+    return WishartPosterior(mean, kappa, df, scale)
+
+
+def wishart_evidence(tally: CoMoments, prior: WishartPrior, *, tied: bool) -> Floats:
+    """(class, feature) log marginal likelihood of each column given those before it; the sum is that of the group.
+
+    The first j columns alone have the same model with df - (p - j): so the evidence of j columns less that of j - 1 is
+    what column j adds. Where the covariance is tied its part is shared out by weight.
+    """
+    p, n = tally.mean.shape[1], tally.weight[:, 0]
+    after = posterior(tally, tally.scatter, prior, tied=tied)
+    total = np.array([n.sum()]) if tied else n  # (group)
+    df = prior.df - p + np.arange(1, p + 1)  # of the first j columns
+    root = np.linalg.cholesky(after.scale)
+    pivots = 2 * np.log(np.einsum("gjj->gj", root)), np.log(prior.scale)
+    before = [np.cumsum(pivot, axis=-1) - pivot for pivot in pivots]
+    halves = np.broadcast_arrays(df / 2, total[:, None] / 2)
+    spread = (
+        numerics.log_rising(*halves)
+        + 0.5 * (df * pivots[1] + before[1])
+        - 0.5 * ((df + total[:, None]) * pivots[0] + before[0])
+    )
+    share = ratio(n, np.full_like(n, n.sum()))[:, None] if tied else 1.0
+    centre = -0.5 * n * np.log(np.pi) - 0.5 * np.log1p(n / prior.kappa)
+    return centre[:, None] + spread * share

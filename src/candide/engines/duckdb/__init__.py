@@ -1,0 +1,1 @@
+"""DuckDB: files, queries and tables, counted by one aggregate query."""

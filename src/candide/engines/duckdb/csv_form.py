@@ -1,0 +1,141 @@
+"""CSV: the form of a file, found out once, so that no later query has to guess it again.
+
+>>> import tempfile, pathlib, duckdb
+>>> path = pathlib.Path(tempfile.mkdtemp()) / "a.csv"
+>>> _ = path.write_text("age;job\\n30;cook\\n41;smith\\n")
+>>> form = form_of(duckdb.connect(), (str(path),), CsvHints())
+>>> form.names, form.delimiter, form.header
+(('age', 'job'), ';', True)
+"""
+
+import csv
+import glob
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import duckdb
+
+from candide.engines.sql.text import identifier, literal, literals, tuple_of
+
+_LINES = 4096  # enough to know the form by: types are looked at elsewhere
+_NONE = ("(empty)", "\x00", "")
+
+
+@dataclass(frozen=True)
+class CsvHints:
+    """What a person says of a CSV."""
+
+    delimiter: str | None = None
+    header: bool | None = None
+    na: tuple[str, ...] = ()
+    encoding: str | None = None
+
+    def options(self) -> list[str]:
+        """What is the same for guessing and for reading."""
+        out = []
+        if self.na:
+            out.append(f"nullstr = {literals(('', *self.na))}")
+        if self.encoding is not None:
+            out.append(f"encoding = {literal(self.encoding)}")
+        return out
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How the numbers of a column are written, where SQL alone would not read them.
+
+    >>> print(Spelling(comma=True).mended("x"))
+    REPLACE("x", ',', '.')
+    """
+
+    comma: bool = False  # before the decimals
+    missing: tuple[str, ...] = ()  # words, in lower case
+
+    def mended(self, name: str) -> str:
+        """SQL for the column in the spelling that a cast reads."""
+        value = identifier(name)
+        if self.missing:
+            value = f"CASE WHEN lower(trim({value})) IN {tuple_of(self.missing)} THEN NULL ELSE {value} END"
+        if self.comma:
+            value = f"REPLACE({value}, ',', '.')"
+        return value
+
+
+PLAIN = Spelling()
+
+
+@dataclass(frozen=True)
+class CsvForm:
+    """How a CSV is written, and the names of its columns."""
+
+    files: tuple[str, ...]  # paths, or a glob
+    hints: CsvHints
+    names: tuple[str, ...]
+    delimiter: str = ","
+    quote: str = '"'
+    escape: str = '"'
+    header: bool = True
+    skip: int = 0
+
+    def reader(self, types: Mapping[str, str], spellings: Mapping[str, Spelling] = MappingProxyType({})) -> str:
+        """What to select from; columns without a type are text."""
+        spelt = {name: how for name, how in spellings.items() if how != PLAIN}
+        plain = {name: kind for name, kind in types.items() if name not in spelt}
+        if not spelt:
+            return self._table(plain)
+        mended = ", ".join(f"{how.mended(name)} AS {identifier(name)}" for name, how in spelt.items())
+        cast = ", ".join(f"CAST({identifier(name)} AS {types[name]}) AS {identifier(name)}" for name in spelt)
+        # Apart, so that an error names the column.
+        return f"(SELECT * REPLACE ({cast}) FROM (SELECT * REPLACE ({mended}) FROM {self._table(plain)}))"
+
+    def _table(self, types: Mapping[str, str]) -> str:
+        """A table function call."""
+        pairs = ", ".join(f"{literal(n)}: {literal(types.get(n, 'VARCHAR'))}" for n in self.names)
+        form = [f"delim = {literal(self.delimiter)}", f"header = {str(self.header).lower()}"]
+        if len(self.files) > 1 or glob.has_magic(self.files[0]):  # files may order their columns differently
+            form += [f"types = {{{pairs}}}", "union_by_name = true"]
+        else:
+            form += [
+                "auto_detect = false",
+                f"columns = {{{pairs}}}",
+                f"quote = {literal(self.quote)}",
+                f"escape = {literal(self.escape)}",
+                f"skip = {self.skip}",
+            ]
+        return f"read_csv({literals(self.files)}, {', '.join(form + self.hints.options())})"
+
+
+def form_of(con: Any, files: tuple[str, ...], hints: CsvHints) -> CsvForm:
+    """Find out the form of a CSV, or of the first of several, from its beginning."""
+    options = ["all_varchar = true", f"sample_size = {_LINES}", *hints.options()]
+    if hints.delimiter is not None:
+        options.append(f"delim = {literal(hints.delimiter)}")
+    if hints.header is not None:
+        options.append(f"header = {str(hints.header).lower()}")
+    first = files[0]
+    if len(files) == 1 and glob.has_magic(first):
+        first = next(iter(sorted(glob.glob(first, recursive=True))), first)
+    query = "SELECT Delimiter, Quote, Escape, SkipRows, HasHeader, Columns FROM sniff_csv"
+    try:
+        [row] = con.sql(f"{query}({literal(first)}, {', '.join(options)})").fetchall()
+    except duckdb.InvalidInputException as error:
+        if "sniffing" not in str(error):
+            raise
+        return _by_header(first, files, hints)
+    delimiter, quote, escape, skip, header, columns = row
+    names = tuple(column["name"] for column in columns)
+    if len(names) == 1 and hints.delimiter is None and max(names[0].count(c) for c in ",;\t|"):
+        return _by_header(first, files, hints)
+    quote = '"' if quote in _NONE else quote  # none in the beginning does not mean none at all
+    escape = quote if escape in _NONE else escape
+    return CsvForm(files, hints, names, delimiter, quote, escape, bool(header), int(skip))
+
+
+def _by_header(first: str, files: tuple[str, ...], hints: CsvHints) -> CsvForm:
+    """The lines of the CSV disagree: take the form of its header, so that reading it says where they do."""
+    with open(first, encoding=hints.encoding or "utf-8", errors="replace", newline="") as lines:
+        line = lines.readline().rstrip("\r\n")
+    delimiter = hints.delimiter or max(",;\t|", key=line.count)
+    return CsvForm(files, hints, tuple(next(csv.reader([line], delimiter=delimiter))), delimiter)

@@ -1,0 +1,1 @@
+"""SQL: what each tally kind asks of a database, in any dialect."""

@@ -1,0 +1,33 @@
+"""Evaluate: how well a model would do on rows it has not seen.
+
+>>> from candide.demo import rows
+>>> plants, herb = rows(300, seed=0)
+>>> print(cross_validate({**plants, "herb": herb}, "herb", folds=5))
+5 folds of 300 rows   mean      sd
+accuracy            0.9367  0.0246
+balanced_accuracy   0.9258  0.0305
+log_loss            0.1393  0.0364
+brier               0.0885  0.0259
+auc                 0.9909  0.0058
+calibration_error   0.0530  0.0142
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from candide.evaluate.cross import cross_validate
+from candide.tasks.scores import METRICS, Scores, spread
+from candide.tasks.tables import Validation
+
+if TYPE_CHECKING:
+    from candide.estimators.curves import LearningCurves, learning_curves
+
+__all__ = ["METRICS", "LearningCurves", "Scores", "Validation", "cross_validate", "learning_curves", "spread"]
+
+
+def __getattr__(name: str) -> Any:
+    """What compares classifiers needs scikit-learn, and is imported when it is first asked for."""
+    if name not in ("LearningCurves", "learning_curves"):
+        raise AttributeError(f"module 'candide.evaluate' has no attribute {name!r}")
+    from candide.estimators import curves
+
+    return getattr(curves, name)

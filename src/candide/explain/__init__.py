@@ -1,0 +1,1 @@
+"""Explain: what a model knows, and why it decides as it does."""

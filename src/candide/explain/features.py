@@ -1,0 +1,138 @@
+"""Features: how much each column tells of the class, from the tallies alone, and the choice of the best ones.
+
+Three measures stand side by side. *Evidence*: the log marginal likelihood of the column with a distribution for each
+class, over that with one for all: what knowing the class saves in describing the column after the extra parameters
+are paid for. Below zero the column is better described without the class. *Information*: how much the column lowers
+the uncertainty about the class, as the counts have it, which is never negative. And the classical *test*.
+
+>>> from candide.demo import garden
+>>> print(scores(garden())[:3])
+column     event     evidence  per row  information           test          p
+leaf_mm    gaussian    346.46    1.155        0.815     F = 985.22  8.08e-132
+height_cm  gaussian    216.31    0.721        0.615     F = 496.09    2.1e-95
+flowers    poisson     146.12    0.487        0.346  chi2 = 288.24   2.57e-63
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+
+from candide.errors import InputError
+from candide.model.census import Census
+from candide.model.fitted import Fitted
+from candide.model.plan import Part
+from candide.model.select import choose, gain, total_weight, units
+from candide.rows.table import Name, spoken
+from candide.tally import association, information
+
+_SHOWN = 20  # scores printed before "and more"
+
+_MEASURES: dict[str, tuple[Any, Any]] = {  # by event model, else by tally kind: information, test
+    "multinomial": (information.of_words, association.of_totals),
+    "complement": (information.of_words, association.of_totals),
+    "poisson": (information.of_poissons, association.of_totals),
+    "exponential": (information.of_exponentials, association.of_rates),
+    "moments": (information.of_normals, association.of_means),
+    "levels": (information.of_levels, association.of_levels),
+}
+
+
+@dataclass(frozen=True)
+class FeatureScore:
+    """What one column, or a group of columns modelled together, tells of the class. None where there is no measure."""
+
+    column: Name | tuple[Name, ...]
+    event: str
+    evidence: float | None  # nats: the log of the Bayes factor for "depends on the class"
+    per_row: float | None  # the same divided by the weight of the rows
+    information: float | None  # nats
+    test: str  # "t" | "F" | "chi2" | "G" | ""
+    statistic: float | None
+    p_value: float | None
+    chosen: bool = True  # whether the model uses it
+
+
+@dataclass(frozen=True)
+class FeatureScores(Sequence[FeatureScore]):
+    """The scores of all columns, strongest first. Prints as a table; ``to_dict`` makes any data frame."""
+
+    scores: tuple[FeatureScore, ...]
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def __iter__(self) -> Iterator[FeatureScore]:
+        return iter(self.scores)
+
+    @overload
+    def __getitem__(self, at: int) -> FeatureScore: ...
+    @overload
+    def __getitem__(self, at: slice) -> "FeatureScores": ...
+    def __getitem__(self, at: int | slice) -> "FeatureScore | FeatureScores":
+        return FeatureScores(self.scores[at]) if isinstance(at, slice) else self.scores[at]
+
+    def of(self, column: Name | tuple[Name, ...]) -> FeatureScore:
+        """The score of one column."""
+        for score in self.scores:
+            if score.column == column:
+                return score
+        raise InputError(f"there is no column {column!r} among {[score.column for score in self.scores[:10]]} ...")
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Columns of values: ``pandas.DataFrame(scores.to_dict())``, or the same of polars or pyarrow."""
+        names = list(FeatureScore.__dataclass_fields__)
+        return {name: [getattr(score, name) for score in self.scores] for name in names}
+
+    def __str__(self) -> str:
+        some = not all(score.chosen for score in self.scores)
+        heads = ["column", "event", "evidence", "per row", "information", "test", "p", *(["chosen"] if some else [])]
+        rows = [heads, *([*_cells(s), *(["yes" if s.chosen else ""] if some else [])] for s in self.scores[:_SHOWN])]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [
+            "  ".join(v.ljust(w) if i < 2 else v.rjust(w) for i, (v, w) in enumerate(zip(row, widths, strict=True)))
+            for row in rows
+        ]
+        if len(self.scores) > _SHOWN:
+            lines.append(f"... and {len(self.scores) - _SHOWN:,} more")
+        return "\n".join(line.rstrip() for line in lines)
+
+    __repr__ = __str__
+
+
+def _cells(score: FeatureScore) -> list[str]:
+    test = f"{score.test} = {score.statistic:.2f}" if score.statistic is not None else ""
+    p = "" if score.p_value is None else f"{score.p_value:.3g}"
+    told = [(score.evidence, ".2f"), (score.per_row, ".3f"), (score.information, ".3f")]
+    return [spoken(score.column), score.event, *("" if v is None else f"{v:{form}}" for v, form in told), test, p]
+
+
+def scores(census: Census, priors: Any = None, select: int | str | None = None) -> FeatureScores:
+    """Every column's score, strongest first; ``select`` marks those that it chooses."""
+    used = set(choose(census, select, priors))
+    rows, found = total_weight(census), list[FeatureScore]()
+    for part, tally in zip(census.plan.parts, census.tallies, strict=True):
+        nats, each = gain(part, tally, priors), units(part)
+        evidence = [None] * len(each) if nats is None else nats.tolist()
+        for unit, one, measures in zip(each, evidence, _measures(part, tally, len(each)), strict=True):
+            is_used = (unit[0] if isinstance(unit, tuple) else unit) in used
+            per_row = None if one is None else one / rows
+            found.append(FeatureScore(unit, part.event.name, one, per_row, *measures, is_used))
+    return FeatureScores(tuple(sorted(found, key=lambda s: -np.inf if s.evidence is None else -s.evidence)))
+
+
+def feature_scores(fitted: Fitted) -> FeatureScores:
+    """The scores of all columns that a model counted, chosen or not."""
+    return scores(fitted.census, fitted.settings.priors, fitted.settings.select)
+
+
+def _measures(part: Part, tally: Any, n_units: int) -> list[tuple[float | None, str, float | None, float | None]]:
+    """Information, name of the test, statistic and p-value of each unit."""
+    known = _MEASURES.get(part.event.name) or _MEASURES.get(part.event.kind)
+    if known is None or n_units < len(part.columns):
+        return [(None, "", None, None)] * n_units
+    told, test = known[0](tally), known[1](tally)
+    nats = [None] * n_units if told is None else told.tolist()
+    pairs = zip(nats, test.statistic.tolist(), test.p_value.tolist(), strict=True)
+    return [(i, test.name, *((None, None) if t != t else (t, p))) for i, t, p in pairs]

@@ -1,0 +1,186 @@
+"""Decisions: why a row was given its class. Log-odds add up, so each column has its say in nats.
+
+What a column says is log p(value | class) less the same of the runner-up: above zero it speaks for the class predicted,
+below for the other. A missing value says nothing. With what the class prior says they add up to the log-odds.
+
+>>> from candide.demo import garden
+>>> plant = {"height_cm": [51.0], "leaf_mm": [45.0], "flowers": [None], "soil": ["clay"], "scented": ["no"]}
+>>> [decision] = explain(Fitted(garden()), plant)
+>>> print(decision)
+sage, p = 0.944, against lavender, p = 0.056
+column         value   nats
+scented           no  +1.53
+soil            clay  +1.43
+leaf_mm         45.0  -0.08
+height_cm       51.0  -0.05
+flowers      missing  +0.00
+class prior           +0.00
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from candide.distributions.base import dense
+from candide.errors import InputError
+from candide.model.fitted import Fitted, Scorer
+from candide.model.model import Model
+from candide.model.plan import Part
+from candide.rows.blocks import Block, Floats, rows_of
+from candide.rows.labels import is_absent, is_arrow
+from candide.rows.table import Name, Table, spoken
+
+if TYPE_CHECKING:
+    from candide.engines.duckdb.source import Reading
+
+_VALUES = 1 << 22  # (row, class, feature) terms at a time
+_LONG = 40  # letters of a value in print
+
+
+@dataclass(frozen=True)
+class Reason:
+    """What a column, or a group of columns modelled together, says: its value (None: missing), and nats."""
+
+    column: Name | tuple[Name, ...]
+    value: Any
+    nats: float
+    known: bool = True  # False: a level that was never counted
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The class predicted for a row, the runner-up, and what speaks for the one against the other, strongest first."""
+
+    prediction: Any
+    probability: float
+    runner_up: Any
+    runner_up_probability: float
+    class_prior: float  # nats
+    reasons: tuple[Reason, ...]
+
+    @property
+    def log_odds(self) -> float:
+        """What all of it comes to: the log of the odds of the class over the runner-up."""
+        odds = self.class_prior + sum(reason.nats for reason in self.reasons)
+        return odds if odds == odds else self.class_prior  # a row impossible under both is left with the prior
+
+    def __str__(self) -> str:
+        told = [(spoken(reason.column), said(reason), f"{reason.nats:+.2f}") for reason in self.reasons]
+        rows = [("column", "value", "nats"), *told, ("class prior", "", f"{self.class_prior:+.2f}")]
+        a, b, c = (max(map(len, column)) for column in zip(*rows, strict=True))
+        first = f"{self.prediction}, p = {self.probability:.3f}, against {self.runner_up}"
+        lines = [f"{name:{a}}  {value:>{b}}  {nats:>{c}}" for name, value, nats in rows]
+        return "\n".join([f"{first}, p = {self.runner_up_probability:.3f}", *lines])
+
+
+def said(reason: Reason) -> str:
+    """A reason's value for a person."""
+    if reason.value is None:
+        return "missing"
+    several = isinstance(reason.value, tuple)
+    text = ", ".join("missing" if v is None else str(v) for v in reason.value) if several else str(reason.value)
+    text = " ".join(text.split())
+    return (text if len(text) <= _LONG else text[: _LONG - 3] + "...") + ("" if reason.known else " (never seen)")
+
+
+def explain(fitted: Fitted | Scorer, rows: Any, shown: Any = None) -> list[Decision]:
+    """Why each of some rows in memory is given its class; ``shown`` has the values to tell, where these are encoded."""
+    table = Table.of(rows)
+    told = table if shown is None else Table.of(shown)
+    if fitted.model.n_classes < 2:
+        raise InputError(f"the model knows one class only, {fitted.labels.values[0]!r}: there is nothing to decide")
+    if table.n_rows == 0:
+        return []
+    log_posterior = fitted.ask(Model.log_posterior, table)  # names the column of a value that cannot be used
+    order = np.argsort(-log_posterior, axis=1, kind="stable")[:, :2]
+    each = [list(_reasons(*pair, told, order)) for pair in zip(_parts(fitted), fitted.plan.blocks(table), strict=True)]
+    p, prior, values = np.exp(log_posterior), fitted.model.log_prior, fitted.labels.values
+    decisions = []
+    for row, (first, second) in enumerate(order.tolist()):
+        reasons = sorted((r for part in each for r in part[row]), key=lambda reason: -abs(reason.nats))
+        odds = (p[row, first], p[row, second], _difference(prior[first], prior[second]))
+        one, other, at_first = map(float, odds)
+        decisions.append(Decision(values[first], one, values[second], other, at_first, tuple(reasons)))
+    return decisions
+
+
+def _parts(fitted: Fitted | Scorer) -> list[tuple[Part, Any]]:
+    return list(zip(fitted.plan.parts, fitted.model.distributions, strict=True))
+
+
+def _reasons(one: tuple[Part, Any], block: Any, table: Table, order: Any) -> Iterator[list[Reason]]:
+    """Row by row what the columns of a part say."""
+    part, law = one
+    names = [part.columns] if part.is_group else part.columns
+    values = [_values(part, block, table, j) for j in range(len(part.columns))]
+    step = max(1, _VALUES // (law.n_classes * max(1, len(part.columns))))
+    for start in range(0, len(order), step):
+        some = slice(start, start + step)
+        nats = _nats(law.terms(rows_of(block, some)), order[some], part.is_group)
+        for row, told in enumerate(nats.tolist(), start):
+            seen = [column[row] for column in values]
+            if part.is_group:
+                seen = [None if all(v is None for v in seen) else tuple(seen)]
+            unmet = [j for j, levels in enumerate(part.levels) if block[row, j] == len(levels)]
+            cells = enumerate(zip(names, seen, told, strict=True))
+            yield [Reason(*cell, known=j not in unmet) for j, cell in cells]
+
+
+def _nats(terms: Floats, order: Any, is_group: bool) -> Floats:
+    """(row, feature) what speaks for the first class against the second, of (row, class, feature) terms."""
+    if is_group:
+        terms = terms.sum(axis=2, keepdims=True)
+    every = np.arange(len(terms))
+    return _difference(terms[every, order[:, 0]], terms[every, order[:, 1]])
+
+
+def _difference(a: Any, b: Any) -> Any:
+    with np.errstate(invalid="ignore"):  # what is impossible under both speaks for neither
+        return np.where(np.isneginf(a) & np.isneginf(b), 0.0, np.subtract(a, b))
+
+
+def _values(part: Part, block: Block, table: Table, j: int) -> list[Any]:
+    """The values of a column as they were given, None where absent."""
+    name = part.columns[j]
+    if part.has_documents:
+        documents = table.documents(name)
+        return [documents.text(row, "replace") for row in range(len(documents))]
+    if table.is_sparse:
+        return dense(block)[:, j].tolist()
+    column = table.column(name)
+    values = column.to_pylist() if is_arrow(column) else column.tolist()
+    return [None if is_absent(value) else value for value in values]
+
+
+def explain_source(
+    fitted: Fitted | Scorer, data: Any, rows: Sequence[tuple[int, int]], reading: "Reading | None" = None
+) -> Iterator[tuple[int, Any, Decision]]:
+    """Number, label (None where it is not told) and decision of rows of a source, in ranges counted from 1.
+
+    >>> from candide.demo import garden, rows
+    >>> plants, herbs = rows(9, seed=0)
+    >>> [(n, why.prediction) for n, _, why in explain_source(Fitted(garden()), plants, [(2, 2), (7, 7)])]
+    [(2, 'lavender'), (7, 'sage')]
+    >>> herbs[[1, 6]].tolist()
+    ['lavender', 'sage']
+    """
+    from candide.engines.duckdb import score as scoring  # here: rows in memory need no database
+    from candide.engines.duckdb.source import VIEW, Source
+
+    names = [name for part in fitted.plan.parts for name in part.columns]
+    with Source.open(data, reading) as source:
+        scoring.prepare_to_score(source, fitted.plan)
+        label = [fitted.target] if fitted.target in source.columns else []
+        raw = [name for name in names if source.csv is None and str(name) in source.columns]  # a CSV has only text
+        asked = scoring.query(source, fitted.plan, keep=[str(name) for name in [*label, *raw]], codes=False)
+        for first, last in rows:
+            found = source.arrow(f"{asked} LIMIT {last - first + 1} OFFSET {first - 1}").combine_chunks()
+            if found.num_rows < last - first + 1:
+                [(n,)] = source.rows(f"SELECT count(*) FROM {VIEW}")
+                raise InputError(f"row {first + found.num_rows}: {source.name} has {n:,} rows, counted from 1")
+            table = dict(zip(names, found.columns, strict=False))
+            told = table | dict(zip(raw, found.columns[len(names) + len(label) :], strict=True))
+            labels = found.column("k0").to_pylist() if label else [None] * found.num_rows
+            yield from zip(range(first, last + 1), labels, explain(fitted, table, told), strict=True)

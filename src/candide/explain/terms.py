@@ -1,0 +1,78 @@
+"""Terms of a column of text: those that speak most for a class, and those of a document that decided."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from candide.errors import InputError, unknown
+from candide.model.fitted import Fitted, Scorer
+from candide.model.plan import Part
+from candide.rows.documents import Documents, shown
+from candide.rows.table import Name
+
+
+@dataclass(frozen=True)
+class TopTerm:
+    """A term that speaks for a class: log-odds against all other classes, and how often it occurs in both."""
+
+    term: str
+    log_odds: float
+    count: float
+    others: float
+
+
+def top_terms(fitted: Fitted, column: Name | None, label: Any, n: int = 10) -> list[TopTerm]:
+    """The terms of a column of text that speak most for a class; of equals the more frequent, then by name."""
+    i, part = text_part(fitted, column)
+    if label not in fitted.labels.values:
+        raise unknown("class", label, fitted.labels.values)
+    event, c = part.event, fitted.labels.values.index(label)
+    odds, tally = event.log_odds(fitted.chosen.tallies[i], c)  # type: ignore[attr-defined]
+    mine = tally.class_of_cell == c
+    count = np.bincount(tally.word[mine], tally.total[mine], tally.n_terms)
+    others = tally.pool().total - count
+    names, tokens = tally.keys(), event.tokens  # type: ignore[attr-defined]
+    best = np.flatnonzero(odds >= np.sort(odds)[-n:][0]) if 0 < n < len(odds) else np.arange(len(odds))
+    order = sorted(best.tolist(), key=lambda i: (-odds[i], -count[i], names[i]))[: max(n, 0)]
+    terms = [shown(names[i], tokens) for i in order]
+    rows = zip(terms, odds[order].tolist(), count[order].tolist(), others[order].tolist(), strict=True)
+    return [TopTerm(*row) for row in rows]
+
+
+@dataclass(frozen=True)
+class Witness:
+    """A term of a document: how often it occurs, and its log-odds for the class predicted over the next likely one."""
+
+    term: str
+    count: float
+    weight: float
+
+
+def witnesses(fitted: Fitted | Scorer, text: str, column: Name | None = None, n: int = 10) -> list[Witness]:
+    """The terms of a document that decided, strongest first, whichever of the two classes they speak for."""
+    i, part = text_part(fitted, column)
+    law: Any = fitted.model.distributions[i]
+    documents = Documents.of([text])
+    if fitted.model.n_classes < 2:
+        return []  # where there is one class only, nothing was decided
+    score = law.log_prob(documents)[0] + fitted.model.log_prior
+    first, second = np.argsort(-score, kind="stable")[:2]
+    times, place, _ = law.rows(documents)
+    weight = law.weights(place, times)
+    gain = weight[:, first] - weight[:, second]
+    order = np.argsort(-np.abs(gain), kind="stable")[:n]
+    keys = law.cells.names(place[order]) if not part.event.tokens.bits else ["hashed"] * len(order)  # type: ignore[attr-defined]
+    return [Witness(*row) for row in zip(keys, times[order].tolist(), gain[order].tolist(), strict=True)]
+
+
+def text_part(fitted: Fitted | Scorer, column: Name | None = None) -> tuple[int, Part]:
+    """The part of a column of text; of the only one where none is named."""
+    found = {part.columns[0]: (i, part) for i, part in enumerate(fitted.plan.parts) if part.has_documents}
+    if column is None and len(found) == 1:
+        return next(iter(found.values()))
+    if not found:
+        raise InputError(f"this model has no column of text; it was fitted on {list(fitted.plan.columns)}")
+    if column not in found:
+        raise unknown("column of text", column, found)
+    return found[column]

@@ -1,0 +1,1 @@
+"""Model: plan, census, settings, and the model they make."""

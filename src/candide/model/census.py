@@ -1,0 +1,132 @@
+"""Census: labels, class weights and one tally per block. The unit that is saved, shipped and merged.
+
+Censuses add: label sets and levels are united first, so parts that met different classes or
+categories still make one whole.
+
+>>> from candide.engines import arrays
+>>> from candide.model.plan import make_plan
+>>> from candide.rows.table import Table
+>>> def count(rows, y):
+...     table = Table.of(rows)
+...     return arrays.count(table, y, plan=make_plan(table).grown(table))
+>>> a = count({"shape": ["square", "round"]}, ["+", "+"])
+>>> b = count({"shape": ["star", "square"]}, ["-", "+"])
+>>> whole = a + b
+>>> whole.labels.values, whole.class_weight.tolist(), whole.plan.parts[0].levels[0].values
+(('+', '-'), [3.0, 1.0], ('round', 'square', 'star'))
+>>> (whole - b).class_weight.tolist()
+[2.0, 0.0]
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from candide.errors import InputError, NotWithinError
+from candide.model.plan import Growth, Part, Plan
+from candide.rows.blocks import Codes, Floats
+from candide.rows.labels import Labels
+from candide.rows.table import Name
+from candide.tally import Levels, Tally
+
+
+@dataclass(frozen=True, eq=False)
+class Census:
+    """What was counted, and how it was encoded. No prior is in it."""
+
+    plan: Plan
+    labels: Labels
+    class_weight: Floats  # (classes,)
+    tallies: tuple[Tally, ...]  # one a part of the plan
+    n_rows: int
+
+    @property
+    def classes(self) -> Levels:
+        """The class weights as a tally: the class prior is the Categorical event model on ``y``."""
+        return Levels(self.class_weight[None, :], np.array([0, len(self.labels)], np.intp))
+
+    def __add__(self, other: "Census") -> "Census":
+        mine, theirs = align(self, other)
+        tallies = tuple(a + b for a, b in zip(mine.tallies, theirs.tallies, strict=True))
+        weight, n_rows = mine.class_weight + theirs.class_weight, mine.n_rows + theirs.n_rows
+        return replace(mine, class_weight=weight, tallies=tallies, n_rows=n_rows)
+
+    def __sub__(self, part: "Census") -> "Census":
+        """Remove rows counted earlier: ``part`` must lie within ``self``. Labels and levels stay known."""
+        for label, w in zip(part.labels.values, part.class_weight, strict=True):
+            if w > 0 and label not in self.labels.values:
+                raise NotWithinError(f"class {label!r} was never counted, so no row of it can be removed")
+        mine, theirs = align(self, part)
+        if theirs.n_rows > mine.n_rows:
+            raise NotWithinError(f"cannot remove {theirs.n_rows} rows from {mine.n_rows}")
+        tallies = tuple(
+            _minus(a, b, mine.labels, place)
+            for a, b, place in zip(mine.tallies, theirs.tallies, mine.plan.parts, strict=True)
+        )
+        weight = _minus(mine.classes, theirs.classes, mine.labels, None).counts[0]
+        return replace(mine, class_weight=weight, tallies=tallies, n_rows=mine.n_rows - theirs.n_rows)
+
+    def scale(self, factor: float) -> "Census":
+        """Let every row count ``factor`` times: forgetting."""
+        if not 0 <= factor < np.inf:
+            raise InputError(f"factor: {factor} is not a weight; pass a number >= 0, such as 0.9 to forget a tenth")
+        tallies = tuple(t.scale(factor) for t in self.tallies)
+        return replace(self, class_weight=self.class_weight * factor, tallies=tallies)
+
+    def of_columns(self, names: Collection[Name]) -> "Census":
+        """The census of some of the columns; columns modelled together stay together."""
+        wanted, parts, tallies = set(names), [], []
+        for part, tally in zip(self.plan.parts, self.tallies, strict=True):
+            at = [j for j, name in enumerate(part.columns) if name in wanted]
+            if at:
+                whole = len(at) == len(part.columns)
+                parts.append(part if whole else part.only(at))
+                tallies.append(tally if whole else tally.only(np.array(at, np.intp)))  # type: ignore[attr-defined]
+        plan = Plan(tuple(name for name in self.plan.columns if name in wanted), tuple(parts))
+        return replace(self, plan=plan, tallies=tuple(tallies))
+
+    def _moved(self, plan: Plan, labels: Labels, classes: Codes, growth: list[Growth]) -> "Census":
+        weight = np.zeros(len(labels))
+        weight[classes] = self.class_weight
+        moves = zip(self.tallies, growth, strict=True)
+        tallies = tuple(t.remap(classes, len(labels), g.levels, g.sizes) for t, g in moves)
+        return Census(plan, labels, weight, tallies, self.n_rows)
+
+
+def _minus(whole: Any, part: Any, labels: Labels, place: Part | None) -> Any:
+    """One tally without another; what does not lie within is named."""
+    try:
+        return whole.minus_amounts(part) if place and place.spec.nonnegative else whole - part
+    except NotWithinError as error:
+        if error.cell is None:
+            raise
+        c, j = error.cell
+        if place is None:
+            raise NotWithinError(f"class {labels.values[j]!r}: {error.why}") from None
+        level = ""
+        if isinstance(whole, Levels):  # where positions are levels
+            at, j = j, int(np.searchsorted(whole.offsets, j, "right")) - 1
+            level = f", level {place.levels[j].values[at - whole.offsets[j]]!r}" if place.has_levels else ""
+        raise NotWithinError(f"class {labels.values[c]!r}, column {place.columns[j]!r}{level}: {error.why}") from None
+
+
+def align(a: Census, b: Census) -> tuple[Census, Census]:
+    """Both censuses on the united labels and levels."""
+    labels, a_classes, b_classes = a.labels.union(b.labels)
+    plan, a_growth, b_growth = a.plan.union(b.plan)
+    return a._moved(plan, labels, a_classes, a_growth), b._moved(plan, labels, b_classes, b_growth)
+
+
+def beside(a: Census, b: Census, plan: Plan) -> Census:
+    """One census of the same rows from two, each of some of the plan's parts."""
+    labels, a_classes, b_classes = a.labels.union(b.labels)
+    same = Growth((), ())
+    a = a._moved(a.plan, labels, a_classes, [same] * len(a.tallies))
+    b = b._moved(b.plan, labels, b_classes, [same] * len(b.tallies))
+    pairs = [*zip(a.plan.parts, a.tallies, strict=True), *zip(b.plan.parts, b.tallies, strict=True)]
+    by_columns = {part.columns: (part, tally) for part, tally in pairs}
+    found = [by_columns[part.columns] for part in plan.parts]
+    parts = tuple(part for part, _ in found)
+    return Census(Plan(plan.columns, parts), labels, a.class_weight, tuple(tally for _, tally in found), a.n_rows)

@@ -1,0 +1,206 @@
+"""Model: a class prior times distributions, one a block. Scores rows, gives posteriors, samples.
+
+Everything is in log space. Rows are scored in chunks that stay in cache, each chunk through all blocks and
+then the log-sum-exp, on threads. Knows nothing of data frames, labels or scikit-learn: blocks in, arrays out.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide import kernels
+from candide.distributions import Distribution
+from candide.errors import CellError, InputError, unknown
+from candide.events import Categorical, EventModel
+from candide.kernels import threads
+from candide.model.census import Census
+from candide.priors import PRIORS, Prior, prior_of
+from candide.rows.blocks import Block, Codes, Floats, rows_of, width
+from candide.rows.labels import Labels
+
+_CHUNK_BYTES = 1 << 18  # of joint log-probabilities: a chunk of them stays in the second-level cache
+
+
+class UnusableValueError(Exception):
+    """A block holds an infinite value, or an absent one where none is allowed; ``block`` is its position.
+
+    The caller, who knows the columns' names, says where.
+    """
+
+    def __init__(self, block: int):
+        super().__init__(block)
+        self.block = block
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """log p(class) and p(block | class): the generative story, complete."""
+
+    log_prior: Floats  # (classes,)
+    distributions: tuple[Distribution, ...]
+    absent_allowed: bool = True  # scikit-learn's classes refuse NaN
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.log_prior)
+
+    def joint_log_likelihood(self, blocks: Sequence[Block]) -> Floats:
+        """log p(x, class), (row, class)."""
+        return self._score(blocks, lambda joint, out: None, keep=True)
+
+    def posterior(self, blocks: Sequence[Block]) -> Floats:
+        """p(class | x), (row, class). A row impossible under every class is left with the class prior."""
+        prior = np.exp(self.log_prior)
+        return self._score(blocks, lambda joint, out: kernels.posterior(joint, prior), keep=True)
+
+    def log_posterior(self, blocks: Sequence[Block]) -> Floats:
+        """log p(class | x), (row, class)."""
+        return self._score(blocks, lambda joint, out: self._normalise(joint), keep=True)
+
+    def log_density(self, blocks: Sequence[Block]) -> Floats:
+        """log p(x), (row,): how well the model as a whole expects each row."""
+
+        def finish(joint: Floats, out: Floats) -> None:
+            out[:] = kernels.normalise(joint)
+
+        return self._score(blocks, finish, keep=False)
+
+    def scored(self, blocks: Sequence[Block]) -> tuple[Floats, Floats]:
+        """log p(class | x), (row, class), and log p(x), (row,), of the same rows."""
+        joint = self.joint_log_likelihood(blocks)
+        return joint, self._normalise(joint)
+
+    def classify(self, blocks: Sequence[Block]) -> Codes:
+        """The most probable class of each row; the first of several equals."""
+
+        likely = int(self.log_prior.argmax())
+
+        def finish(joint: Floats, out: Codes) -> None:
+            kernels.first_largest(joint, likely, out)
+
+        return self._score(blocks, finish, keep=False, dtype=np.intp, to_choose=True)
+
+    def sample(self, n_rows: int, rng: "np.random.Generator") -> tuple[list[NDArray], Codes]:
+        """Tell the generative story ``n_rows`` times: first the class, then each block given the class."""
+        prior = np.exp(self.log_prior)
+        y = rng.choice(self.n_classes, size=n_rows, p=prior / prior.sum())
+        return [d.sample(y, rng) for d in self.distributions], y
+
+    def _normalise(self, joint: Floats) -> Floats:
+        """log p(class | x) in place, and log p(x)."""
+        evidence = kernels.normalise(joint)
+        if len(evidence) and evidence.min() == -np.inf:
+            joint[np.isneginf(evidence)] = self.log_prior
+        return evidence
+
+    def _score(
+        self,
+        blocks: Sequence[Block],
+        finish: Callable,
+        *,
+        keep: bool,
+        dtype: type = np.float64,
+        to_choose: bool = False,
+    ) -> NDArray:
+        """Score rows chunk by chunk and ``finish`` each chunk; ``keep`` the joint array or only what finish writes.
+
+        ``to_choose``: only the largest class matters, so that the last distribution need not score the others.
+        """
+        n_rows = blocks[0].shape[0]
+        out: NDArray = np.empty((n_rows, self.n_classes) if keep else n_rows, dtype)
+        steps = [(i, d.add_log_prob, b) for i, (d, b) in enumerate(zip(self.distributions, blocks, strict=True))]
+        if to_choose and (screening := [i for i, d in enumerate(self.distributions) if d.screens]):
+            i, _, block = steps.pop(screening[0])  # last, when it knows what the others make of the classes
+            steps.append((i, self.distributions[i].add_to_choose, block))
+        step = max(*(d.rows_at_once for d in self.distributions), _CHUNK_BYTES // (8 * self.n_classes))
+
+        def work(rows: slice) -> None:
+            scratch = None if keep else np.empty((min(step, rows.stop - rows.start), self.n_classes))
+            for start in range(rows.start, rows.stop, step):
+                chunk = slice(start, min(start + step, rows.stop))
+                joint = out[chunk] if scratch is None else scratch[: chunk.stop - start]
+                kernels.fill_rows(joint, self.log_prior)
+                for i, add, block in steps:
+                    absent = add(rows_of(block, chunk), joint)
+                    if absent == kernels.INFINITE or (absent and not self.absent_allowed):
+                        raise UnusableValueError(i)
+                finish(joint, out[chunk])
+
+        cost = self.n_classes * sum(width(block) for block in blocks)
+        by_blas = any(d.by_blas for d in self.distributions)
+        threads.over_rows(work, n_rows, cost=max(1, cost), by_blas=by_blas)
+        return out
+
+
+def estimate(census: Census, class_prior: Any = "empirical", how: Any = "predictive", priors: Any = None) -> Model:
+    """Turn counts into a model: this is where priors come in, and it may be done again without the data.
+
+    ``priors`` is None (each event model's own), one prior for every block, or a mapping from event names to priors.
+    ``how`` is one estimate for every block, or a mapping from event names to estimates, "predictive" for the rest.
+    """
+    for what, given in (("priors", priors), ("estimate", how)):
+        _check_names(what, given, [part.event.name for part in census.plan.parts])
+    chosen = [prior_for(part.event, priors) for part in census.plan.parts]
+    distributions = []
+    for part, tally, prior in zip(census.plan.parts, census.tallies, chosen, strict=True):
+        try:
+            distributions.append(part.event.estimate(tally, prior, _how_for(part.event, how)))
+        except CellError as error:
+            label, column = census.labels.values[error.class_code], part.columns[error.feature]
+            raise InputError(f"column {column!r}, class {label!r}: {error.why}") from None
+    return Model(class_log_prior(census, class_prior, how), tuple(distributions))
+
+
+def _check_names(what: str, given: Any, events: list[str]) -> None:
+    for name in given if isinstance(given, Mapping) else ():
+        if name not in events:
+            raise unknown(f"event in {what}", name, dict.fromkeys(events))
+
+
+def _how_for(event: EventModel, how: Any) -> str:
+    return how.get(event.name, "predictive") if isinstance(how, Mapping) else how
+
+
+def prior_for(event: EventModel, priors: Any) -> Prior | None:
+    """The prior that the settings give an event model; None leaves it its own."""
+    if isinstance(priors, Mapping):
+        priors = priors.get(event.name)
+    return None if priors is None else prior_of(priors)
+
+
+def class_log_prior(census: Census, class_prior: Any, how: Any) -> Floats:
+    """log p(class): ``"empirical"``, ``"uniform"``, a prior on the shares, or the shares themselves."""
+    k = len(census.labels)
+    if isinstance(class_prior, str) and class_prior == "uniform":
+        return np.full(k, -np.log(k))
+    if isinstance(class_prior, str) and class_prior == "empirical":
+        return _shares(census, None, "mle")
+    if isinstance(class_prior, str) and class_prior not in PRIORS:
+        usable = [name for name, prior in PRIORS.items() if issubclass(prior, Categorical.accepts)]
+        raise unknown("class prior", class_prior, dict.fromkeys(["empirical", "uniform", *usable]))
+    if isinstance(class_prior, str | Prior):
+        return _shares(census, prior_of(class_prior), how if isinstance(how, str) else "mean")
+    with np.errstate(divide="ignore"):
+        return np.log(_given(class_prior, census.labels))
+
+
+def _shares(census: Census, prior: Prior | None, how: str) -> Floats:
+    """The class prior is the Categorical event model on ``y``."""
+    log_prob = Categorical().estimate(census.classes, prior, how).log_prob(np.arange(len(census.labels))[:, None])
+    return log_prob[:, 0]
+
+
+def _given(shares: Any, labels: Labels) -> Floats:
+    if isinstance(shares, Mapping):
+        for label in [*shares.keys() - set(labels.values), *set(labels.values) - shares.keys()]:
+            raise InputError(f"class_prior: {label!r} is not in both the given shares and the classes {labels.values}")
+        shares = [shares[label] for label in labels.values]
+    given = np.asarray(shares, np.float64)
+    if given.shape != (len(labels),):
+        raise InputError(f"class_prior: {given.size} shares for {len(labels)} classes {labels.values}")
+    if not (given >= 0).all() or not np.isclose(given.sum(), 1.0):
+        raise InputError(f"class_prior: shares must be non-negative and sum to 1, not {given.tolist()}")
+    return given

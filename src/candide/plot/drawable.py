@@ -1,0 +1,312 @@
+"""Subject: one view of whatever is drawn, an estimator, a drop-in or the contents of a model file.
+
+It knows the features by name, gives p(features | class) with all others absent, and says in words what cannot be
+drawn.
+
+>>> from candide.demo import garden
+>>> subject = Subject.of(Fitted(garden()))
+>>> subject.labels, subject.number("height_cm")
+(('lavender', 'sage', 'thyme'), 'height_cm')
+>>> subject.number("soil")
+Traceback (most recent call last):
+    ...
+candide.errors.InputError: column 'soil' holds categories (chalk, clay, sand), and this picture needs numbers; \
+name one of height_cm, leaf_mm, flowers
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide.distributions import Distribution
+from candide.distributions.base import row_numbers
+from candide.errors import InputError, InputTypeError, unknown
+from candide.model.census import Census
+from candide.model.fitted import Fitted, Scorer
+from candide.model.model import Model
+from candide.model.plan import Part, Plan
+from candide.rows.documents import Documents
+from candide.rows.labels import Labels
+from candide.rows.table import Name, Table
+
+_CELLS = 1 << 22  # values of a block scored at once
+NOT_NEGATIVE = ("lognormal", "exponential", "poisson", "multinomial", "complement")  # events of such values
+_DRAWS = 2000  # per class, where only a sample tells how far a distribution reaches
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A fitted model, seen as what pictures ask of it."""
+
+    asked: Fitted | Scorer
+    counted: Census | None = None  # of its columns, where counts are at hand
+
+    @classmethod
+    def of(cls, model: Any) -> "Subject":
+        """An estimator, a drop-in, a Fitted or a Scorer."""
+        if isinstance(model, Subject):
+            return model
+        held = getattr(model, "fitted_", model)
+        if isinstance(held, Fitted | Scorer):
+            return cls(held, held.chosen if isinstance(held, Fitted) else None)
+        if hasattr(model, "_fitted") and hasattr(model._fitted, "counts"):
+            return cls(*_of_drop_in(model))
+        if hasattr(model, "fit"):
+            known = type(model).__module__.startswith("candide.")
+            why = "is not fitted yet; call fit(X, y)" if known else "is none of Candide's estimators; fit one of those"
+            raise InputError(f"cannot draw this {type(model).__name__}: it {why}")
+        raise InputTypeError(f"cannot draw {type(model).__name__}; pass a fitted estimator of Candide")
+
+    @property
+    def labels(self) -> tuple[Any, ...]:
+        return self.asked.labels.values
+
+    @property
+    def columns(self) -> tuple[Name, ...]:
+        return self.asked.plan.columns
+
+    @cached_property
+    def places(self) -> dict[Name, tuple[int, int]]:
+        """Of each column the part that holds it, and its position there."""
+        return {name: (i, j) for i, part in enumerate(self.asked.plan.parts) for j, name in enumerate(part.columns)}
+
+    @cached_property
+    def seen(self) -> set[Name]:
+        """The columns of which a value was counted; where no counts are at hand, all but those without a level."""
+        parts = self.asked.plan.parts
+        if self.counted is None:
+            held = [(n, len(levels)) for part in parts for n, levels in zip(part.columns, part.levels, strict=False)]
+            return set(self.columns) - {name for name, n in held if not n}
+        weights: Any = [tally.n.sum(axis=0) for tally in self.counted.tallies]  # type: ignore[attr-defined]
+        return {name for part, n in zip(parts, weights, strict=True) for name in np.array(part.columns, object)[n > 0]}
+
+    @property
+    def shares(self) -> NDArray:
+        """(classes,) probabilities of the classes."""
+        p = np.exp(self.asked.model.log_prior - self.asked.model.log_prior.max())
+        return p / p.sum()
+
+    def part(self, feature: Name) -> tuple[Part, Distribution, int]:
+        """The part that holds a feature, its distribution, and the feature's position."""
+        i, j = self.places[feature]
+        return self.asked.plan.parts[i], self.asked.model.distributions[i], j
+
+    # Which features
+
+    def known(self, feature: Any) -> Name:
+        """A column by its name, by its position, or by its position as text where columns have no names."""
+        if feature in self.places:
+            return feature
+        if isinstance(feature, str) and feature.isdecimal() and int(feature) in self.places:
+            return int(feature)
+        if isinstance(feature, int | np.integer) and 0 <= feature < len(self.columns):
+            return self.columns[feature]
+        raise unknown("feature", feature, self.columns[:40])
+
+    def number(self, feature: Any) -> Name:
+        """A column of numbers."""
+        name = self.known(feature)
+        part = self.part(name)[0]
+        if not part.has_levels and not part.has_documents:
+            return name
+        what = "documents"
+        if part.has_levels:
+            levels = [str(v) for v in part.levels[part.columns.index(name)].values]
+            what = f"categories ({_listed(levels, 3)})"
+        numbers = [str(n) for n in self.numbers]
+        remedy = f"name one of {_listed(numbers, 20)}" if numbers else "this model has none"
+        raise InputError(f"column {name!r} holds {what}, and this picture needs numbers; {remedy}")
+
+    @property
+    def numbers(self) -> list[Name]:
+        """The columns of numbers."""
+        parts = [part for part in self.asked.plan.parts if not part.has_levels and not part.has_documents]
+        held = {name for part in parts for name in part.columns}
+        return [name for name in self.columns if name in held]
+
+    def two(self, features: Sequence[Any] | None) -> tuple[Name, Name]:
+        """The two columns of numbers of a picture in the plane."""
+        if len(self.columns) < 2:
+            raise InputError(
+                f"this picture is of two features, and the model has one, {self.columns[0]!r}; draw its densities"
+            )
+        if features is None:
+            if len(self.columns) != 2:
+                raise InputError(
+                    f"the model has {len(self.columns)} features: {_listed([str(n) for n in self.columns], 20)}; name "
+                    "two of them: features=(a, b), or --feature A --feature B"
+                )
+            features = self.columns
+        chosen = [features] if isinstance(features, str | int) else list(features)
+        if len(chosen) != 2:
+            raise InputError(f"this picture is of two features, and {len(chosen)} were named; name two")
+        a, b = self.number(chosen[0]), self.number(chosen[1])
+        if a == b:
+            raise InputError(f"the two features of this picture are the same, {a!r}; name two")
+        return a, b
+
+    def label(self, value: Any) -> int:
+        """The code of a class; of a class that is a number also by its text."""
+        for spelled in (lambda v: v, str):
+            values = [spelled(v) for v in self.labels]
+            if value in values:
+                return values.index(value)
+        raise unknown("class", value, self.labels)
+
+    # Rows
+
+    def table(self, X: Any) -> Table:
+        """Rows as a table of the model's columns; an array is taken by position."""
+        if self.is_text and not isinstance(X, Table) and not _has_columns(X):
+            documents = Documents.of(X)
+            return Table(self.columns, len(documents), {self.columns[0]: documents})
+        table = Table.of(X)
+        unnamed = all(isinstance(n, int) for n in table.names)
+        if unnamed and table.names != self.columns and len(table.names) == len(self.columns):
+            columns = {name: table.column(i) for i, name in enumerate(self.columns)}
+            return Table(self.columns, table.n_rows, columns)
+        return table
+
+    @property
+    def is_text(self) -> bool:
+        """Whether all that the model knows is one column of documents."""
+        return len(self.columns) == 1 and self.asked.plan.parts[0].has_documents
+
+    def values(self, X: Any, feature: Name) -> NDArray:
+        """One column of numbers of some rows, NaN where absent."""
+        table = self.table(X)
+        if feature not in table.names:
+            raise InputError(
+                f"column {feature!r} is missing; the rows have {_listed([str(n) for n in table.names], 20)}"
+            )
+        if table.is_sparse:
+            rows, mine = table.source, table.source.indices == table.names.index(feature)
+            out = np.zeros(table.n_rows)
+            out[row_numbers(rows)[mine]] = rows.data[mine]
+            return out
+        return np.asarray(table.numbers((feature,)), np.float64)[:, 0]
+
+    def dates(self, X: Any, features: Sequence[Name]) -> list[bool]:
+        """Which columns of some rows hold dates, of which a model knows only that they are days since 1970."""
+        table = None if X is None else self.table(X)
+        if table is None or table.is_sparse:
+            return [False] * len(features)
+        return [_is_date(table.column(name)) for name in features]
+
+    def codes(self, y: Any, n_rows: int) -> NDArray[np.intp]:
+        """Class codes of labels, -1 where there is none."""
+        codes = np.asarray(self.asked.labels.encode(y))
+        if len(codes) != n_rows:
+            raise InputError(f"{n_rows} rows and {len(codes)} labels; pass one label a row")
+        strange = np.flatnonzero(codes == len(self.labels))
+        if len(strange):
+            raise unknown("class in y", list(y)[strange[0]], self.labels)
+        return codes
+
+    def joint(self, X: Any) -> NDArray:
+        """log p(x, class), (row, class), of whole rows."""
+        return self.asked.ask(Model.joint_log_likelihood, self.table(X))
+
+    # Distributions
+
+    def log_density(self, features: Sequence[Name], values: NDArray) -> NDArray:
+        """log p(features | class), (row, class), of ``values`` (row, feature): all other features are absent."""
+        out = np.zeros((len(values), len(self.labels)))
+        for i in dict.fromkeys(self.places[name][0] for name in features):
+            part, law = self.asked.plan.parts[i], self.asked.model.distributions[i]
+            mine = [(k, self.places[name][1]) for k, name in enumerate(features) if self.places[name][0] == i]
+            width = len(part.columns)
+            step = max(1, _CELLS // width)
+            for start in range(0, len(values), step):
+                rows = values[start : start + step]
+                absent, kind = (-1, np.int32) if part.has_levels else (np.nan, np.float64)
+                block: NDArray = np.full((len(rows), width), absent, kind)
+                for k, j in mine:
+                    block[:, j] = rows[:, k]
+                out[start : start + step] += law.log_prob(block)
+        return out
+
+    def span(self, feature: Name, X: Any = None) -> tuple[float, float]:
+        """Where a feature is worth drawing: the data with a margin, else where the classes have their mass."""
+        low, high = self._span(feature, X)
+        event = self.part(feature)[0].event.name
+        if event in NOT_NEGATIVE:
+            low = max(low, 1e-6 * high if event == "lognormal" else 0.0)
+        return low, high
+
+    def _span(self, feature: Name, X: Any) -> tuple[float, float]:
+        if X is not None:
+            x = self.values(X, feature)
+            x = x[np.isfinite(x)]
+            if len(x):
+                low, high = float(x.min()), float(x.max())
+                margin = 0.08 * (high - low) or max(abs(low), 1.0) * 0.5
+                return low - margin, high + margin
+        return self._reach(feature)
+
+    def _reach(self, feature: Name) -> tuple[float, float]:
+        _, law, j = self.part(feature)
+        params = law.parameters()
+        for centre, spread in (("mean", "variance"), ("mean", "sd"), ("loc", "scale")):
+            if centre in params and spread in params:
+                sd = np.sqrt(params[spread][:, j]) if spread == "variance" else params[spread][:, j]
+                at = params[centre][:, j]
+                return float((at - 3.5 * sd).min()), float((at + 3.5 * sd).max())
+        y = np.repeat(np.arange(len(self.labels)), _DRAWS)
+        try:
+            drawn = law.sample(y, np.random.default_rng(0))[:, j].reshape(len(self.labels), _DRAWS)
+        except InputError as error:
+            raise InputError(f"column {feature!r}: pass rows to say where to draw it ({error})") from None
+        low, high = np.quantile(drawn, [0.003, 0.997], axis=1)
+        margin = 0.05 * float(high.max() - low.min()) or 1.0
+        return float(low.min()) - margin, float(high.max()) + margin
+
+
+def refuse_lone_labels(X: Any, y: Any) -> None:
+    """Labels say of which class the rows are; without rows they say nothing."""
+    if y is not None and X is None:
+        raise InputError("y was given without X, whose rows it labels; pass both, or neither")
+
+
+def _of_drop_in(model: Any) -> tuple[Scorer, Census]:
+    """A drop-in as a Scorer and its counts: one part, columns by name where it was fitted on names, absent values
+    allowed."""
+    fitted = model._fitted
+    counts = fitted.counts
+    columns = tuple(getattr(model, "feature_names_in_", range(model.n_features_in_)))
+    part = Part(fitted.event, columns)
+    if part.has_levels:
+        sizes = np.diff(counts.tally.offsets)
+        part = replace(part, levels=tuple(Labels(tuple(range(n))) for n in sizes.tolist()))
+    plan = Plan(columns, (part,))
+    census = Census(plan, counts.labels, counts.class_weight, (fitted.tally,), n_rows=0)
+    return Scorer(plan, counts.labels, replace(fitted.model, absent_allowed=True)), census
+
+
+def probabilities(part: Part, law: Distribution) -> NDArray | None:
+    """(class, feature) the probability of yes, or of a word; None where there is none."""
+    params = law.parameters()
+    if "weight" in params and part.event.name == "bernoulli":  # shares of a yes: the weights are its log-odds
+        return 1.0 / (1.0 + np.exp(-params["weight"]))
+    return params.get("probability")
+
+
+def _is_date(column: Any) -> bool:
+    if isinstance(column, np.ndarray):
+        return column.dtype.kind == "M"
+    import pyarrow as pa
+
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    return pa.types.is_date(kind) or pa.types.is_timestamp(kind)
+
+
+def _has_columns(X: Any) -> bool:
+    return hasattr(X, "keys") or (hasattr(X, "columns") and hasattr(X, "shape"))
+
+
+def _listed(names: Sequence[str], most: int) -> str:
+    return ", ".join(names[:most]) + (f", and {len(names) - most} more" if len(names) > most else "")

@@ -1,0 +1,1 @@
+"""Rows: what came in. Labels, kinds of columns, tables, documents."""

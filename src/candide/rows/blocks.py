@@ -1,0 +1,81 @@
+"""Blocks: the columns that share one event model, as one array; sparse where most values are zero."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide.errors import InputError
+
+if TYPE_CHECKING:
+    from candide.rows.documents import Documents
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+_ROWS = 1 << 16  # how many are searched at a time for the value an error is about
+
+
+class Csr(NamedTuple):
+    """Sparse rows: stored values, their columns, and where each row starts. ``csr[a:b]`` shares the storage."""
+
+    data: NDArray
+    indices: NDArray
+    indptr: NDArray
+    n_features: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.indptr) - 1, self.n_features
+
+    def rows(self, part: slice) -> "Csr":
+        return Csr(self.data, self.indices, self.indptr[part.start : part.stop + 1], self.n_features)
+
+
+Block = NDArray | Csr  # or Documents, whose rows are cut and scored in the same way
+
+
+def rows_of(block: Block, part: slice) -> Block:
+    """A view of some rows of a block."""
+    return block.rows(part) if isinstance(block, Csr) else block[part]
+
+
+def width(block: "Block | Documents") -> int:
+    """How many values a row of a block has, on average: what its cost grows with."""
+    n_rows, n_features = block.shape
+    if isinstance(block, Csr):
+        return max(1, len(block.data) // max(1, n_rows))
+    return n_features if isinstance(block, np.ndarray) else max(1, block.width)
+
+
+def not_finite(
+    columns: tuple[Any, ...], block: Block, transformed: Callable[[NDArray], NDArray] = lambda x: x
+) -> InputError:
+    """The error that says where an infinite (in sparse rows: a non-finite) value is, or that squares overflow."""
+    if found := first_where(block, (lambda x: ~np.isfinite(x)) if isinstance(block, Csr) else np.isinf):
+        row, j, value = found
+        return InputError(
+            f"column {columns[j]!r}: infinity or NaN is not a usable value ({value}, row {row}); "
+            "make it missing (NaN in a dense table), or drop the row"
+        )
+    if not isinstance(block, Csr) and (found := first_where(block, lambda x: np.isinf(transformed(x)))):
+        row, j, value = found
+        return InputError(
+            f"column {columns[j]!r}: {value} (row {row}) has no finite transform; choose another event model"
+        )
+    named = ", ".join(repr(name) for name in columns[:5]) + (", ..." if len(columns) > 5 else "")
+    return InputError(f"among the columns {named} are values too large to add or square in float64; rescale them")
+
+
+def first_where(block: Block, bad: Callable[[NDArray], NDArray]) -> tuple[int, int, Any] | None:
+    """Row, column and value of the first value that is ``bad``."""
+    if isinstance(block, Csr):
+        start = int(block.indptr[0])
+        for i in np.flatnonzero(bad(block.data[start : block.indptr[-1]]))[:1] + start:
+            return int(np.searchsorted(block.indptr, i, "right")) - 1, int(block.indices[i]), block.data[i]
+        return None
+    for start in range(0, len(block), _ROWS):
+        for r, j in np.argwhere(bad(block[start : start + _ROWS]))[:1]:
+            return start + int(r), int(j), block[start + r, j]
+    return None

@@ -1,0 +1,169 @@
+"""Schema: what kind of thing each column holds, read from its type and one cheap look at its first values.
+
+==============  ===================================================================  ===================
+kind            when                                                                 default event model
+==============  ===================================================================  ===================
+number          a numeric type, or objects that are all numbers                      gaussian
+date            dates and times: days since 1970; times of day and durations: days   gaussian
+category        text, booleans, other objects; numbers that are all 0 or 1           categorical
+count           a sparse matrix                                                      multinomial
+identifier      named columns of 20 or more values, all different: text of fewer     left out
+                than four words, or whole numbers that step by one or are named
+                ``id`` or ``..._id``
+text            text of four words or more on average, mostly different              text
+nested          lists, structures, bytes                                             left out
+==============  ===================================================================  ===================
+
+The look is at the first 20,480 rows, or fewer where columns are very many. Every choice can be overridden: an event
+model asked for by name is used.
+
+>>> from candide.rows.table import Table
+>>> {c.name: c.kind for c in inspect(Table.of({"age": [30, 41], "job": ["cook", "smith"], "smokes": [0, 1]}))}
+{'age': 'number', 'job': 'category', 'smokes': 'category'}
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide.rows.labels import is_absent, is_arrow
+from candide.rows.table import Name, Table, arrow_floats
+
+LOOK = 20_480  # rows of the look
+EVENT_OF_KIND = {
+    "number": "gaussian",
+    "date": "gaussian",
+    "category": "categorical",
+    "count": "multinomial",
+    "text": "text",
+}
+_ID_NAME = re.compile(r"(^|.*[_\W])id$", re.IGNORECASE)
+_FEWEST = 20  # values before "all different" means anything
+_MANY = 10  # different numbers before a word among them is odd
+_WORDS = 4  # words on average before text is prose
+_NESTED = list | dict | set | bytes | np.ndarray
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column's kind, and a word on why it is left out where it is, or why it is a category where that is strange."""
+
+    name: Name
+    kind: str
+    why: str = ""
+
+    @property
+    def event(self) -> str | None:
+        """The name of the default event model; None where the column is left out."""
+        return EVENT_OF_KIND.get(self.kind)
+
+
+def inspect(table: Table) -> list[Column]:
+    """Look at every column of a table."""
+    if table.is_sparse:
+        return [Column(name, "count") for name in table.names]
+    if isinstance(table.source, np.ndarray) and table.source.dtype.kind in "fiub":
+        maybe = _binary_or_absent(table.source[:LOOK]).all(axis=0)
+        return [look(n, table.source[:LOOK, n]) if maybe[n] else Column(n, "number") for n in range(len(maybe))]
+    return [look(name, table.head(name, LOOK)) for name in table.names]
+
+
+def look(name: Name, values: Any) -> Column:
+    """The kind of one column, from its first values: an ndarray or an Arrow array."""
+    if is_arrow(values):
+        return _look_arrow(name, values)
+    if values.dtype.kind in "mM":
+        return Column(name, "date")
+    if values.dtype.kind not in "fiuO":
+        return _look_text(name, values.tolist()) if values.dtype.kind in "US" else Column(name, "category")
+    if values.dtype.kind == "O":
+        present = [v for v in values.tolist() if not is_absent(v)]
+        if present and all(isinstance(v, str) for v in present):
+            return _look_text(name, present)
+        if not all(map(_is_number, present)):
+            nested = any(isinstance(v, _NESTED) for v in present)
+            return _nested(name) if nested else _category(name, present)
+        values = np.array(present, float)
+    return _look_numbers(name, values)
+
+
+def _look_numbers(name: Name, values: NDArray) -> Column:
+    if _binary_or_absent(values).all() and (values == values).any():
+        return Column(name, "category")
+    present = values[values == values]
+    if isinstance(name, str) and len(present) >= _FEWEST and (present == np.floor(present)).all():
+        steps = np.diff(present)
+        if (steps == 1).all():
+            return Column(name, "identifier", "whole numbers that step by one")
+        if _ID_NAME.match(name) and len(np.unique(present)) == len(present):
+            return Column(name, "identifier", "all different, and named as an identifier")
+    return Column(name, "number")
+
+
+def _look_arrow(name: Name, values: Any) -> Column:
+    import pyarrow as pa
+
+    kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
+    if pa.types.is_temporal(kind):
+        return Column(name, "date")
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        present = values.drop_null()
+        distinct = present.unique()
+        few = len(distinct) <= len(present) / 2  # most columns are decided here, without a look at every text
+        return _category(name, distinct.to_pylist()) if few else _look_text(name, present.to_pylist())
+    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return _nested(name)
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        if pa.types.is_dictionary(values.type):  # somebody declared these numbers to be categories
+            return Column(name, "category")
+        whole = pa.types.is_integer(kind)  # looked at as they are: as floats, large ones would seem equal
+        return _look_numbers(name, values.drop_null().to_numpy() if whole else arrow_floats(values))
+    return Column(name, "category")
+
+
+def _look_text(name: Name, values: list[Any]) -> Column:
+    present = [v for v in values if not is_absent(v)]
+    distinct = len(set(present))
+    if len(present) < _FEWEST or not isinstance(name, str) or distinct <= len(present) / 2:
+        return _category(name, present)
+    words = sum(len(v.split()) for v in present) / len(present)
+    if words >= _WORDS:
+        return Column(name, "text")
+    if distinct == len(present):
+        return Column(name, "identifier", "every value is different")
+    return _category(name, present)
+
+
+def _category(name: Name, values: list[Any]) -> Column:
+    """A category, with a word where it looks like numbers among which a few words have strayed."""
+    try:
+        distinct = list(dict.fromkeys(values))
+    except TypeError:  # no level can be this, as will be said when it is counted
+        distinct = []
+    odd = [v for v in distinct if not _spells_number(v)]
+    if not (0 < len(odd) <= len(distinct) / 5 and len(distinct) - len(odd) >= _MANY):
+        return Column(name, "category")
+    return Column(name, "category", f"its values are numbers, but for {', '.join(map(repr, odd[:3]))}")
+
+
+def _spells_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _nested(name: Name) -> Column:
+    return Column(name, "nested", "lists, structures and bytes cannot be modelled")
+
+
+def _binary_or_absent(x: NDArray) -> Any:
+    return (x == 0) | (x == 1) | (x != x)
+
+
+def _is_number(value: Any) -> bool:
+    return not isinstance(value, str | bool | np.bool_ | _NESTED) and _spells_number(value)

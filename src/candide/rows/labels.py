@@ -1,0 +1,233 @@
+"""Labels: an ordered set of distinct values, of classes or of a column's levels, and their codes.
+
+Numbers come first in ascending order, then text, so the order never depends on which row came first.
+None, NaN and their like are absent: code -1. A value outside the set gets the code ``len(labels)``.
+
+>>> animals = Labels.of(["cat", "ant", None, "cat"])
+>>> animals.values, animals.encode(["ant", "bee", None]).tolist()
+(('ant', 'cat'), [0, 2, -1])
+>>> both, mine, theirs = animals.union(Labels.of(["bee", "cat"]))
+>>> both.values, mine.tolist(), theirs.tolist()
+(('ant', 'bee', 'cat'), [0, 2], [1, 2])
+"""
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide.errors import InputTypeError
+
+_NARROW = 1 << 16  # integers spanning less than this are looked up in a table, not sorted
+_EXACT = 1 << 53  # whole numbers up to here are exact as floats
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Distinct values in a fixed order; equal when they hold the same values."""
+
+    values: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, column: Any) -> "Labels":
+        """The distinct values present in an array, a series, an Arrow array or any iterable."""
+        return cls(tuple(sorted(_distinct(as_column(column)), key=order)))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @cached_property
+    def _index(self) -> dict[Any, int]:
+        return {v: i for i, v in enumerate(self.values)}
+
+    @cached_property
+    def array(self) -> NDArray:
+        """The values as an array of the narrowest common type that keeps them: what ``classes_`` holds."""
+        if len({_rank(v) for v in self.values}) == 1 and _rank(self.values[0]) < 2:
+            narrow = np.array(self.values)
+            if narrow.tolist() == list(self.values):  # not so for wide integers, nor text that ends in NUL
+                return narrow
+        return _objects(self.values)
+
+    def encode(self, column: Any) -> NDArray[np.intp]:
+        """Codes of the values: -1 where absent, ``len(self)`` where not in this set.
+
+        To be read only: where the values are their own codes, the codes are the values.
+        """
+        column = as_column(column)
+        if is_arrow(column):
+            distinct, place = _coded(column)
+            return np.append(self.encode(_objects(distinct)), -1)[place]
+        if column.dtype.kind == "b":
+            return self._encode_integers(column.view(np.uint8))
+        if column.dtype.kind in "iu":
+            return self._encode_integers(column)
+        if column.dtype.kind == "f":
+            return self._encode_floats(column)
+        values, index, unseen = _scalars(column), self._index, len(self)
+        codes = {v: -1 if is_absent(v) else index.get(v, unseen) for v in _hashed(values)}
+        return np.fromiter(map(codes.__getitem__, values), np.intp, len(values))
+
+    def _encode_integers(self, column: NDArray) -> NDArray[np.intp]:
+        bounds = np.iinfo(column.dtype)
+        known = {
+            int(v): i
+            for i, v in enumerate(self.values)
+            if _rank(v) == 0 and bounds.min <= v <= bounds.max and v == int(v)
+        }
+        if not known or not len(column):
+            return np.full(len(column), len(self), np.intp)
+        low, high = min(known), max(known)
+        if high - low >= _NARROW:
+            return self._search(column, list(known), list(known.values()))
+        table = np.full(high - low + 2, len(self), np.intp)  # the last entry serves all that lies outside
+        table[np.array(list(known)) - low] = list(known.values())
+        if low <= column.min() and column.max() <= high:
+            place = _shifted(column, low)
+            return place if np.array_equal(table[:-1], np.arange(len(table) - 1)) else table[place]
+        inside = (column >= low) & (column <= high)
+        return table[np.where(inside, _shifted(np.where(inside, column, low), low), high - low + 1)]
+
+    def _encode_floats(self, column: NDArray) -> NDArray[np.intp]:
+        known = {float(v): i for i, v in enumerate(self.values) if _rank(v) == 0 and _is_float(v)}
+        codes = self._search(column, list(known), list(known.values()))
+        return np.where(np.isnan(column), -1, codes)
+
+    def _search(self, column: NDArray, known: list, codes: list[int]) -> NDArray[np.intp]:
+        """The codes of numbers looked up among ascending ``known`` ones."""
+        if not known:
+            return np.full(len(column), len(self), np.intp)
+        with np.errstate(over="ignore"):  # a float64 label beyond float32 is infinite there
+            ascending = np.array(known, column.dtype)
+        place = np.minimum(np.searchsorted(ascending, column), len(known) - 1)
+        return np.where(ascending[place] == column, np.array(codes, np.intp)[place], len(self))
+
+    def union(self, other: "Labels") -> tuple["Labels", NDArray[np.intp], NDArray[np.intp]]:
+        """The labels of both, and where each one's codes go."""
+        if self.values == other.values:
+            same = np.arange(len(self), dtype=np.intp)
+            return self, same, same
+        both = Labels(tuple(sorted(self._index | other._index, key=order)))
+        place = both._index
+        moves = [np.array([place[v] for v in labels.values], np.intp) for labels in (self, other)]
+        return both, moves[0], moves[1]
+
+
+def is_absent(value: Any) -> bool:
+    """None, NaN, NaT and pandas' NA: whatever is not equal to itself, or cannot say. An array is not absent."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:
+        return True
+    except ValueError:  # of several values, each would say for itself
+        return False
+
+
+def as_column(values: Any) -> Any:
+    """A column as an ndarray or an Arrow array, whatever array, series or iterable it comes as."""
+    if isinstance(values, np.ndarray) or is_arrow(values):
+        return values
+    for convert in ("to_arrow", "to_numpy"):  # a polars series has both, a pandas one the second
+        if hasattr(values, convert):
+            return getattr(values, convert)()
+    return _objects(values)
+
+
+def is_arrow(column: Any) -> bool:
+    return type(column).__module__.partition(".")[0] == "pyarrow"
+
+
+def _distinct(column: Any) -> Iterable[Any]:
+    if is_arrow(column):
+        values, place = _coded(column)
+        used = np.bincount(place + 1, minlength=len(values) + 1)[1:] > 0
+        return {v for v, met in zip(values, used, strict=True) if met and not is_absent(v)}
+    kind = column.dtype.kind
+    if kind == "b":
+        return [bool(v) for v in _distinct_integers(column.view(np.uint8))]
+    if kind in "iu":
+        return _distinct_integers(column)
+    if kind == "f":
+        return _distinct_floats(column)
+    return {_plain(v) for v in _hashed(_scalars(column)) if not is_absent(v)}
+
+
+def _distinct_integers(column: NDArray) -> list[int]:
+    if not len(column):
+        return []
+    low, high = int(column.min()), int(column.max())
+    if high - low >= _NARROW:
+        return np.unique(column).tolist()
+    return [v + low for v in np.flatnonzero(np.bincount(_shifted(column, low))).tolist()]
+
+
+def _distinct_floats(column: NDArray) -> list[float]:
+    column = column[~np.isnan(column)]
+    if len(column) and column.min() > -_EXACT and column.max() < _EXACT and (column == np.rint(column)).all():
+        return [float(v) for v in _distinct_integers(column.astype(np.int64))]
+    return np.unique(column).tolist()
+
+
+def _shifted(column: NDArray, low: int) -> NDArray[np.intp]:
+    """column - low, for integers of any width that lie less than ``_NARROW`` above low; no copy if that is column."""
+    if low == 0:
+        return column.astype(np.intp, copy=False)
+    wide = column if column.dtype.kind == "u" else column.astype(np.int64, copy=False)
+    return (wide - low).astype(np.intp, copy=False)
+
+
+def _coded(column: Any) -> tuple[list[Any], NDArray[np.intp]]:
+    """The distinct values of an Arrow column, and the place of each row's among them; -1 where null."""
+    import pyarrow as pa
+
+    if column.null_count == len(column):  # Arrow gives such a column no type to code it by
+        return [], np.full(len(column), -1, np.intp)
+    try:
+        coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    except pa.ArrowNotImplementedError:
+        raise InputTypeError(f"a column of {column.type} has no levels; pass text, numbers or dates") from None
+    if isinstance(coded, pa.ChunkedArray):
+        coded = coded.unify_dictionaries().combine_chunks()
+    place = coded.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+    return coded.dictionary.to_pylist(), place
+
+
+def _scalars(column: NDArray) -> list[Any]:
+    if column.dtype.kind in "mM" and np.datetime_data(column.dtype)[0] in ("ns", "ps", "fs", "as"):
+        column = column.astype(f"{column.dtype.kind}8[us]")  # finer times come out as bare integers, even NaT
+    return column.tolist()
+
+
+def _hashed(values: list[Any]) -> set[Any]:
+    try:
+        return set(values)
+    except TypeError as error:
+        raise InputTypeError(f"labels and levels must be plain values such as numbers or text ({error})") from None
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.number | np.bool_ | np.str_) else value
+
+
+def _objects(values: Iterable[Any]) -> NDArray:
+    return np.fromiter(values, object)
+
+
+def _is_float(value: Any) -> bool:
+    return isinstance(value, float) or (abs(value) <= sys.float_info.max and float(value) == value)
+
+
+def _rank(value: Any) -> int:
+    return 0 if isinstance(value, bool | int | float) else 1 if isinstance(value, str) else 2
+
+
+def order(value: Any) -> tuple[int, Any]:
+    """What labels are sorted by: numbers, then text, then others by type."""
+    rank = _rank(value)
+    return rank, value if rank < 2 else (type(value).__name__, str(value))

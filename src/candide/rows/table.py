@@ -1,0 +1,322 @@
+"""Table: one view of whatever holds rows in memory: an array, a sparse matrix, a data frame, a mapping of columns.
+
+A column is known by its name in a data frame and by its position in an array.
+
+>>> table = Table.of({"age": [30, None], "job": ["cook", "smith"]})
+>>> table.names, table.n_rows, table.numbers(("age",)).tolist()
+(('age', 'job'), 2, [[30.0], [nan]])
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide.errors import InputError, InputTypeError
+from candide.rows.blocks import Csr
+from candide.rows.labels import as_column, is_absent, is_arrow
+
+if TYPE_CHECKING:
+    from candide.rows.documents import Documents
+
+Name = str | int
+
+
+def spoken(name: Name | tuple[Name, ...], most: int = 3) -> str:
+    """A column's name for a person; of a group of columns the first few.
+
+    >>> spoken("age"), spoken(("x", "y")), spoken(tuple(range(784)))
+    ('age', '(x, y)', '(0, 1, 2, and 781 more)')
+    """
+    if not isinstance(name, tuple):
+        return str(name)
+    more = [f"and {len(name) - most} more"] if len(name) > most else []
+    return f"({', '.join([*map(str, name[:most]), *more])})"
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows in memory, read by column or as a block of numbers."""
+
+    names: tuple[Name, ...]
+    n_rows: int
+    source: Any  # ndarray (rows, columns) | Csr | {name: column}
+    _read: dict[Name, Any] = field(default_factory=dict, init=False, repr=False)  # columns converted so far
+
+    @classmethod
+    def of(cls, data: Any) -> "Table":
+        """Read an array, a sparse matrix, a data frame (pandas, polars, pyarrow, ...) or a mapping of columns."""
+        if isinstance(data, cls):
+            return data
+        if isinstance(data, np.ndarray):
+            return cls._of_array(data)
+        if hasattr(data, "tocsr"):
+            return cls._of_sparse(data)
+        if isinstance(data, Mapping):
+            return cls._of_columns({name: _listed(values, name) for name, values in data.items()})
+        if hasattr(type(data), "columns") or hasattr(data, "__arrow_c_stream__"):
+            return cls._of_frame(data)
+        if (isinstance(data, Sequence) and not isinstance(data, str | bytes)) or hasattr(data, "__array__"):
+            return cls._of_array(_as_array(data))
+        raise InputTypeError(f"cannot read rows from {type(data).__name__}; {_PASS}")
+
+    @classmethod
+    def _of_array(cls, array: NDArray) -> "Table":
+        if array.dtype.kind == "c":
+            raise InputTypeError("Complex data not supported; pass real numbers, such as the parts or the modulus")
+        if array.dtype.kind not in "fiubOUS":
+            raise InputTypeError(f"cannot use an array of {array.dtype}; pass numbers, text or objects")
+        if array.ndim != 2:
+            raise InputError(
+                f"expected a 2-D array (rows, columns), got {array.ndim}-D array instead. "
+                "Reshape your data: X.reshape(-1, 1) for one column, X.reshape(1, -1) for one row"
+            )
+        return cls(tuple(range(array.shape[1])), array.shape[0], _plain(array))
+
+    @classmethod
+    def _of_sparse(cls, matrix: Any) -> "Table":
+        rows = matrix.tocsr()
+        if rows.ndim != 2:
+            raise InputError(f"expected a sparse matrix of 2 dimensions, got {rows.ndim}; reshape it")
+        if rows.dtype.kind not in "fiub":
+            raise InputTypeError(f"cannot use a sparse matrix of {rows.dtype}; pass numbers")
+        if not rows.has_canonical_format:  # x > threshold and log x! are of whole values, not of their parts
+            rows = rows.copy()
+            rows.sum_duplicates()
+        data = _plain(rows.data)
+        return cls(tuple(range(rows.shape[1])), rows.shape[0], Csr(data, rows.indices, rows.indptr, rows.shape[1]))
+
+    @classmethod
+    def _of_columns(cls, columns: dict[Name, Any]) -> "Table":
+        lengths = {name: len(column) for name, column in columns.items()}
+        if len(set(lengths.values())) > 1:
+            raise InputError(f"columns differ in length: {lengths}")
+        return cls(tuple(columns), next(iter(lengths.values()), 0), columns)
+
+    @classmethod
+    def _of_frame(cls, data: Any) -> "Table":
+        if is_arrow(data) and hasattr(data, "column_names") and 0 < data.num_columns == len(set(data.column_names)):
+            return cls._of_columns(dict(zip(data.column_names, data.columns, strict=True)))
+        import narwhals as nw
+
+        try:
+            frame = nw.from_native(data, eager_only=True)
+        except nw.exceptions.DuplicateError as error:
+            said = " ".join(str(error).split())
+            raise InputError(f"two columns have the same name; rename one of them ({said})") from None
+        except TypeError:
+            frame = nw.from_native(_arrow_table(data), eager_only=True)
+        names = list(frame.columns)
+        if len(set(names)) < len(names):
+            twice = next(n for n in names if names.count(n) > 1)
+            raise InputError(f"two columns have the same name, {twice!r}; rename one of them")
+        table = cls._of_columns(dict(zip(names, frame.iter_columns(), strict=True)))
+        return table if names else cls((), len(frame), {})
+
+    @property
+    def is_sparse(self) -> bool:
+        return isinstance(self.source, Csr)
+
+    def numbers(self, names: tuple[Name, ...]) -> NDArray | Csr:
+        """A block of numbers, NaN where absent: a view of the data where it can be, never a wider copy."""
+        if isinstance(self.source, Csr):
+            return self.source if names == self.names else _some_columns(self.source, names)
+        if isinstance(self.source, np.ndarray) and self.source.dtype.kind in "fiub":
+            return self.source if names == self.names else self.source[:, np.array(names, np.intp)]
+        if not names:
+            return np.empty((self.n_rows, 0))
+        return _side_by_side([_numbers(self.column(name), name) for name in names])
+
+    def column(self, name: Name) -> Any:
+        """One column: an ndarray, or an Arrow array where it is text, dates or booleans with gaps."""
+        if isinstance(self.source, np.ndarray):
+            return self.source[:, self.names.index(name)]
+        if isinstance(self.source, Csr):
+            raise InputTypeError("a sparse matrix cannot hold categories; pass a dense array or a data frame")
+        if name not in self._read:
+            self._read[name] = _column(self.source[name])
+        return self._read[name]
+
+    def head(self, name: Name, n_rows: int) -> Any:
+        """The first values of a column, read apart: documents are long."""
+        if name in self._read or not isinstance(self.source, Mapping):
+            return self.column(name)[:n_rows]
+        return _column(self.source[name][:n_rows])
+
+    def documents(self, name: Name) -> "Documents":
+        """One column of documents, where it lies."""
+        from candide.rows.documents import Documents
+
+        if isinstance(self.source, Csr):
+            raise InputTypeError("a sparse matrix cannot hold documents; pass a list, or a data frame")
+        column = self.source[:, self.names.index(name)] if isinstance(self.source, np.ndarray) else self.source[name]
+        return Documents.of(column.to_native() if hasattr(column, "to_native") else column)
+
+
+def _some_columns(rows: Csr, names: tuple[Name, ...]) -> Csr:
+    """Sparse rows of some of the columns, in the order of their names."""
+    place = np.full(rows.n_features, -1, np.int64)
+    place[np.array(names, np.intp)] = np.arange(len(names))
+    first = int(rows.indptr[0])
+    at = place[rows.indices[first : rows.indptr[-1]]]
+    kept = np.concatenate([[0], np.cumsum(at >= 0)])
+    data = rows.data[first : rows.indptr[-1]][at >= 0]
+    return Csr(data, at[at >= 0].astype(rows.indices.dtype), kept[rows.indptr - first], len(names))
+
+
+_DAY = 86_400e6  # microseconds: as a number, a date is days since 1970
+_PASS = "pass an array, a sparse matrix, a data frame or a mapping of columns"
+
+
+def _as_array(rows: Any) -> NDArray:
+    try:
+        array = np.asarray(rows)
+    except ValueError as error:
+        raise InputError(f"the rows differ in length or depth: {error}") from None
+    if array.dtype.kind in "US" and array.ndim == 2:  # numpy turned numbers beside text into text: read them again
+        array = np.array(rows, dtype=object)
+    return array
+
+
+def _plain(array: NDArray) -> NDArray:
+    """The array as the kernels take it: its own type, in this machine's byte order, masked values as NaN."""
+    if isinstance(array, np.ma.MaskedArray):
+        kind = np.result_type(array.dtype, np.float32) if array.dtype.kind in "fiub" else np.dtype(object)
+        return np.ma.filled(array.astype(kind), np.nan)
+    if array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8):
+        array = array.astype(np.float32 if array.dtype.itemsize < 4 else np.float64)
+    return np.asarray(array, array.dtype.newbyteorder("="))
+
+
+def _arrow_table(data: Any) -> Any:
+    import pyarrow as pa
+
+    try:
+        return pa.table(data)
+    except (TypeError, ValueError):  # a lazy frame, a series
+        raise InputTypeError(
+            f"cannot read rows from {type(data).__name__}; {_PASS} "
+            "(of a lazy frame, its collect(); of a series, its to_frame())"
+        ) from None
+
+
+def _listed(values: Any, name: Name) -> Any:
+    """A column of a mapping: an ndarray or an Arrow array."""
+    if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
+        raise InputTypeError(
+            f"column {name!r} is a single {type(values).__name__}; pass a sequence of values, one a row"
+        )
+    if isinstance(values, list | tuple) and not isinstance(next((v for v in values if v is not None), None), str):
+        try:  # of text numpy would make a copy in which every value is as wide as the longest
+            array = np.asarray(values)
+        except (ValueError, OverflowError):  # values that are themselves sequences
+            return as_column(values)
+        return array if array.ndim == 1 and array.dtype.kind in "fiub" else as_column(values)
+    column = as_column(values)
+    if isinstance(column, np.ndarray) and column.ndim != 1:
+        raise InputError(f"column {name!r} has {column.ndim} dimensions; pass one value a row")
+    return column
+
+
+def _column(column: Any) -> Any:
+    """An ndarray of numbers (NaN where null) or objects, or else an Arrow array."""
+    if isinstance(column, np.ndarray):
+        return _plain(column)
+    if is_arrow(column):
+        return _from_arrow(column)
+    if column.dtype.is_numeric() and not column.dtype.is_decimal():
+        return _plain(column.to_numpy())
+    import pyarrow as pa
+
+    try:
+        return _from_arrow(column.to_arrow())
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):  # objects of several types
+        return as_column(column.to_list())
+
+
+def _from_arrow(column: Any) -> Any:
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or (pa.types.is_boolean(kind) and not column.null_count):
+        return column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.to_numpy()
+    if pa.types.is_decimal(kind) or pa.types.is_null(kind):
+        return _from_arrow(column.cast(pa.float64()))
+    return column if pa.types.is_dictionary(kind) else column.dictionary_encode()  # hashed once, read often
+
+
+def arrow_floats(column: Any) -> NDArray[np.float64]:
+    """An Arrow column of numbers as float64, NaN where null; without pandas, which pyarrow's own way would import."""
+    import pyarrow as pa
+
+    column = column.cast(pa.float64(), safe=False)  # whole numbers past 2**53 are rounded
+    chunks = [column] if isinstance(column, pa.Array) else column.chunks
+    out = np.empty(len(column))
+    start = 0
+    for chunk in chunks:
+        part = out[start : start + len(chunk)]
+        valid, values = chunk.buffers()
+        part[:] = np.frombuffer(values, np.float64, len(chunk) + chunk.offset)[chunk.offset :]
+        if chunk.null_count:
+            bits = np.unpackbits(np.frombuffer(valid, np.uint8), bitorder="little")
+            part[bits[chunk.offset : chunk.offset + len(chunk)] == 0] = np.nan
+        start += len(chunk)
+    return out
+
+
+def _numbers(column: Any, name: Name) -> NDArray:
+    if is_arrow(column):
+        column = _times(column) if _is_time(column) else as_column(column.to_pylist())
+    if column.dtype.kind in "fiub":
+        return column
+    if column.dtype.kind in "mM":
+        return np.where(np.isnat(column), np.nan, column.astype(f"{column.dtype.kind}8[us]").astype(np.int64) / _DAY)
+    try:
+        return column.astype(np.float64)  # None becomes NaN, and text that spells a number that number
+    except (TypeError, ValueError):
+        return np.array([_number(value, name, row) for row, value in enumerate(column.tolist())], np.float64)
+
+
+def _is_time(column: Any) -> bool:
+    import pyarrow as pa
+
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    return pa.types.is_temporal(kind)
+
+
+def _times(column: Any) -> NDArray:
+    """An Arrow column of dates, times (since midnight) or durations as an ndarray of them, NaT where null."""
+    import pyarrow as pa
+
+    plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    if pa.types.is_time(plain.type):
+        plain = plain.cast(pa.time64("us")).cast(pa.int64()).cast(pa.duration("us"))
+    return plain.to_numpy(zero_copy_only=False) if isinstance(plain, pa.Array) else plain.to_numpy()
+
+
+def _number(value: Any, name: Name, row: int) -> float:
+    try:
+        return np.nan if is_absent(value) else float(value)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"column {name!r}: {value!r} (row {row}) is not a number; "
+            "model it with the event 'categorical', or clean the value"
+        ) from None
+
+
+def _side_by_side(columns: list[NDArray]) -> NDArray:
+    """Columns as one block: a view where they lie evenly in one array, as those of a data frame may, else a copy."""
+    first = columns[0]
+    if len(columns) == 1:
+        return first[:, None]
+    at = [c.__array_interface__["data"][0] for c in columns]
+    even = first.base is not None and all(c.base is first.base for c in columns) and len(set(np.diff(at).tolist())) == 1
+    if even and len({(c.dtype, c.strides) for c in columns}) == 1:
+        shape, strides = (len(first), len(columns)), (*first.strides, at[1] - at[0])
+        return np.lib.stride_tricks.as_strided(first, shape, strides, writeable=False)
+    out = np.empty((len(first), len(columns)), np.result_type(*columns), order="F")
+    for j, column in enumerate(columns):
+        out[:, j] = column
+    return out

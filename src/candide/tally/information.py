@@ -1,0 +1,144 @@
+"""Mutual information of a column and the class, in nats, from tallies alone.
+
+Levels and words: the plug-in value of the counted table, exact. Numbers: the information of the mixture that the
+tally describes (normals with each class's own mean and variance; Poissons; exponentials), by numerical integration
+of the divergence of p(class | x) from p(class), which is bounded, so that a class with very little spread does no harm.
+
+>>> tally = Levels(np.array([[5.0, 0.0], [0.0, 5.0]]), np.array([0, 2]))
+>>> of_levels(tally).round(6).tolist(), np.log(2).round(6).item()
+([0.693147], 0.693147)
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide import numerics
+from candide.rows.blocks import Floats
+from candide.tally import Levels, Moments, Sums
+from candide.tally.base import ratio
+
+_CELLS = 1 << 15  # (node, class, feature) cells worked at once: they stay in cache
+_MOST_CLASSES = 256  # the work grows with their square
+_MOST_EVENTS = 4096  # counts up to which a sum over all of them is worth its while
+_Z = np.linspace(-8.5, 8.5, 341)  # of a standard normal: the trapezoid rule converges faster than any power
+_Z_WEIGHT = np.exp(-0.5 * _Z**2) / np.sqrt(2 * np.pi) * (_Z[1] - _Z[0])
+_U = np.linspace(-36.0, 4.5, 406)  # log of a standard exponential: a ratio of rates is a shift here
+_U_WEIGHT = np.exp(_U - np.exp(_U)) * (_U[1] - _U[0])
+
+
+def of_levels(tally: Levels) -> Floats:
+    """(feature,) of the table of classes and levels."""
+    n_class = np.repeat(tally.n, np.diff(tally.offsets), axis=1)
+    n_level, n = tally.counts.sum(axis=0), n_class.sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # p / (p_class p_level) taken as one ratio: its log is small where the two are nearly independent
+        logs = np.log(tally.counts * n / (n_class * n_level))
+        terms = np.where(tally.counts > 0, tally.counts / n * logs, 0.0)
+    return np.maximum(tally.per_feature(terms.sum(axis=0, keepdims=True))[0], 0.0)
+
+
+def of_words(tally: Sums) -> Floats:
+    """(feature,) of the class and whether the next word is this one."""
+    others = np.maximum(tally.total.sum(axis=1, keepdims=True) - tally.total, 0.0)
+    pairs = np.stack([tally.total, others], axis=2).reshape(len(others), -1)
+    return of_levels(Levels(pairs, np.arange(0, pairs.shape[1] + 1, 2)))
+
+
+def of_normals(tally: Moments) -> Floats | None:
+    """(feature,) of the mixture of normals; a class without any spread is a point that only it and its equals hold."""
+    sd = np.sqrt(ratio(tally.m2, tally.n))
+    return _of_mixture(
+        _shares(tally.n),
+        lambda c, j: (tally.mean[c, j] + sd[c, j] * _Z[:, None], _Z_WEIGHT[:, None]),
+        lambda x, c, j: _log_normal(x, tally.mean[:, None, j], sd[:, None, j], sd[c, j] == 0),
+        len(_Z),
+    )
+
+
+def of_exponentials(tally: Sums) -> Floats | None:
+    """(feature,) of the mixture of exponentials."""
+    rate = ratio(tally.n, tally.total)
+    if not (rate[tally.n > 0] > 0).all():
+        return None
+    safe = np.where(rate > 0, rate, 1.0)
+    return _of_mixture(
+        _shares(tally.n),
+        lambda c, j: (np.exp(_U)[:, None] / safe[c, j], _U_WEIGHT[:, None]),
+        lambda x, c, j: np.log(safe[:, None, j]) - safe[:, None, j] * x,
+        len(_U),
+    )
+
+
+def of_poissons(tally: Sums) -> Floats | None:
+    """(feature,) of the mixture of Poissons; None where counts are too large to sum over."""
+    rate = ratio(tally.total, tally.n)
+    highest = float(rate.max(initial=0.0))
+    last = int(highest + 12 * np.sqrt(highest)) + 40
+    if last > _MOST_EVENTS:
+        return None
+    x = np.arange(last + 1.0)[:, None]
+    log_factorial = numerics.gammaln(x + 1.0)
+
+    def log_density(x: Floats, c: int, j: slice) -> Floats:
+        return numerics.xlogy(x, rate[:, None, j]) - rate[:, None, j] - log_factorial
+
+    return _of_mixture(
+        _shares(tally.n),
+        lambda c, j: (x, np.exp(log_density(x, c, j)[c])),
+        log_density,
+        len(x),
+    )
+
+
+def _shares(n: Floats) -> Floats:
+    return ratio(n, n.sum(axis=0))
+
+
+def _log_normal(x: Floats, mean: Floats, sd: Floats, at_point: NDArray[np.bool_]) -> Floats:
+    """(class, node, feature). Without spread a density is infinite at its point, which has no width elsewhere."""
+    if sd.all():
+        z = (x - mean) / sd
+        return -0.5 * z * z - np.log(sd)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = (x - mean) / sd
+        return np.where(sd > 0, -0.5 * z * z - np.log(sd), np.where((x == mean) & at_point, np.inf, -np.inf))
+
+
+def _of_mixture(
+    share: Floats,
+    nodes: Callable[[int, slice], tuple[Floats, Floats]],
+    log_density: Callable[[Floats, int, slice], Floats],
+    n_nodes: int,
+) -> Floats | None:
+    """Sum over classes c of share_c times the mean, under c, of KL(p(class | x) || share)."""
+    n_classes, n_features = share.shape
+    if n_classes > _MOST_CLASSES:
+        return None
+    out = np.zeros(n_features)
+    step = max(1, _CELLS // (n_classes * n_nodes))
+    for start in range(0, n_features, step):
+        j = slice(start, min(start + step, n_features))
+        for c in range(n_classes):
+            x, weight = nodes(c, j)
+            divergence = _divergence(log_density(x, c, j), share[:, None, j])
+            out[j] += share[c, j] * (weight * divergence).sum(axis=0)
+    return np.maximum(out, 0.0)
+
+
+def _divergence(log_density: Floats, share: Floats) -> Floats:
+    """(node, feature) KL(p(class | x) || share) from (class, node, feature) log-densities."""
+    point = np.isposinf(log_density)
+    if point.any():  # infinitely high: the classes that have the point share it, all others have none of it
+        log_density = np.where(point, 0.0, np.where(point.any(axis=0), -np.inf, log_density))
+    if not share.all():
+        log_density = np.where(share > 0, log_density, -np.inf)
+    top = log_density.max(axis=0)
+    nowhere = np.isneginf(top)
+    # exp() of the lowest is nought, as of -inf, and may be multiplied by it
+    below = np.maximum(log_density - np.where(nowhere, 0.0, top), -800.0)
+    joint = share * np.exp(below)
+    total = joint.sum(axis=0) + nowhere
+    joint *= below
+    return joint.sum(axis=0) / total - np.log(total)

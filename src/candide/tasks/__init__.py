@@ -1,0 +1,1 @@
+"""Tasks: the jobs. Every face calls these and nothing else."""
