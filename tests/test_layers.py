@@ -10,7 +10,7 @@ import candide
 ROOT = Path(candide.__file__).parent
 # From the ground up. A module may import what lies in a lower row, or in its own package.
 LAYERS = [
-    {"errors"},
+    {"errors", "wording"},
     {"numerics", "files"},
     {"kernels"},
     {"rows"},

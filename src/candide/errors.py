@@ -1,19 +1,48 @@
-"""Errors a user can act on: each names what was wrong, where, and the remedy.
+"""Errors a user can act on: each names what was wrong, where, and the remedy, in its text and as attributes.
 
-All derive from :class:`CandideError`; those about values also derive from ``ValueError``,
-so code written against scikit-learn keeps catching them.
+All derive from :class:`CandideError`; those about values also derive from ``ValueError``, so code written against
+scikit-learn keeps catching them.
 
+>>> error = InputError("'forty' is not a number", column="age", row=3, value="forty", remedy="drop the row")
+>>> str(error), error.column, error.row, error.value, error.remedy
+("column 'age' (row 3): 'forty' is not a number; drop the row", 'age', 3, 'forty', 'drop the row')
 >>> issubclass(InputError, ValueError) and issubclass(InputError, CandideError)
 True
 >>> str(unknown("event", "gausian", ["gaussian", "poisson"]))
 "unknown event 'gausian'; did you mean 'gaussian'? Known: gaussian, poisson"
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from typing import Any
 
 
 class CandideError(Exception):
-    """Anything Candide raises on purpose."""
+    """Anything Candide raises on purpose.
+
+    ``column``, ``row`` and ``value`` say where it is and what was met there, ``remedy`` what to do; None where there is
+    no such thing. The text is made of them: the place, what is wrong, the remedy.
+    """
+
+    def __init__(self, what: str = "", *, column: Any = None, row: Any = None, value: Any = None, remedy: str = ""):
+        super().__init__(what)
+        self.what, self.column, self.row, self.value, self.remedy = what, column, row, value, remedy or None
+
+    def __str__(self) -> str:
+        place = [] if self.column is None else [f"column {self.column!r}"]
+        place += [] if self.row is None else [f"(row {self.row})" if place else f"row {self.row}"]
+        text = f"{' '.join(place)}: {self.what}" if place else self.what
+        return text if self.remedy is None else f"{text}; {self.remedy}"
+
+    def __reduce__(self) -> Any:
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(cls: type[CandideError], args: tuple, state: dict[str, Any]) -> CandideError:
+    """An error as it was pickled, whatever its class asks for."""
+    error = cls.__new__(cls, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error
 
 
 class InputError(CandideError, ValueError):
@@ -25,7 +54,7 @@ class InputTypeError(InputError, TypeError):
 
 
 class UnknownNameError(InputError):
-    """A name (event, prior, column, setting) that is not in its table."""
+    """A name (event, prior, column, setting) that is not in its table; ``value`` is the name."""
 
 
 class CellError(InputError):
@@ -43,12 +72,9 @@ class MergeError(InputError):
 class NotWithinError(InputError):
     """A subtraction of rows that were never counted; ``cell`` is the class and position, where one is to blame."""
 
-    def __init__(self, why: str, cell: tuple[int, int] | None = None):
-        super().__init__(why if cell is None else f"{why} (class {cell[0]}, position {cell[1]})")
+    def __init__(self, why: str, cell: tuple[int, int] | None = None, **place: Any):
+        super().__init__(why if cell is None else f"{why} (class {cell[0]}, position {cell[1]})", **place)
         self.why, self.cell = why, cell
-
-    def __reduce__(self) -> tuple[type, tuple[str, tuple[int, int] | None]]:
-        return type(self), (self.why, self.cell)
 
 
 class ModelFileError(InputError):
@@ -63,16 +89,6 @@ class BusyError(CandideError):
     """A file that another process is writing, and has been for too long."""
 
 
-def few(names: Sequence[object], most: int = 8) -> str:
-    """The first of some names or values, quoted, and how many more there are.
-
-    >>> few(["a", "b"]), few(range(5), 3)
-    ("'a', 'b'", '0, 1, 2 and 2 more')
-    """
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(map(repr, names[:most])) + more
-
-
 def unknown(what: str, name: object, known: Iterable[object]) -> UnknownNameError:
     """The error for ``name`` not being one of ``known``, with the nearest name suggested."""
     from difflib import get_close_matches
@@ -80,4 +96,4 @@ def unknown(what: str, name: object, known: Iterable[object]) -> UnknownNameErro
     names = [str(k) for k in known]
     near = get_close_matches(str(name), names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ";"
-    return UnknownNameError(f"unknown {what} {name!r}{hint} Known: {', '.join(names)}")
+    return UnknownNameError(f"unknown {what} {name!r}{hint} Known: {', '.join(names)}", value=name)

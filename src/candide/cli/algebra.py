@@ -6,6 +6,7 @@ from typing import Any
 import rich_click as click
 from rich.markup import escape
 
+from candide import wording
 from candide.cli.group import AS_JSON, cli, load_model, output_option, print_json, reading_of, reading_options
 from candide.errors import InputError, MergeError
 
@@ -90,7 +91,7 @@ def _change(model: str, data: str, change: Any, done: str, as_json: bool, option
     if as_json:
         print_json({**facts, "new_classes": met, "notes": notes})
     else:
-        text = f"{report.counted(census.n_rows)} {done} {model}, which now has {new.n_rows:,}"
+        text = f"{wording.plural(census.n_rows)} {done} {model}, which now has {new.n_rows:,}"
         report.say(escape(text), *report.notes(notes))
 
 
@@ -108,10 +109,8 @@ def _new_classes(census: Any, known: list[Any]) -> list[dict[str, Any]]:
 
 
 def _told(new: dict[str, Any]) -> str:
-    from candide.report import counted
-
     hint = "" if new["did_you_mean"] is None else f"; did you mean {new['did_you_mean']!r}?"
-    return f"new class {new['class']!r} ({counted(new['rows'])}){hint}"
+    return f"new class {new['class']!r} ({wording.plural(new['rows'])}){hint}"
 
 
 def _weights(census: Any) -> dict[str, float]:
@@ -149,7 +148,7 @@ def merge(models: tuple[str, ...], output: str, detail: str, as_json: bool) -> N
     if as_json:
         print_json(facts)
     else:
-        many = report.counted(len(models), "model"), report.counted(whole.census.n_rows)
+        many = wording.plural(len(models), "model"), wording.plural(whole.census.n_rows)
         report.say(escape(f"{', '.join(many)}, added up in {output}"))
 
 

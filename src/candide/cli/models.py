@@ -5,6 +5,7 @@ from typing import Any
 import rich_click as click
 from rich.markup import escape
 
+from candide import wording
 from candide.cli.group import (
     AS_JSON,
     LEARNING,
@@ -91,7 +92,7 @@ def predict(
         result: Any = tables.predict(fitted, data, out=output, keep=keep, reading=reading, watch=watch)
     if output is not None:
         print_json({"rows": result, "output": output}) if as_json else report.say(
-            escape(f"{report.counted(result)} scored into {output}")
+            escape(f"{wording.plural(result)} scored into {output}")
         )
     elif as_json:
         for row in result.to_pylist():

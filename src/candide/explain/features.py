@@ -19,12 +19,13 @@ from typing import Any, overload
 
 import numpy as np
 
+from candide import wording
 from candide.errors import InputError
 from candide.model.census import Census
 from candide.model.fitted import Fitted
 from candide.model.plan import Part
 from candide.model.select import choose, gain, total_weight, units
-from candide.rows.table import Name, spoken
+from candide.rows.table import Name
 from candide.tally import association, information
 
 _SHOWN = 20  # scores printed before "and more"
@@ -105,7 +106,13 @@ def _cells(score: FeatureScore) -> list[str]:
     test = f"{score.test} = {score.statistic:.2f}" if score.statistic is not None else ""
     p = "" if score.p_value is None else f"{score.p_value:.3g}"
     told = [(score.evidence, ".2f"), (score.per_row, ".3f"), (score.information, ".3f")]
-    return [spoken(score.column), score.event, *("" if v is None else f"{v:{form}}" for v, form in told), test, p]
+    return [
+        wording.column(score.column),
+        score.event,
+        *("" if v is None else f"{v:{form}}" for v, form in told),
+        test,
+        p,
+    ]
 
 
 def scores(census: Census, priors: Any = None, select: int | str | None = None) -> FeatureScores:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from candide import wording
 from candide.distributions.base import dense
 from candide.errors import InputError
 from candide.model.fitted import Fitted, Scorer
@@ -30,7 +31,7 @@ from candide.model.model import Model
 from candide.model.plan import Part
 from candide.rows.blocks import Block, Floats, rows_of
 from candide.rows.labels import is_absent, is_arrow
-from candide.rows.table import Name, Table, spoken
+from candide.rows.table import Name, Table
 
 if TYPE_CHECKING:
     from candide.engines.duckdb.source import Reading
@@ -67,7 +68,7 @@ class Decision:
         return odds if odds == odds else self.class_prior  # a row impossible under both is left with the prior
 
     def __str__(self) -> str:
-        told = [(spoken(reason.column), said(reason), f"{reason.nats:+.2f}") for reason in self.reasons]
+        told = [(wording.column(reason.column), said(reason), f"{reason.nats:+.2f}") for reason in self.reasons]
         rows = [("column", "value", "nats"), *told, ("class prior", "", f"{self.class_prior:+.2f}")]
         a, b, c = (max(map(len, column)) for column in zip(*rows, strict=True))
         first = f"{self.prediction}, p = {self.probability:.3f}, against {self.runner_up}"

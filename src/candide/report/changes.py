@@ -5,16 +5,18 @@ from typing import Any
 from rich.console import RenderableType
 from rich.markup import escape
 
-from candide.report.layout import Sheet, counted, panel, say
-from candide.rows.table import spoken
+from candide import wording
+from candide.report.layout import Sheet, panel, say
 
 
 def show_changes(found: Any) -> None:
     """What moved between two models, most surprising first."""
-    parts: list[RenderableType] = [panel(f"{counted(found.rows[0])} before, {found.rows[1]:,} after", "candide diff")]
+    parts: list[RenderableType] = [
+        panel(f"{wording.plural(found.rows[0])} before, {found.rows[1]:,} after", "candide diff")
+    ]
     moves: list[tuple[str, Any, Any]] = [
         ("Classes", found.classes, lambda m: [str(m.label), _way(m.before, m.after, m.status, ".1%")]),
-        ("Columns", found.columns, lambda m: [f"{spoken(m.column)}, {m.label}", _ways(m.values)]),
+        ("Columns", found.columns, lambda m: [f"{wording.column(m.column)}, {m.label}", _ways(m.values)]),
         ("Levels", found.levels, lambda m: [f"{m.column} = {m.level}, {m.label}", _way(m.before, m.after, m.status)]),
     ]
     for title, some, tell in moves:

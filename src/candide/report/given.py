@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from rich.markup import escape
 
+from candide import wording
 from candide.explain import columns
 from candide.explain.columns import Given
 from candide.model import select
 from candide.model.fitted import Fitted, Scorer
-from candide.report.layout import Sheet, number
+from candide.report.layout import Sheet
 from candide.rows.labels import Labels
 from candide.rows.table import Name
 
@@ -54,7 +55,7 @@ def sheet(given: Given, labels: Labels) -> Sheet:
     if not len(given.values) or not given.values.shape[-1]:
         return Sheet(f"{title} [dim]: empty[/dim]", "")
     rows = [
-        [escape(name), *(number(v) for v in row)]
+        [escape(name), *(wording.number(v) for v in row)]
         for name, row in zip(given.rows, given.values, strict=True)
         if name.removeprefix("log_") not in _LOCATED
     ]

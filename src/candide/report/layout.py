@@ -19,6 +19,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from candide import wording
+
 MOST = 40  # columns, classes or levels in a table for the eye
 _WIDTH = 110  # of what is written to a file or a pipe
 _GAP, _NARROW = 2, 10  # between columns; text is cut down to this width, numbers never
@@ -35,24 +37,6 @@ def say(*parts: RenderableType) -> None:
     for part in parts:
         console.print(part, soft_wrap=isinstance(part, Text))
         console.print()
-
-
-def counted(n: float, what: str = "row") -> str:
-    """A number of things in words.
-
-    >>> counted(1), counted(2000), counted(0.5)
-    ('1 row', '2,000 rows', '0.5 rows')
-    """
-    return f"{n:,.10g} {what}" + ("" if n == 1 else "s")
-
-
-def number(value: float) -> str:
-    """A number of four figures, or of as many as it has before the point.
-
-    >>> number(0.00123456), number(24716.2), number(4006.21)
-    ('0.001235', '24,716', '4006')
-    """
-    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
 
 
 def panel(text: str, title: str) -> Panel:
@@ -88,7 +72,7 @@ class Sheet:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         shown, widths, gone = self._fitted(options.max_width)
-        more = f" [dim]({counted(gone, 'more column')} without room)[/dim]" if gone else ""
+        more = f" [dim]({wording.plural(gone, 'more column')} without room)[/dim]" if gone else ""
         title = Text.from_markup(self.title + more, style="bold", overflow="ellipsis")
         title.no_wrap = True
         yield title

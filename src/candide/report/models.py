@@ -9,13 +9,14 @@ from rich.console import RenderableType
 from rich.markup import escape
 from rich.text import Text
 
+from candide import wording
 from candide.explain.features import feature_scores
 from candide.model.census import Census
 from candide.model.fitted import Fitted, Scorer
 from candide.report import given
-from candide.report.layout import MOST, Sheet, counted, notes, number, panel, say
+from candide.report.layout import MOST, Sheet, notes, panel, say
 from candide.report.scored import confusion, metrics, remarks, score_facts
-from candide.rows.table import Name, spoken
+from candide.rows.table import Name
 
 
 def show_fit(
@@ -31,8 +32,8 @@ def show_fit(
     census = fitted.census
     parts: list[RenderableType] = [
         panel(
-            f"{counted(census.n_rows)} counted, {len(census.labels)} classes of "
-            f"{escape(repr(fitted.target))}, {counted(len(census.plan.columns), 'column')} modelled{_of_them(fitted)}",
+            f"{wording.plural(census.n_rows)} counted, {len(census.labels)} classes of "
+            f"{escape(repr(fitted.target))}, {wording.plural(len(census.plan.columns), 'column')} modelled{_of_them(fitted)}",
             "candide fit",
         ),
         classes(fitted),
@@ -78,7 +79,7 @@ def show_model(fitted: Fitted | Scorer, levels: int) -> None:
     strength = given.strengths(fitted)
     parts: list[RenderableType] = [
         panel(
-            f"{'no counts kept' if rows is None else f'{counted(rows)} counted'}; "
+            f"{'no counts kept' if rows is None else f'{wording.plural(rows)} counted'}; "
             f"{f'predicts {escape(repr(fitted.target))}; ' if fitted.target is not None else ''}"
             f"estimate: {fitted.settings.estimate}; class prior: {escape(str(fitted.settings.class_prior))}",
             "candide show",
@@ -188,7 +189,7 @@ def scores(fitted: Fitted) -> Sheet:
         test = "" if score.statistic is None else f"{score.test} = {score.statistic:.2f}"
         p = "" if score.p_value is None else f"{score.p_value:.3g}"
         numbers = ["" if nats is None else f"{nats:{form}}" for nats, form in told]
-        row = [escape(spoken(score.column)), score.event, *numbers, test, p]
+        row = [escape(wording.column(score.column)), score.event, *numbers, test, p]
         rows.append([*row, *(["yes" if score.chosen else ""] if some else [])])
     heads = ["column", "event", "evidence", "per row", "information", "test", "p", *(["chosen"] if some else [])]
     title = f"How much each column tells of the class{some} [dim](evidence and information in nats)[/dim]"
@@ -217,14 +218,14 @@ def _seen(part: Any, pooled: Any, j: int) -> str:
     if part.has_levels:
         names = [str(v) for v in part.levels[j].values]
         short = ", ".join(n if len(n) <= 20 else n[:17] + "..." for n in names[:3])
-        return f"{counted(len(names), 'level')}: {short}{', ...' if len(names) > 3 else ''}"
+        return f"{wording.plural(len(names), 'level')}: {short}{', ...' if len(names) > 3 else ''}"
     n = pooled.n[0, j]
     if part.event.kind in ("moments", "comoments"):
-        return f"mean {number(pooled.mean[0, j])}, sd {number((pooled.m2[0, j] / n) ** 0.5)}"
+        return f"mean {wording.number(pooled.mean[0, j])}, sd {wording.number((pooled.m2[0, j] / n) ** 0.5)}"
     if part.event.kind == "terms":
         return f"{pooled.n_terms:,} terms"
     if part.event.kind == "sums":
-        return f"mean {number(pooled.total[0, j] / n)}"
+        return f"mean {wording.number(pooled.total[0, j] / n)}"
     return f"{n:,.10g} values"
 
 

@@ -4,10 +4,11 @@ from typing import Any
 
 from rich.markup import escape
 
+from candide import wording
 from candide.explain import terms
 from candide.explain.rows import Decision, said
 from candide.report.layout import Sheet, panel, say
-from candide.rows.table import Table, spoken
+from candide.rows.table import Table
 
 
 def decision_facts(row: int, label: Any, decision: Decision) -> dict[str, Any]:
@@ -31,7 +32,7 @@ def show_decision(row: int, label: Any, decision: Decision) -> None:
     text = f"{first}, p = {decision.probability:.4f}; then {second}, p = {decision.runner_up_probability:.4f}"
     if label is not None:
         text += f"\nlabelled {escape(str(label))}"
-    rows = [[escape(spoken(r.column)), escape(said(r)), f"{r.nats:+.3f}"] for r in decision.reasons]
+    rows = [[escape(wording.column(r.column)), escape(said(r)), f"{r.nats:+.3f}"] for r in decision.reasons]
     rows = [*rows[:36], *([[f"and {len(rows) - 36:,} more", "", f"{_rest(decision):+.3f}"]] if rows[36:] else [])]
     rows += [["[dim]class prior[/dim]", "", f"{decision.class_prior:+.3f}"]]
     rows += [["[dim]together[/dim]", "", f"{decision.log_odds:+.3f}"]]

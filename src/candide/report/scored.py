@@ -8,7 +8,8 @@ import numpy as np
 from rich.console import RenderableType
 from rich.markup import escape
 
-from candide.report.layout import Sheet, counted, notes, say
+from candide import wording
+from candide.report.layout import Sheet, notes, say
 from candide.rows.labels import Labels
 from candide.tasks.scores import Scores, by_shares, spread
 
@@ -25,7 +26,7 @@ _MEANING = {
 def show_scores(folds: Sequence[Scores], labels: Labels, shares: np.ndarray) -> None:
     """Metrics with their spread, beside those of the class shares alone, and the confusion matrix."""
     total = sum(folds[1:], folds[0])
-    rows = counted(total.n)
+    rows = wording.plural(total.n)
     title = f"Cross-validated, {len(folds)} folds, {rows}" if len(folds) > 1 else f"Scored on {rows}"
     say(metrics(folds, title, shares), *notes(remarks(folds, shares)), confusion(total, labels))
 
@@ -82,7 +83,7 @@ def show_rows(table: Any) -> None:
     names = [escape(name) for name in table.column_names]
     text = [name for name, *column in zip(names, *map(dict.values, head), strict=True) if any(map(_is_text, column))]
     rows = [list(map(_cell, row.values())) for row in head]
-    title = counted(table.num_rows) + (", the first 20" if table.num_rows > 20 else "")
+    title = wording.plural(table.num_rows) + (", the first 20" if table.num_rows > 20 else "")
     say(Sheet(title, *names, text=text, vital=names[table.column_names.index("prediction") :], rows=rows))
 
 

@@ -24,18 +24,6 @@ if TYPE_CHECKING:
 Name = str | int
 
 
-def spoken(name: Name | tuple[Name, ...], most: int = 3) -> str:
-    """A column's name for a person; of a group of columns the first few.
-
-    >>> spoken("age"), spoken(("x", "y")), spoken(tuple(range(784)))
-    ('age', '(x, y)', '(0, 1, 2, and 781 more)')
-    """
-    if not isinstance(name, tuple):
-        return str(name)
-    more = [f"and {len(name) - most} more"] if len(name) > most else []
-    return f"({', '.join([*map(str, name[:most]), *more])})"
-
-
 @dataclass(frozen=True, eq=False)
 class Table:
     """Rows in memory, read by column or as a block of numbers."""

@@ -17,8 +17,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from candide import wording
 from candide.engines.duckdb.csv_form import PLAIN, Spelling
-from candide.errors import InputError, few
+from candide.errors import InputError
 
 _WHOLE = r"^\s*[+-]?\d{1,18}\s*$"
 _PLAIN = r"^(0|-?[1-9]\d{0,17})$"
@@ -101,7 +102,7 @@ def spelled_numbers(name: str, column: Any) -> list[str]:
     if not 0 < len(odd) < len(values) / 2:
         return []
     return [
-        f"column {name!r} is read as text because of {few(odd, 3)}; to read it as numbers, mend these "
+        f"column {name!r} is read as text because of {wording.listing(odd, 3)}; to read it as numbers, mend these "
         f"or pass --na {odd[0]!r} (na=[...])"
     ]
 

@@ -16,10 +16,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
 
+from candide import wording
 from candide.engines.duckdb.prepare import number_columns, read_numbers
 from candide.engines.duckdb.source import VIEW, Source
 from candide.engines.sql.statistics import Column
-from candide.errors import InputError, few, unknown
+from candide.errors import InputError, unknown
 from candide.kernels import threads
 from candide.model.model import Model, UnusableValueError
 from candide.model.plan import Part, Plan
@@ -84,9 +85,9 @@ def prepare_to_score(source: Source, plan: Plan) -> None:
     hint = f"; did you mean {near}?" if near else ""
     if len(absent) == len(plan.columns):
         raise InputError(
-            f"{source.name} has none of the model's columns {few(absent)}; it has {few(list(source.columns))}{hint}"
+            f"{source.name} has none of the model's columns {wording.listing(absent)}; it has {wording.listing(list(source.columns))}{hint}"
         )
-    warnings.warn(f"{source.name} lacks {few(absent)}: taken as missing in every row{hint}", stacklevel=3)
+    warnings.warn(f"{source.name} lacks {wording.listing(absent)}: taken as missing in every row{hint}", stacklevel=3)
 
 
 def query(

@@ -1,0 +1,67 @@
+"""Wording: how names, values and numbers are put into a sentence, the same in every error, remark and report.
+
+>>> listing(["a", "b"]), listing(range(5), 3), plural(1, "row"), plural(2000, "row")
+("'a', 'b'", '0, 1, 2 and 2 more', '1 row', '2,000 rows')
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+_LONG = 40  # letters of a value in print
+
+
+def listing(names: Sequence[object], most: int = 8) -> str:
+    """The first of some names or values, quoted, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(repr, names[:most])) + more
+
+
+def column(name: Any, most: int = 3) -> str:
+    """A column's name for a person; of a group of columns the first few.
+
+    >>> column("age"), column(("x", "y")), column(tuple(range(784)))
+    ('age', '(x, y)', '(0, 1, 2, and 781 more)')
+    """
+    if not isinstance(name, tuple):
+        return str(name)
+    more = [f"and {len(name) - most} more"] if len(name) > most else []
+    return f"({', '.join([*map(str, name[:most]), *more])})"
+
+
+def value(one: Any, most: int = _LONG) -> str:
+    """A value for a person, on one line and cut where it is long; None is missing, a tuple several values.
+
+    >>> value(None), value("a  cook"), value((1.5, None))
+    ('missing', 'a cook', '1.5, missing')
+    """
+    if one is None:
+        return "missing"
+    text = ", ".join("missing" if v is None else str(v) for v in one) if isinstance(one, tuple) else str(one)
+    return shortened(" ".join(text.split()), most)
+
+
+def shortened(text: str, most: int = _LONG) -> str:
+    """A text cut to so many letters.
+
+    >>> shortened("a very long name", 9)
+    'a very...'
+    """
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def plural(n: float, what: str = "row", many: str = "") -> str:
+    """A number of things in words.
+
+    >>> plural(0.5), plural(2, "class", "classes")
+    ('0.5 rows', '2 classes')
+    """
+    return f"{n:,.10g} {what if n == 1 else many or what + 's'}"
+
+
+def number(one: float) -> str:
+    """A number of four figures, or of as many as it has before the point.
+
+    >>> number(0.00123456), number(24716.2), number(4006.21)
+    ('0.001235', '24,716', '4006')
+    """
+    return f"{one:,.0f}" if 1e4 <= abs(one) < 1e9 else f"{one:.4g}"
