@@ -94,7 +94,7 @@ def case(request):
 
 
 def test_every_family_is_a_case():
-    documents = {"text"}  # its rows are no numbers: tests/text
+    documents = {"text"}  # its rows are no numbers: tests/events/test_text.py
     assert {case.event.name for case in CASES.values()} == set(EVENTS) - documents
 
 

@@ -186,7 +186,7 @@ def run(cases: int, seed: int, folder: Path, originals: dict[str, bytes], rows: 
 
 def originals() -> tuple[dict[str, bytes], dict]:
     """Files of every sort, small, and rows to ask their models about."""
-    from store_cases import MODELS, mixed
+    from tests.model_cases import MODELS, mixed
 
     out = {}
     with tempfile.TemporaryDirectory() as folder:

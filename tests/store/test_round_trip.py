@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from store_cases import MODELS, labels_of, mixed, numbers
+from tests.model_cases import MODELS, labels_of, mixed, numbers
 
 import candide as cd
 from candide import store

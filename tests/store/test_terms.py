@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from store_cases import MODELS, TEXTS
+from tests.model_cases import MODELS, TEXTS
 
 import candide as cd
 from candide import store

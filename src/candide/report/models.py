@@ -32,8 +32,8 @@ def show_fit(
     census = fitted.census
     parts: list[RenderableType] = [
         panel(
-            f"{wording.plural(census.n_rows)} counted, {len(census.labels)} classes of "
-            f"{escape(repr(fitted.target))}, {wording.plural(len(census.plan.columns), 'column')} modelled{_of_them(fitted)}",
+            f"{wording.plural(census.n_rows)} counted, {len(census.labels)} classes of {escape(repr(fitted.target))}, "
+            f"{wording.plural(len(census.plan.columns), 'column')} modelled{_of_them(fitted)}",
             "candide fit",
         ),
         classes(fitted),

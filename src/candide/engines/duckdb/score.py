@@ -85,7 +85,8 @@ def prepare_to_score(source: Source, plan: Plan) -> None:
     hint = f"; did you mean {near}?" if near else ""
     if len(absent) == len(plan.columns):
         raise InputError(
-            f"{source.name} has none of the model's columns {wording.listing(absent)}; it has {wording.listing(list(source.columns))}{hint}"
+            f"{source.name} has none of the model's columns {wording.listing(absent)}; it has "
+            f"{wording.listing(list(source.columns))}{hint}"
         )
     warnings.warn(f"{source.name} lacks {wording.listing(absent)}: taken as missing in every row{hint}", stacklevel=3)
 

@@ -1,6 +1,6 @@
 """The compiled text kernels against their twin, on documents and settings that nobody would write.
 
-python tests/text/text_fuzz.py [SECONDS] [SEED]
+python tests/kernels/text_fuzz.py [SECONDS] [SEED]
 """
 
 import random

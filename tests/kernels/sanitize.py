@@ -1,6 +1,6 @@
 """The text kernels, compiled with the address sanitizer and fuzzed: any byte read or written out of place ends it.
 
-python tests/text/sanitize.py [SECONDS]
+python tests/kernels/sanitize.py [SECONDS]
 
 The package is copied to a temporary folder and the kernel is built there, so that nothing installed is changed. Python
 takes its memory from malloc, so that every string has borders that are watched.

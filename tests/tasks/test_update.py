@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from store_cases import labels_of, mixed
 from tests import data
+from tests.model_cases import labels_of, mixed
 
 import candide as cd
 from candide import store
