@@ -141,7 +141,7 @@ def _shards(folder: Path, quick: bool) -> list[list[str]]:
         start, stop = (j * len(rows) // n for j in (i, i + 1))
         part = rows.slice(start, stop - start).combine_chunks()
         table = Table.of(part.select(list(whole.plan.columns)))
-        census = arrays.count(table, part.column(target), plan=whole.plan.grown(table))
+        census = arrays.count(table, part.column(target), plan=whole.plan.with_levels(table))
         store.save(replace(whole, census=census), folder / f"{i}.candide")
     [took] = seconds(lambda: reduce(add, (store.load(folder / f"{i}.candide") for i in range(n))), repeat=3)
     merged = reduce(add, (store.load(folder / f"{i}.candide") for i in range(n)))

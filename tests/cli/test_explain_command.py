@@ -89,9 +89,9 @@ def test_what_is_said_adds_up_to_the_log_odds(estimate, rows):
 def test_columns_modelled_together_speak_as_one():
     model = cd.NaiveBayes(EVENTS).fit(PLANTS, HERBS)
     [decision] = explain(model.fitted_, {**row_of(3), "height_cm": [50.0], "leaf_mm": [None]})
-    together = next(r for r in decision.reasons if isinstance(r.column, tuple))
+    together = next(r for r in decision.contributions if isinstance(r.column, tuple))
     assert (together.column, together.value) == (("height_cm", "leaf_mm"), (50.0, None))
-    assert len(decision.reasons) == 4
+    assert len(decision.contributions) == 4
 
 
 def test_for_a_person(garden):

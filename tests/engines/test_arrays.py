@@ -17,7 +17,7 @@ from candide.rows.table import Table
 def count(data, events, y=None, weight=None):
     table = Table.of(data)
     y = np.arange(table.n_rows) % 2 if y is None else y
-    return arrays.count(table, y, weight, plan=make_plan(table, events).grown(table))
+    return arrays.count(table, y, weight, plan=make_plan(table, events).with_levels(table))
 
 
 @pytest.fixture(params=[1, 3])

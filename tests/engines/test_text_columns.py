@@ -21,7 +21,7 @@ from candide.tasks import tables
 
 
 def made(n=1200, seed=0):
-    """Three weak witnesses of one class: words, a number and a category, each right about two times in three."""
+    """Three weak document_terms of one class: words, a number and a category, each right about two times in three."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 2, n)
 

@@ -4,7 +4,7 @@ import pytest
 
 import candide as cd
 from candide.errors import InputError, NotWithinError
-from candide.explain.terms import witnesses
+from candide.explain.terms import document_terms
 
 TEXTS = ["free prize call now", "see you at five then", "free call for you all", "so much for that, you see"]
 SAID = ["spam", "ham", "spam", "ham"]
@@ -42,5 +42,5 @@ def test_complement_has_no_density():
 
 def test_of_one_class_no_word_decided():
     model = cd.TextNB().partial_fit(TEXTS[:1], SAID[:1])
-    assert witnesses(model.fitted_, "free prize") == []
-    assert [w.term for w in witnesses(cd.TextNB().fit(TEXTS, SAID).fitted_, "free prize", n=1)] == ["free"]
+    assert document_terms(model.fitted_, "free prize") == []
+    assert [w.term for w in document_terms(cd.TextNB().fit(TEXTS, SAID).fitted_, "free prize", n=1)] == ["free"]

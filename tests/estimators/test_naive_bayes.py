@@ -331,7 +331,7 @@ def test_what_columns_say_adds_up_to_the_log_odds():
 def test_a_document_is_explained():
     model = cd.TextNB().fit(["free prize", "see you"], ["spam", "ham"])
     [decision] = model.explain(["free free you"])
-    assert (decision.prediction, decision.reasons[0].value) == ("spam", "free free you")
+    assert (decision.prediction, decision.contributions[0].value) == ("spam", "free free you")
 
 
 @pytest.mark.parametrize("kind", [object, str])

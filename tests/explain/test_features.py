@@ -210,7 +210,7 @@ def chained(event, x, classes):
     from candide.tally import KINDS
 
     table = Table.of(x[:, None])
-    part = Part(event, (0,)).grown(table)
+    part = Part(event, (0,)).with_levels(table)
     block, found = part.block(table), 0.0
     for i in range(len(x)):
         before = np.flatnonzero((classes == classes[i]) & (np.arange(len(x)) < i))

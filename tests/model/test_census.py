@@ -43,7 +43,7 @@ def data(draw, max_rows=30):
 def count(frame, y, weight=None, rows=slice(None), **known):
     table = Table.of(frame.iloc[rows] if isinstance(frame, pd.DataFrame) else frame)
     weight = None if weight is None else weight[rows]
-    return arrays.count(table, y[rows], weight, plan=make_plan(table, EVENTS).grown(table), **known)
+    return arrays.count(table, y[rows], weight, plan=make_plan(table, EVENTS).with_levels(table), **known)
 
 
 def cut(frame, y, weight, edges):
@@ -152,7 +152,7 @@ def test_a_factor_that_is_no_weight(factor):
 def test_other_columns_and_other_events_do_not_merge():
     def gaussian(names, events="gaussian"):
         table = Table.of({name: [1.0, 2.0] for name in names})
-        return arrays.count(table, ["a", "b"], plan=make_plan(table, events).grown(table))
+        return arrays.count(table, ["a", "b"], plan=make_plan(table, events).with_levels(table))
 
     with pytest.raises(MergeError, match=r"only left \['b'\], only right \['c'\]"):
         gaussian("ab") + gaussian("ac")

@@ -62,11 +62,11 @@ def test_unknown_names_suggest_the_nearest():
 
 def test_levels_grow_to_what_a_table_holds():
     plan = make_plan(Table.of(TABLE), {"smokes": "categorical"})
-    grown = plan.grown(Table.of({**TABLE, "job": [None, "baker"]}))
+    grown = plan.with_levels(Table.of({**TABLE, "job": [None, "baker"]}))
     part = next(p for p in grown.parts if "job" in p.columns)
     assert [labels.values for labels in part.levels] == [("baker",), (0, 1)]
     assert part.block(Table.of(TABLE)).tolist() == [[1, 0], [1, 1]]  # 'cook' and 'smith' lie past its levels
-    assert plan.grown(Table.of(TABLE)).union(grown)[0] == grown.union(plan.grown(Table.of(TABLE)))[0]
+    assert plan.with_levels(Table.of(TABLE)).union(grown)[0] == grown.union(plan.with_levels(Table.of(TABLE)))[0]
 
 
 def test_sparse_rows_take_one_event_that_bears_them():
@@ -87,7 +87,7 @@ def test_nothing_to_model():
 
 def test_the_same_counts_merge_under_other_priors():
     table = Table.of({"a": ["x", "y"]})
-    one, other = (make_plan(table, Categorical(prior=Dirichlet(a))).grown(table) for a in (1.0, 2.0))
+    one, other = (make_plan(table, Categorical(prior=Dirichlet(a))).with_levels(table) for a in (1.0, 2.0))
     assert one.union(other)[0] == one
     sums = Table.of([[1.0, 2.0]])
     assert make_plan(sums, "multinomial").union(make_plan(sums, Multinomial(prior=Dirichlet(0.1))))[0]

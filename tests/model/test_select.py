@@ -11,7 +11,8 @@ from candide.engines.duckdb.count import fold_of, numbered
 from candide.engines.duckdb.source import Source
 from candide.errors import InputError, ModelFileError
 from candide.events import Gaussian
-from candide.model.fitted import Fitted, Settings
+from candide.model.fitted import Fitted
+from candide.model.settings import Settings
 from candide.store import container, load, save
 from candide.tasks.scores import Scores
 from candide.tasks.tables import cross_validate, evaluate, learn, predict

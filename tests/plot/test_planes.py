@@ -107,11 +107,11 @@ def test_twenty_six_classes_are_named_in_their_regions():
     assert set(named) == set(letters)
     for letter, at in zip(letters, centre, strict=True):
         assert np.abs(np.array(named[letter]) - at).max() < 3.5
-    from candide.plot import style as ink
+    from candide.plot import style
 
-    looks = {(ink.colour(i), ink.marker(i)) for i in range(40)}
+    looks = {(style.colour(i), style.marker(i)) for i in range(40)}
     assert len(looks) == 40
-    assert len({ink.colour(i) for i in range(26)}) == 26
+    assert len({style.colour(i) for i in range(26)}) == 26
 
 
 @pytest.mark.parametrize("kind", ["surface", "contour"])

@@ -13,7 +13,7 @@ import candide as cd
 from candide import plot
 from candide.demo import garden, rows
 from candide.model.fitted import Fitted
-from candide.plot.picture import Wish, picture
+from candide.plot.picture import PictureSpec, picture
 from candide.plot.rows import Rows
 from candide.plot.style import PALETTE
 
@@ -22,7 +22,7 @@ KINDS = ["spam", "spam", "spam", "ham", "ham", "ham"]
 
 
 def drawn(model, *args, **wish):
-    figure, facts = picture(model, Wish("densities", **wish), *args)
+    figure, facts = picture(model, PictureSpec("densities", **wish), *args)
     return figure, facts["features"]
 
 

@@ -8,7 +8,7 @@ from sklearn.naive_bayes import CategoricalNB, GaussianNB
 from sklearn.preprocessing import OrdinalEncoder
 from tests.data import table
 
-from candide.model.fitted import Settings
+from candide.model.settings import Settings
 from candide.priors import AddedVariance
 from candide.rows.table import Table
 from candide.tasks.tables import evaluate, learn, predict

@@ -81,7 +81,7 @@ def shards(table, target, whole, n):
         rows = mixed_up.slice(start, stop - start).combine_chunks()
         if rows.num_rows:
             part = Table.of(rows.select(list(whole.plan.columns)))
-            yield arrays.count(part, rows.column(target), plan=whole.plan.grown(part))
+            yield arrays.count(part, rows.column(target), plan=whole.plan.with_levels(part))
 
 
 def test_a_thousand_shards_of_adult_are_the_whole(adult):

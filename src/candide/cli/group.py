@@ -97,7 +97,7 @@ def learning_options(command: Callable) -> Callable:
 
 
 def learning_of(options: dict[str, Any], data: str) -> dict[str, Any]:
-    from candide.model.fitted import Settings
+    from candide.model.settings import Settings
 
     asked, known = options.pop("events"), {"drop": options.pop("drop"), "weight": options.pop("weight")}
     settings = Settings(

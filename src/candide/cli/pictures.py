@@ -64,23 +64,23 @@ def plot(model: str, data: str | None, output: str, as_json: bool, **options: An
 
     from candide import report, store
     from candide.cli import progress
-    from candide.plot.picture import Wish, format_of, picture, write
+    from candide.plot.picture import PictureSpec, format_of, picture, write
     from candide.plot.rows import Rows
 
     format_of(output)  # said before any work is done
     names = ("what", "features", "classes", "kind", "bins", "normalise")
-    wish = Wish(**{name: options.pop(name) for name in names}, shape=_shape(options.pop("shape")))
+    spec = PictureSpec(**{name: options.pop(name) for name in names}, shape=_shape(options.pop("shape")))
     target, dpi = options.pop("target"), options.pop("dpi")
     fitted, reading = store.load(model), reading_of(options)
     with progress.watching(not as_json) as watch:
         rows = None if data is None else Rows(data, target, reading, watch)
-        figure, facts = picture(fitted, wish, rows)
+        figure, facts = picture(fitted, spec, rows)
         facts |= {"output": output, "format": write(figure, output, dpi)}
     if as_json:
         print_json(facts)
     else:
         note = [f"[yellow]note[/yellow]  {escape(facts['note'])}"] if "note" in facts else []
-        report.say(escape(f"{wish.what} of {model} drawn into {output}"), *note)
+        report.say(escape(f"{spec.what} of {model} drawn into {output}"), *note)
 
 
 def _shape(text: str | None) -> tuple[int, ...] | None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import numerics
-from candide.distributions.terms import Cells, TermBursts, TermScores
+from candide.distributions.terms import Cells, PolyaDocuments, TermScores
 from candide.rows.blocks import Floats
 from candide.rows.documents import BINARY, Tokens
 from candide.tally import Terms
@@ -136,14 +136,14 @@ def bernoulli(counted: Weighed, alpha: float) -> TermScores:
     return TermScores(counted.tokens, counted.cells(odds - shared[mine]), shared, BINARY, constant=constant)
 
 
-def polya(counted: Weighed, alpha: float) -> TermBursts:
+def polya(counted: Weighed, alpha: float) -> PolyaDocuments:
     """Terms share a concentration by their document counts; a class whose terms repeat much has a small one."""
     tally, have = counted.tally, counted.tally.documents
     met = counted.by_class(have)
     s = np.array([concentration(*known) for known in zip(met, tally.n[:, 0], tally.length[:, 0], strict=True)])
     each = s / (met + alpha * counted.size)
     cells = counted.cells(each[tally.class_of_cell] * (have + alpha))
-    return TermBursts(counted.tokens, cells, each * alpha, s)
+    return PolyaDocuments(counted.tokens, cells, each * alpha, s)
 
 
 def concentration(met: float, n: float, length: float) -> float:

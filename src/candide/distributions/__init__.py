@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from candide.distributions.multivariate import MultivariateNormal, MultivariateT
     from candide.distributions.normal import LogScale, Normal, StudentT
     from candide.distributions.tables import LevelTable, Switch
-    from candide.distributions.terms import TermBursts, TermScores
+    from candide.distributions.terms import PolyaDocuments, TermScores
 
 __all__ = [
     "Density",
@@ -26,9 +26,9 @@ __all__ = [
     "MultivariateNormal",
     "MultivariateT",
     "Normal",
+    "PolyaDocuments",
     "StudentT",
     "Switch",
-    "TermBursts",
     "TermScores",
     "TermWeights",
 ]
@@ -42,7 +42,7 @@ _HOME = {
     "Normal": "normal",
     "StudentT": "normal",
     "Switch": "tables",
-    "TermBursts": "terms",
+    "PolyaDocuments": "terms",
     "TermScores": "terms",
     "TermWeights": "linear",
 }

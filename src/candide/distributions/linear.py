@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class StruckOut:
+class LogWeights:
     """Log-weights in two parts that add without NaN: the finite ones, and marks (1.0) where they are -inf."""
 
     finite: Floats

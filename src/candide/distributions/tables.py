@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from candide import kernels
 from candide.distributions.base import Distribution, numbers, where_present
-from candide.distributions.linear import StruckOut
+from candide.distributions.linear import LogWeights
 from candide.errors import InputError
 from candide.rows.blocks import Block, Codes, Csr, Floats
 
@@ -102,7 +102,7 @@ class Switch(Distribution):
     @cached_property
     def _sparse(self) -> tuple[Floats, Floats, Floats | None, Floats]:
         """What a row of nothing but no scores, what each yes changes, and both for the count of impossible values."""
-        no, yes = StruckOut.of(self.log_no.T), StruckOut.of(self.log_yes.T)
+        no, yes = LogWeights.of(self.log_no.T), LogWeights.of(self.log_yes.T)
         struck = no.struck.sum(axis=0) if no.any or yes.any else None
         change, struck_change = kernels.padded(yes.finite - no.finite), kernels.padded(yes.struck - no.struck)
         return no.finite.sum(axis=0), change, struck, struck_change

@@ -166,7 +166,7 @@ class TermScores(OfDocuments):
 
 
 @dataclass(frozen=True, eq=False)
-class TermBursts(OfDocuments):
+class PolyaDocuments(OfDocuments):
     """Dirichlet-multinomial: a term that occurred once is likelier to occur again, so repeats say less."""
 
     tokens: Tokens

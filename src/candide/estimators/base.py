@@ -38,7 +38,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         >>> model.predict([[1.5], [8.5]]).tolist()
         ['low', 'top']
         """
-        codes = self._ask(Model.classify, X)
+        codes = self._apply(Model.classify, X)
         return self.classes_[codes]
 
     def predict_proba(self, X: Any) -> NDArray:
@@ -49,7 +49,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         >>> model.predict_proba([[5.0], [1.5]]).round(2).tolist()
         [[0.5, 0.5], [0.98, 0.02]]
         """
-        return self._ask(Model.posterior, X)
+        return self._apply(Model.posterior, X)
 
     def predict_log_proba(self, X: Any) -> NDArray:
         """log p(class | x), (rows, classes).
@@ -59,7 +59,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         >>> np.exp(model.predict_log_proba([[5.0]])).round(2).tolist()
         [[0.5, 0.5]]
         """
-        return self._ask(Model.log_posterior, X)
+        return self._apply(Model.log_posterior, X)
 
     def predict_joint_log_proba(self, X: Any) -> NDArray:
         """log p(x, class), (rows, classes): the score before it is normalised.
@@ -70,7 +70,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         >>> bool(np.isclose(np.logaddexp.reduce(joint, axis=1), model.log_density([[5.0]])))
         True
         """
-        return self._ask(Model.joint_log_likelihood, X)
+        return self._apply(Model.joint_log_likelihood, X)
 
     def log_density(self, X: Any) -> NDArray:
         """log p(x), (rows,): low where the model has seen nothing like the row. Complement has none: an error.
@@ -87,7 +87,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             raise InputError(
                 f"{who} has no density: the scores of complement are no log-probabilities; use multinomial"
             )
-        return self._ask(Model.log_density, X)
+        return self._apply(Model.log_density, X)
 
     def linear(self) -> Linear:
         """The classifier as weights and a bias, where its score is linear: ``w . x + b > 0`` says what it predicts.
@@ -126,7 +126,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     def _rows(self, X: Any) -> list[Block]:
         return self._blocks(X)[0]
 
-    def _ask(self, verb: Any, X: Any) -> NDArray:
+    def _apply(self, verb: Any, X: Any) -> NDArray:
         check_is_fitted(self)
         blocks, columns = self._blocks(X)
         if not blocks or blocks[0].shape[0] == 0:

@@ -17,7 +17,8 @@ from candide.errors import InputError, ModelFileError
 from candide.estimators.gaussian_bayes import GaussianBayes
 from candide.estimators.naive_bayes import NaiveBayes
 from candide.estimators.text import TextNB
-from candide.model.fitted import Fitted, Scorer, Settings
+from candide.model.fitted import Fitted, Scorer
+from candide.model.settings import Settings
 
 _CLASSES: dict[str, type[NaiveBayes]] = {c.__name__: c for c in (NaiveBayes, TextNB, GaussianBayes)}
 

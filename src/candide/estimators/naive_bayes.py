@@ -19,9 +19,10 @@ from candide.estimators.validation import checked_classes, checked_labels, check
 from candide.events import EventModel
 from candide.explain.terms import TopTerm, top_terms
 from candide.model.census import Census
-from candide.model.fitted import Fitted, Scorer, Settings
+from candide.model.fitted import Fitted, Scorer
 from candide.model.model import Model
 from candide.model.plan import Part, Plan, is_one, make_plan, named_events
+from candide.model.settings import Settings
 from candide.rows.blocks import Block
 from candide.rows.kinds import inspect
 from candide.rows.labels import Labels
@@ -91,7 +92,7 @@ class NaiveBayes(GenerativeClassifier):
         """Count the rows of ``X`` under their labels, forgetting what was counted before."""
         table, y, weight = self._checked(X, y, sample_weight)
         labels = checked_classes(Labels.of(y))
-        plan = self._plan(table).grown(table)
+        plan = self._plan(table).with_levels(table)
         census = arrays.count(table, y, weight, plan=plan, labels=labels)
         _warn(arrays.fractions(table, plan))
         return self._keep(X, table, census, reset=True)
@@ -104,7 +105,7 @@ class NaiveBayes(GenerativeClassifier):
         labels = Labels.of(y)
         if classes is not None:
             labels = labels.union(Labels.of(np.asarray(classes)))[0]
-        census = arrays.count(table, y, weight, plan=plan.grown(table), labels=labels)
+        census = arrays.count(table, y, weight, plan=plan.with_levels(table), labels=labels)
         _warn(arrays.fractions(table, plan))
         return self._keep(X, table, census if first else self.census_ + census, reset=first)
 
@@ -120,7 +121,7 @@ class NaiveBayes(GenerativeClassifier):
         check_is_fitted(self)
         table, y, weight = self._checked(X, y, sample_weight)
         plan = self._same_columns(X, table, self.census_.plan)
-        part = arrays.count(table, y, weight, plan=plan.grown(table), labels=Labels.of(y))
+        part = arrays.count(table, y, weight, plan=plan.with_levels(table), labels=Labels.of(y))
         return self._keep(X, table, self.census_ - part, reset=False)
 
     @property

@@ -13,8 +13,9 @@ from candide.estimators.naive_bayes import NaiveBayes
 from candide.estimators.validation import checked_labels, checked_weights
 from candide.events import Text
 from candide.model.census import Census
-from candide.model.fitted import Fitted, Scorer, Settings
+from candide.model.fitted import Fitted, Scorer
 from candide.model.plan import Part, Plan
+from candide.model.settings import Settings
 from candide.priors import Dirichlet
 from candide.rows.blocks import Block
 from candide.rows.documents import Documents

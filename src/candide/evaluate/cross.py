@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from candide.engines.duckdb.source import Reading
-from candide.model.fitted import Settings
+from candide.model.settings import Settings
 from candide.tasks import tables
 from candide.tasks.tables import Validation
 

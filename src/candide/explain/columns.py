@@ -22,7 +22,7 @@ _FEW = 8  # columns modelled together whose correlations are told
 
 
 @dataclass(frozen=True)
-class Given:
+class ColumnSummary:
     """One column given the class: the names of its rows, and a value for every (row, class)."""
 
     column: Name
@@ -31,7 +31,7 @@ class Given:
     values: np.ndarray  # (rows, classes)
 
 
-def conditionals(fitted: Fitted | Scorer, most_levels: int = 12) -> Iterator[Given]:
+def conditionals(fitted: Fitted | Scorer, most_levels: int = 12) -> Iterator[ColumnSummary]:
     """What every column looks like in each class: level probabilities, or means and deviations."""
     shares = np.exp(fitted.model.log_prior)
     for i, (part, distribution) in enumerate(zip(fitted.plan.parts, fitted.model.distributions, strict=True)):
@@ -44,7 +44,7 @@ def conditionals(fitted: Fitted | Scorer, most_levels: int = 12) -> Iterator[Giv
                 probability = np.exp(distribution.table[a:b])  # type: ignore[attr-defined]
                 counts = fitted.chosen.tallies[i].counts if isinstance(fitted, Fitted) else None  # type: ignore[attr-defined]
                 often = probability @ shares if counts is None else counts[:, a:b].sum(axis=0)
-                yield Given(column, part.event.name, *_levels(part.levels[j], probability, often, most_levels))
+                yield ColumnSummary(column, part.event.name, *_levels(part.levels[j], probability, often, most_levels))
             else:
                 shown = {n: p for n, p in params.items() if p.shape == (fitted.model.n_classes, len(part.columns))}
                 rows, values = list(shown), [p[:, j] for p in shown.values()]
@@ -52,20 +52,20 @@ def conditionals(fitted: Fitted | Scorer, most_levels: int = 12) -> Iterator[Giv
                     others = [i for i in range(len(part.columns)) if i != j]
                     rows += [f"correlation with {part.columns[i]}" for i in others]
                     values += [params["correlation"][:, j, i] for i in others]
-                yield Given(column, part.event.name, rows, np.array(values))
+                yield ColumnSummary(column, part.event.name, rows, np.array(values))
 
 
-def _given_terms(fitted: Fitted | Scorer, part: Part, column: Name, most: int) -> Given:
+def _given_terms(fitted: Fitted | Scorer, part: Part, column: Name, most: int) -> ColumnSummary:
     """The shares in each class of the terms that speak most for each class."""
     each = max(1, most // max(1, len(fitted.labels)))
     if not isinstance(fitted, Fitted):
-        return Given(
+        return ColumnSummary(
             column, part.event.name, *_heaviest(fitted.model.distributions[text_part(fitted, column)[0]], each)
         )
     best = {t.term: None for label in fitted.labels.values for t in top_terms(fitted, column, label, each)}
     tally: Any = fitted.chosen.tallies[text_part(fitted, column)[0]]
     counts = np.array([tally.table(term)[0] for term in best]).reshape(-1, len(fitted.labels))
-    return Given(column, part.event.name, list(best), counts / np.maximum(tally.length[:, 0], 1e-300))
+    return ColumnSummary(column, part.event.name, list(best), counts / np.maximum(tally.length[:, 0], 1e-300))
 
 
 def _heaviest(law: Any, each: int) -> tuple[list[str], np.ndarray]:

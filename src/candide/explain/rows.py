@@ -41,7 +41,7 @@ _LONG = 40  # letters of a value in print
 
 
 @dataclass(frozen=True)
-class Reason:
+class Contribution:
     """What a column, or a group of columns modelled together, says: its value (None: missing), and nats."""
 
     column: Name | tuple[Name, ...]
@@ -59,16 +59,16 @@ class Decision:
     runner_up: Any
     runner_up_probability: float
     class_prior: float  # nats
-    reasons: tuple[Reason, ...]
+    contributions: tuple[Contribution, ...]
 
     @property
     def log_odds(self) -> float:
         """What all of it comes to: the log of the odds of the class over the runner-up."""
-        odds = self.class_prior + sum(reason.nats for reason in self.reasons)
+        odds = self.class_prior + sum(one.nats for one in self.contributions)
         return odds if odds == odds else self.class_prior  # a row impossible under both is left with the prior
 
     def __str__(self) -> str:
-        told = [(wording.column(reason.column), said(reason), f"{reason.nats:+.2f}") for reason in self.reasons]
+        told = [(wording.column(one.column), said(one), f"{one.nats:+.2f}") for one in self.contributions]
         rows = [("column", "value", "nats"), *told, ("class prior", "", f"{self.class_prior:+.2f}")]
         a, b, c = (max(map(len, column)) for column in zip(*rows, strict=True))
         first = f"{self.prediction}, p = {self.probability:.3f}, against {self.runner_up}"
@@ -76,14 +76,14 @@ class Decision:
         return "\n".join([f"{first}, p = {self.runner_up_probability:.3f}", *lines])
 
 
-def said(reason: Reason) -> str:
-    """A reason's value for a person."""
-    if reason.value is None:
+def said(one: Contribution) -> str:
+    """A contribution's value for a person."""
+    if one.value is None:
         return "missing"
-    several = isinstance(reason.value, tuple)
-    text = ", ".join("missing" if v is None else str(v) for v in reason.value) if several else str(reason.value)
+    several = isinstance(one.value, tuple)
+    text = ", ".join("missing" if v is None else str(v) for v in one.value) if several else str(one.value)
     text = " ".join(text.split())
-    return (text if len(text) <= _LONG else text[: _LONG - 3] + "...") + ("" if reason.known else " (never seen)")
+    return (text if len(text) <= _LONG else text[: _LONG - 3] + "...") + ("" if one.known else " (never seen)")
 
 
 def explain(fitted: Fitted | Scorer, rows: Any, shown: Any = None) -> list[Decision]:
@@ -94,16 +94,16 @@ def explain(fitted: Fitted | Scorer, rows: Any, shown: Any = None) -> list[Decis
         raise InputError(f"the model knows one class only, {fitted.labels.values[0]!r}: there is nothing to decide")
     if table.n_rows == 0:
         return []
-    log_posterior = fitted.ask(Model.log_posterior, table)  # names the column of a value that cannot be used
+    log_posterior = fitted.apply(Model.log_posterior, table)  # names the column of a value that cannot be used
     order = np.argsort(-log_posterior, axis=1, kind="stable")[:, :2]
     each = [list(_reasons(*pair, told, order)) for pair in zip(_parts(fitted), fitted.plan.blocks(table), strict=True)]
     p, prior, values = np.exp(log_posterior), fitted.model.log_prior, fitted.labels.values
     decisions = []
     for row, (first, second) in enumerate(order.tolist()):
-        reasons = sorted((r for part in each for r in part[row]), key=lambda reason: -abs(reason.nats))
+        contributions = sorted((r for part in each for r in part[row]), key=lambda one: -abs(one.nats))
         odds = (p[row, first], p[row, second], _difference(prior[first], prior[second]))
         one, other, at_first = map(float, odds)
-        decisions.append(Decision(values[first], one, values[second], other, at_first, tuple(reasons)))
+        decisions.append(Decision(values[first], one, values[second], other, at_first, tuple(contributions)))
     return decisions
 
 
@@ -111,7 +111,7 @@ def _parts(fitted: Fitted | Scorer) -> list[tuple[Part, Any]]:
     return list(zip(fitted.plan.parts, fitted.model.distributions, strict=True))
 
 
-def _reasons(one: tuple[Part, Any], block: Any, table: Table, order: Any) -> Iterator[list[Reason]]:
+def _reasons(one: tuple[Part, Any], block: Any, table: Table, order: Any) -> Iterator[list[Contribution]]:
     """Row by row what the columns of a part say."""
     part, law = one
     names = [part.columns] if part.is_group else part.columns
@@ -126,7 +126,7 @@ def _reasons(one: tuple[Part, Any], block: Any, table: Table, order: Any) -> Ite
                 seen = [None if all(v is None for v in seen) else tuple(seen)]
             unmet = [j for j, levels in enumerate(part.levels) if block[row, j] == len(levels)]
             cells = enumerate(zip(names, seen, told, strict=True))
-            yield [Reason(*cell, known=j not in unmet) for j, cell in cells]
+            yield [Contribution(*cell, known=j not in unmet) for j, cell in cells]
 
 
 def _nats(terms: Floats, order: Any, is_group: bool) -> Floats:

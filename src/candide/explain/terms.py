@@ -41,7 +41,7 @@ def top_terms(fitted: Fitted, column: Name | None, label: Any, n: int = 10) -> l
 
 
 @dataclass(frozen=True)
-class Witness:
+class DocumentTerm:
     """A term of a document: how often it occurs, and its log-odds for the class predicted over the next likely one."""
 
     term: str
@@ -49,7 +49,7 @@ class Witness:
     weight: float
 
 
-def witnesses(fitted: Fitted | Scorer, text: str, column: Name | None = None, n: int = 10) -> list[Witness]:
+def document_terms(fitted: Fitted | Scorer, text: str, column: Name | None = None, n: int = 10) -> list[DocumentTerm]:
     """The terms of a document that decided, strongest first, whichever of the two classes they speak for."""
     i, part = text_part(fitted, column)
     law: Any = fitted.model.distributions[i]
@@ -63,7 +63,7 @@ def witnesses(fitted: Fitted | Scorer, text: str, column: Name | None = None, n:
     gain = weight[:, first] - weight[:, second]
     order = np.argsort(-np.abs(gain), kind="stable")[:n]
     keys = law.cells.names(place[order]) if not part.event.tokens.bits else ["hashed"] * len(order)  # type: ignore[attr-defined]
-    return [Witness(*row) for row in zip(keys, times[order].tolist(), gain[order].tolist(), strict=True)]
+    return [DocumentTerm(*row) for row in zip(keys, times[order].tolist(), gain[order].tolist(), strict=True)]
 
 
 def text_part(fitted: Fitted | Scorer, column: Name | None = None) -> tuple[int, Part]:

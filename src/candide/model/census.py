@@ -8,7 +8,7 @@ categories still make one whole.
 >>> from candide.rows.table import Table
 >>> def count(rows, y):
 ...     table = Table.of(rows)
-...     return arrays.count(table, y, plan=make_plan(table).grown(table))
+...     return arrays.count(table, y, plan=make_plan(table).with_levels(table))
 >>> a = count({"shape": ["square", "round"]}, ["+", "+"])
 >>> b = count({"shape": ["star", "square"]}, ["-", "+"])
 >>> whole = a + b
@@ -75,7 +75,7 @@ class Census:
         tallies = tuple(t.scale(factor) for t in self.tallies)
         return replace(self, class_weight=self.class_weight * factor, tallies=tallies)
 
-    def of_columns(self, names: Collection[Name]) -> "Census":
+    def select(self, names: Collection[Name]) -> "Census":
         """The census of some of the columns; columns modelled together stay together."""
         wanted, parts, tallies = set(names), [], []
         for part, tally in zip(self.plan.parts, self.tallies, strict=True):
@@ -119,7 +119,7 @@ def align(a: Census, b: Census) -> tuple[Census, Census]:
     return a._moved(plan, labels, a_classes, a_growth), b._moved(plan, labels, b_classes, b_growth)
 
 
-def beside(a: Census, b: Census, plan: Plan) -> Census:
+def join(a: Census, b: Census, plan: Plan) -> Census:
     """One census of the same rows from two, each of some of the plan's parts."""
     labels, a_classes, b_classes = a.labels.union(b.labels)
     same = Growth((), ())

@@ -24,22 +24,13 @@ from candide.errors import InputError
 from candide.model.census import Census
 from candide.model.model import Model, UnusableValueError, estimate
 from candide.model.plan import Plan
+from candide.model.settings import Settings
 from candide.rows.blocks import Block
 from candide.rows.labels import Labels
 from candide.rows.table import Name, Table
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What comes after the counting, and may be chosen again without the data."""
-
-    class_prior: Any = "empirical"
-    estimate: Any = "predictive"
-    priors: Any = None
-    select: int | str | None = None  # how many columns, the strongest, or "evidence": all that tell of the class
-
-
-class Asked:
+class Predictor:
     """Whatever can be asked about rows: it has a plan, labels and a model."""
 
     plan: Plan
@@ -48,13 +39,13 @@ class Asked:
 
     def classify(self, table: Table) -> NDArray:
         """The most probable class of each row."""
-        return self.labels.array[self.ask(Model.classify, table)]
+        return self.labels.array[self.apply(Model.classify, table)]
 
     def posterior(self, table: Table) -> NDArray:
         """p(class | x), (row, class)."""
-        return self.ask(Model.posterior, table)
+        return self.apply(Model.posterior, table)
 
-    def ask(self, verb: Any, table: Table) -> NDArray:
+    def apply(self, verb: Any, table: Table) -> NDArray:
         """Ask the model about rows; an infinite value is an error that names its column and row."""
         blocks = self._blocks(table)
         try:
@@ -74,7 +65,7 @@ class Asked:
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted(Asked):
+class Fitted(Predictor):
     """Counts, settings, the name of the column that was learned, and where the rows came from if that is told.
 
     ``census`` holds every column that was counted, so that merges go on and the choice of columns can be made again;
@@ -94,7 +85,7 @@ class Fitted(Asked):
             return self.census
         from candide.model.select import choose
 
-        return self.census.of_columns(choose(self.census, self.settings.select, self.settings.priors))
+        return self.census.select(choose(self.census, self.settings.select, self.settings.priors))
 
     @property
     def plan(self) -> Plan:  # type: ignore[override]
@@ -125,7 +116,7 @@ class Fitted(Asked):
 
 
 @dataclass(frozen=True, eq=False)
-class Scorer(Asked):
+class Scorer(Predictor):
     """The parameters of a fitted model without its counts: it predicts, and cannot be merged or estimated again."""
 
     plan: Plan

@@ -4,7 +4,7 @@ A plan is encoding. Two censuses merge only if their plans agree on columns and 
 
 >>> from candide.rows.table import Table
 >>> table = Table.of({"age": [30.0, 41.0, 8.0], "job": ["cook", "smith", None]})
->>> plan = make_plan(table, "auto").grown(table)
+>>> plan = make_plan(table, "auto").with_levels(table)
 >>> [(part.event.name, part.columns, [len(s) for s in part.levels]) for part in plan.parts]
 [('gaussian', ('age',), []), ('categorical', ('job',), [2])]
 """
@@ -57,7 +57,7 @@ class Part:
     def spec(self) -> Spec:
         return self.event.spec(len(self.columns), tuple(len(levels) for levels in self.levels))
 
-    def grown(self, table: Table) -> "Part":
+    def with_levels(self, table: Table) -> "Part":
         """This part with exactly the levels that ``table`` holds."""
         if not self.has_levels:
             return self
@@ -104,9 +104,9 @@ class Plan:
     columns: tuple[Name, ...]
     parts: tuple[Part, ...]
 
-    def grown(self, table: Table) -> "Plan":
+    def with_levels(self, table: Table) -> "Plan":
         """This plan with exactly the levels that ``table`` holds."""
-        return Plan(self.columns, tuple(part.grown(table) for part in self.parts))
+        return Plan(self.columns, tuple(part.with_levels(table) for part in self.parts))
 
     def blocks(self, table: Table) -> list[Block]:
         return [part.block(table) for part in self.parts]

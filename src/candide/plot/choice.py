@@ -2,7 +2,7 @@
 
 >>> from candide.demo import garden
 >>> from candide.model.fitted import Fitted
->>> strongest(Subject.of(Fitted(garden())))[:3]
+>>> strongest(Drawable.of(Fitted(garden())))[:3]
 ['leaf_mm', 'height_cm', 'flowers']
 """
 
@@ -10,32 +10,32 @@ from typing import Any
 
 from candide.errors import InputError
 from candide.model.select import strengths
-from candide.plot.drawable import Subject
+from candide.plot.drawable import Drawable
 from candide.rows.table import Name
 
 
-def strongest(subject: Subject) -> list[Name]:
+def strongest(drawable: Drawable) -> list[Name]:
     """The columns of which a value was counted, by their evidence; in their own order where it is not known."""
-    names = dict.fromkeys([*(name for name, _ in _evidence(subject)), *subject.columns])
-    return [name for name in names if name in subject.seen]
+    names = dict.fromkeys([*(name for name, _ in _evidence(drawable)), *drawable.columns])
+    return [name for name in names if name in drawable.seen]
 
 
-def two_strongest(subject: Subject, event: str | None = None) -> tuple[tuple[Name, Name], str]:
+def two_strongest(drawable: Drawable, event: str | None = None) -> tuple[tuple[Name, Name], str]:
     """The two columns of numbers, or of one event model, that tell most of the class, and a note that says so."""
-    numbers = set(subject.numbers)
-    usable = [n for n in strongest(subject) if n in numbers and event in (None, subject.part(n)[0].event.name)]
+    numbers = set(drawable.numbers)
+    usable = [n for n in strongest(drawable) if n in numbers and event in (None, drawable.part(n)[0].event.name)]
     kind = f"{event} columns" if event else "columns of numbers"
     if len(usable) < 2:
         found = f"one, {usable[0]!r}" if usable else "none"
         raise InputError(f"this picture is of two {kind}, and the model has {found}; draw its densities")
     a, b = usable[:2]
-    why = "which tell most of the class" if _evidence(subject) else "the first"
+    why = "which tell most of the class" if _evidence(drawable) else "the first"
     told = f"drawn over {a!r} and {b!r}, {why} of {len(usable)} {kind}; name others: --feature A --feature B"
     return (a, b), told
 
 
-def _evidence(subject: Subject) -> Any:
+def _evidence(drawable: Drawable) -> Any:
     """Columns with their evidence, the strongest first; nothing where neither counts nor a file tell it."""
-    if subject.counted is not None:
-        return strengths(subject.counted)
-    return getattr(subject.asked, "strengths", None) or ()
+    if drawable.counted is not None:
+        return strengths(drawable.counted)
+    return getattr(drawable.fitted, "strengths", None) or ()

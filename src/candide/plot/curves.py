@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from candide.errors import InputError
 from candide.numerics import gammaln
-from candide.plot import style as ink
+from candide.plot import style
 from candide.priors import Beta, Dirichlet, Jeffreys, Prior, Uniform, prior_of
 
 _BAYES = re.compile(r"bayes|nb\b|nb\(", re.IGNORECASE)
@@ -35,17 +35,21 @@ def learning_curve(curves: Any, *, ax: Any = None) -> Any:
     shape = (len(curves.names), len(sizes))
     if not mean.shape == low.shape == high.shape == shape:
         raise InputError(f"mean, low and high must have a row a name and a column a size, {shape}; not {mean.shape}")
-    ax = ink.axes(ax)
+    ax = style.axes(ax)
     for i, name in enumerate(curves.names):
         bayes = bool(_BAYES.search(str(name)))
-        look: dict[str, Any] = {"color": ink.colour(i), "linestyle": "-" if bayes else "--", "marker": ink.marker(i)}
-        ax.fill_between(sizes, low[i], high[i], color=ink.colour(i), alpha=0.15, linewidth=0, zorder=1)
-        ax.plot(sizes, mean[i], label=ink.short(name, 30), markersize=4, linewidth=1.7, zorder=3, **look)
+        look: dict[str, Any] = {
+            "color": style.colour(i),
+            "linestyle": "-" if bayes else "--",
+            "marker": style.marker(i),
+        }
+        ax.fill_between(sizes, low[i], high[i], color=style.colour(i), alpha=0.15, linewidth=0, zorder=1)
+        ax.plot(sizes, mean[i], label=style.short(name, 30), markersize=4, linewidth=1.7, zorder=3, **look)
     if len(sizes) > 1 and sizes.min() > 0 and sizes.max() / sizes.min() >= 8:
         ax.set_xscale("log")
         _plain_ticks(ax, sizes)
-    ink.tidy(ax, "training rows", str(getattr(curves, "metric", "error")).replace("_", " "))
-    ink.legend(ax)
+    style.tidy(ax, "training rows", str(getattr(curves, "metric", "error")).replace("_", " "))
+    style.legend(ax)
     return ax
 
 
@@ -79,12 +83,12 @@ def posterior_curve(prior: Any = "beta", counts: Sequence[float] | None = None, 
     if counts is not None:
         yes, no = _counts(counts, 2)
         curves.append(("posterior", a + yes, b + no))
-    ax = ink.axes(ax)
+    ax = style.axes(ax)
     theta = np.unique(np.concatenate([np.linspace(0.0, 1.0, 1001), *(_about_mean(a, b) for _, a, b in curves)]))
     top = 0.0
     for i, (name, a, b) in enumerate(curves):
         density = beta_density(theta, a, b)
-        look = {"color": ink.colour(i), "linestyle": "--" if name == "prior" else "-"}
+        look = {"color": style.colour(i), "linestyle": "--" if name == "prior" else "-"}
         seen = f"\nafter {yes:g} yes, {no:g} no" if i else ""
         ax.plot(theta, density, label=f"{name}: Beta({a:g}, {b:g}){seen}", linewidth=1.8, zorder=3, **look)
         inside = (theta > 0.005) & (theta < 0.995) if min(a, b) < 1 else slice(None)  # it may be infinite at an end
@@ -92,8 +96,8 @@ def posterior_curve(prior: Any = "beta", counts: Sequence[float] | None = None, 
     a, b = curves[-1][1:]
     _marks(ax, a, b)
     ax.set(xlim=(0, 1), ylim=(0, 1.08 * top))
-    ink.tidy(ax, "probability of yes", "density")
-    ink.legend(ax)
+    style.tidy(ax, "probability of yes", "density")
+    style.legend(ax)
     return ax
 
 
@@ -107,10 +111,10 @@ def _about_mean(a: float, b: float) -> NDArray:
 
 def _marks(ax: Any, a: float, b: float) -> None:
     if a + b > 0:
-        ax.axvline(a / (a + b), color=ink.DARK, linewidth=1.0, linestyle=":", label=f"mean {a / (a + b):.4g}")
+        ax.axvline(a / (a + b), color=style.DARK, linewidth=1.0, linestyle=":", label=f"mean {a / (a + b):.4g}")
     if a > 1 and b > 1:
         mode = (a - 1) / (a + b - 2)
-        ax.axvline(mode, color=ink.DARK, linewidth=1.0, linestyle="-", label=f"mode (MAP) {mode:.4g}")
+        ax.axvline(mode, color=style.DARK, linewidth=1.0, linestyle="-", label=f"mode (MAP) {mode:.4g}")
 
 
 def beta_density(theta: NDArray, a: float, b: float) -> NDArray:
@@ -145,8 +149,8 @@ def dirichlet(
         raise InputError(f"Dirichlet({', '.join(f'{v:g}' for v in alpha)}) is improper: it has no density")
     if names and len(names) != 3:
         raise InputError(f"the triangle has three corners, and {len(names)} names were given")
-    ax = ink.axes(ax, size=(5.6, 4.8))
-    _triangle(ax, alpha, [ink.short(n, 16) for n in names] or ["1", "2", "3"])
+    ax = style.axes(ax, size=(5.6, 4.8))
+    _triangle(ax, alpha, [style.short(n, 16) for n in names] or ["1", "2", "3"])
     title = f"Dirichlet({', '.join(f'{v:g}' for v in alpha)})"
     ax.set_title(title if counts is None else f"posterior: {title}", fontsize="medium")
     return ax
@@ -179,17 +183,19 @@ def _triangle(ax: Any, alpha: NDArray, names: list[str]) -> None:
         ax.tripcolor(*at.T, density, cmap="Blues", vmin=0.0, vmax=4 * top)
     else:
         ax.tricontourf(*at.T, density, levels=levels, cmap="Blues", extend="max")
-    ax.plot(*_CORNERS[[0, 1, 2, 0]].T, color=ink.DARK, linewidth=1.2)
+    ax.plot(*_CORNERS[[0, 1, 2, 0]].T, color=style.DARK, linewidth=1.2)
     mean = alpha / alpha.sum() @ _CORNERS
-    ax.plot(*mean, marker="+", markersize=11, markeredgewidth=1.8, color=ink.PALETTE[1], label="mean", linestyle="none")
+    ax.plot(
+        *mean, marker="+", markersize=11, markeredgewidth=1.8, color=style.PALETTE[1], label="mean", linestyle="none"
+    )
     if (alpha > 1).all():
         mode = (alpha - 1) / (alpha.sum() - 3) @ _CORNERS
-        ax.plot(*mode, marker="o", markersize=6, color=ink.PALETTE[1], label="mode (MAP)", linestyle="none")
+        ax.plot(*mode, marker="o", markersize=6, color=style.PALETTE[1], label="mode (MAP)", linestyle="none")
     for corner, name, va in zip(_CORNERS, names, ("top", "top", "bottom"), strict=True):
         ax.annotate(name, corner, (0, -5 if va == "top" else 5), textcoords="offset points", ha="center", va=va)
     ax.set(aspect="equal", xlim=(-0.1, 1.1), ylim=(-0.1, 0.97))
     ax.set_axis_off()
-    ink.legend(ax)
+    style.legend(ax)
 
 
 def beta_of(prior: Any) -> tuple[float, float]:

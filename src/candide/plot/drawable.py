@@ -1,13 +1,13 @@
-"""Subject: one view of whatever is drawn, an estimator, a drop-in or the contents of a model file.
+"""Drawable: one view of whatever is drawn, an estimator, a drop-in or the contents of a model file.
 
 It knows the features by name, gives p(features | class) with all others absent, and says in words what cannot be
 drawn.
 
 >>> from candide.demo import garden
->>> subject = Subject.of(Fitted(garden()))
->>> subject.labels, subject.number("height_cm")
+>>> drawable = Drawable.of(Fitted(garden()))
+>>> drawable.labels, drawable.number("height_cm")
 (('lavender', 'sage', 'thyme'), 'height_cm')
->>> subject.number("soil")
+>>> drawable.number("soil")
 Traceback (most recent call last):
     ...
 candide.errors.InputError: column 'soil' holds categories (chalk, clay, sand), and this picture needs numbers; \
@@ -39,16 +39,16 @@ _DRAWS = 2000  # per class, where only a sample tells how far a distribution rea
 
 
 @dataclass(frozen=True, eq=False)
-class Subject:
+class Drawable:
     """A fitted model, seen as what pictures ask of it."""
 
-    asked: Fitted | Scorer
+    fitted: Fitted | Scorer
     counted: Census | None = None  # of its columns, where counts are at hand
 
     @classmethod
-    def of(cls, model: Any) -> "Subject":
+    def of(cls, model: Any) -> "Drawable":
         """An estimator, a drop-in, a Fitted or a Scorer."""
-        if isinstance(model, Subject):
+        if isinstance(model, Drawable):
             return model
         held = getattr(model, "fitted_", model)
         if isinstance(held, Fitted | Scorer):
@@ -63,21 +63,21 @@ class Subject:
 
     @property
     def labels(self) -> tuple[Any, ...]:
-        return self.asked.labels.values
+        return self.fitted.labels.values
 
     @property
     def columns(self) -> tuple[Name, ...]:
-        return self.asked.plan.columns
+        return self.fitted.plan.columns
 
     @cached_property
     def places(self) -> dict[Name, tuple[int, int]]:
         """Of each column the part that holds it, and its position there."""
-        return {name: (i, j) for i, part in enumerate(self.asked.plan.parts) for j, name in enumerate(part.columns)}
+        return {name: (i, j) for i, part in enumerate(self.fitted.plan.parts) for j, name in enumerate(part.columns)}
 
     @cached_property
     def seen(self) -> set[Name]:
         """The columns of which a value was counted; where no counts are at hand, all but those without a level."""
-        parts = self.asked.plan.parts
+        parts = self.fitted.plan.parts
         if self.counted is None:
             held = [(n, len(levels)) for part in parts for n, levels in zip(part.columns, part.levels, strict=False)]
             return set(self.columns) - {name for name, n in held if not n}
@@ -87,13 +87,13 @@ class Subject:
     @property
     def shares(self) -> NDArray:
         """(classes,) probabilities of the classes."""
-        p = np.exp(self.asked.model.log_prior - self.asked.model.log_prior.max())
+        p = np.exp(self.fitted.model.log_prior - self.fitted.model.log_prior.max())
         return p / p.sum()
 
     def part(self, feature: Name) -> tuple[Part, Distribution, int]:
         """The part that holds a feature, its distribution, and the feature's position."""
         i, j = self.places[feature]
-        return self.asked.plan.parts[i], self.asked.model.distributions[i], j
+        return self.fitted.plan.parts[i], self.fitted.model.distributions[i], j
 
     # Which features
 
@@ -124,7 +124,7 @@ class Subject:
     @property
     def numbers(self) -> list[Name]:
         """The columns of numbers."""
-        parts = [part for part in self.asked.plan.parts if not part.has_levels and not part.has_documents]
+        parts = [part for part in self.fitted.plan.parts if not part.has_levels and not part.has_documents]
         held = {name for part in parts for name in part.columns}
         return [name for name in self.columns if name in held]
 
@@ -174,7 +174,7 @@ class Subject:
     @property
     def is_text(self) -> bool:
         """Whether all that the model knows is one column of documents."""
-        return len(self.columns) == 1 and self.asked.plan.parts[0].has_documents
+        return len(self.columns) == 1 and self.fitted.plan.parts[0].has_documents
 
     def values(self, X: Any, feature: Name) -> NDArray:
         """One column of numbers of some rows, NaN where absent."""
@@ -199,7 +199,7 @@ class Subject:
 
     def codes(self, y: Any, n_rows: int) -> NDArray[np.intp]:
         """Class codes of labels, -1 where there is none."""
-        codes = np.asarray(self.asked.labels.encode(y))
+        codes = np.asarray(self.fitted.labels.encode(y))
         if len(codes) != n_rows:
             raise InputError(f"{n_rows} rows and {len(codes)} labels; pass one label a row")
         strange = np.flatnonzero(codes == len(self.labels))
@@ -209,7 +209,7 @@ class Subject:
 
     def joint(self, X: Any) -> NDArray:
         """log p(x, class), (row, class), of whole rows."""
-        return self.asked.ask(Model.joint_log_likelihood, self.table(X))
+        return self.fitted.apply(Model.joint_log_likelihood, self.table(X))
 
     # Distributions
 
@@ -217,7 +217,7 @@ class Subject:
         """log p(features | class), (row, class), of ``values`` (row, feature): all other features are absent."""
         out = np.zeros((len(values), len(self.labels)))
         for i in dict.fromkeys(self.places[name][0] for name in features):
-            part, law = self.asked.plan.parts[i], self.asked.model.distributions[i]
+            part, law = self.fitted.plan.parts[i], self.fitted.model.distributions[i]
             mine = [(k, self.places[name][1]) for k, name in enumerate(features) if self.places[name][0] == i]
             width = len(part.columns)
             step = max(1, _CELLS // width)

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.errors import InputError
-from candide.plot import style as ink
-from candide.plot.drawable import Subject, refuse_lone_labels
+from candide.plot import style
+from candide.plot.drawable import Drawable, refuse_lone_labels
 from candide.plot.planes import label
 from candide.rows.table import Name
 
@@ -56,23 +56,23 @@ def ellipses(
     >>> ax.figure.clear()
     """
     refuse_lone_labels(X, y)
-    subject = Subject.of(model)
-    names = subject.two(features)
+    drawable = Drawable.of(model)
+    names = drawable.two(features)
     if not len(levels) or not all(np.isfinite(level) and level > 0 for level in levels):
         raise InputError(f"levels: {list(levels)}; pass numbers of deviations above 0, such as (1, 2)")
-    means, covariances = moments(subject, names)
-    ax = ink.axes(ax)
+    means, covariances = moments(drawable, names)
+    ax = style.axes(ax)
     drawn = []
     if X is not None:
-        a, b = (subject.values(X, name) for name in names)
-        drawn = ink.points(ax, a, b, None if y is None else subject.codes(y, len(a)), subject.labels)
-    for c in range(len(subject.labels)):
+        a, b = (drawable.values(X, name) for name in names)
+        drawn = style.points(ax, a, b, None if y is None else drawable.codes(y, len(a)), drawable.labels)
+    for c in range(len(drawable.labels)):
         _draw(ax, Ellipse.of(means[c], covariances[c]), c, levels)
     ax.autoscale_view()
     if ax.get_legend() is None:  # else they are drawn over another picture of the same classes
-        ink.legend(ax, ink.class_handles(subject.labels, points=len(drawn) > 1))
-    label(ax, subject, names, X)
-    return ink.tidy(ax, *names)
+        style.legend(ax, style.class_handles(drawable.labels, points=len(drawn) > 1))
+    label(ax, drawable, names, X)
+    return style.tidy(ax, *names)
 
 
 def _draw(ax: Any, one: Ellipse, c: int, levels: Sequence[float]) -> None:
@@ -81,28 +81,28 @@ def _draw(ax: Any, one: Ellipse, c: int, levels: Sequence[float]) -> None:
 
     for level in sorted(levels):
         width, height = 2 * level * one.half_axes
-        look = {"edgecolor": ink.colour(c), "linestyle": ink.line(c), "linewidth": 1.6, "zorder": 3.5}
+        look = {"edgecolor": style.colour(c), "linestyle": style.line(c), "linewidth": 1.6, "zorder": 3.5}
         halo = [withStroke(linewidth=3.2, foreground="white")]  # over points of its own colour it stays visible
         ax.add_patch(Patch(tuple(one.centre), width, height, angle=one.angle, fill=False, path_effects=halo, **look))
-    ax.plot(*one.centre, marker="+", color=ink.DARK, markersize=8, markeredgewidth=1.5, zorder=4)
+    ax.plot(*one.centre, marker="+", color=style.DARK, markersize=8, markeredgewidth=1.5, zorder=4)
 
 
-def moments(subject: Subject, names: tuple[Name, Name]) -> tuple[NDArray, NDArray]:
+def moments(drawable: Drawable, names: tuple[Name, Name]) -> tuple[NDArray, NDArray]:
     """Means (class, 2) and covariances (class, 2, 2) of two Gaussian features."""
-    of = [_gaussian(subject, name) for name in names]
+    of = [_gaussian(drawable, name) for name in names]
     mean = np.column_stack([centre for centre, _ in of])
     sd = np.column_stack([deviation for _, deviation in of])
     correlation = np.tile(np.eye(2), (len(mean), 1, 1))
-    (i, a), (j, b) = (subject.places[name] for name in names)
-    together = subject.asked.model.distributions[i].parameters().get("correlation")
+    (i, a), (j, b) = (drawable.places[name] for name in names)
+    together = drawable.fitted.model.distributions[i].parameters().get("correlation")
     if i == j and together is not None:
         correlation[:, 0, 1] = correlation[:, 1, 0] = together[:, a, b]
     return mean, correlation * sd[:, :, None] * sd[:, None, :]
 
 
-def _gaussian(subject: Subject, name: Name) -> tuple[NDArray, NDArray]:
+def _gaussian(drawable: Drawable, name: Name) -> tuple[NDArray, NDArray]:
     """(class,) mean and deviation of a Gaussian feature."""
-    part, law, j = subject.part(name)
+    part, law, j = drawable.part(name)
     params = law.parameters()
     if part.event.name == "gaussian":
         if "mean" in params:

@@ -2,7 +2,7 @@
 
 >>> from candide.demo import garden
 >>> from candide.model.fitted import Fitted
->>> [soil] = boxes(Subject.of(Fitted(garden())), ["soil"])
+>>> [soil] = boxes(Drawable.of(Fitted(garden())), ["soil"])
 >>> soil.rows, soil.values.round(2)[0].tolist()
 (['chalk', 'sand', 'clay'], [0.54, 0.3, 0.4])
 """
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from candide.errors import InputError
 from candide.explain.columns import conditionals
-from candide.plot import style as ink
+from candide.plot import style
 from candide.plot.choice import strongest
-from candide.plot.drawable import Subject
+from candide.plot.drawable import Drawable
 from candide.rows.table import Name
 
 _MOST_FEATURES = 6
@@ -40,14 +40,14 @@ class Box:
     values: NDArray
 
 
-def boxes(subject: Subject, names: Sequence[Name]) -> list[Box]:
+def boxes(drawable: Drawable, names: Sequence[Name]) -> list[Box]:
     """Features given the class."""
     found = {}
-    for one in conditionals(subject.asked, _MOST_ROWS):
+    for one in conditionals(drawable.fitted, _MOST_ROWS):
         if one.column in names:
-            values = np.asarray(one.values, float).reshape(len(one.rows), len(subject.labels))
+            values = np.asarray(one.values, float).reshape(len(one.rows), len(drawable.labels))
             found[one.column] = Box(one.column, one.event, one.rows, values)
-    return [found.get(name) or Box(name, "", [], np.empty((0, len(subject.labels)))) for name in names]
+    return [found.get(name) or Box(name, "", [], np.empty((0, len(drawable.labels)))) for name in names]
 
 
 def network(model: Any, *, features: Sequence[Any] | None = None, ax: Any = None) -> Any:
@@ -66,77 +66,77 @@ def network(model: Any, *, features: Sequence[Any] | None = None, ax: Any = None
     True
     >>> ax.figure.clear()
     """
-    subject = Subject.of(model)
-    tables = boxes(subject, _chosen(subject, features))
-    shown = min(len(subject.labels), _MOST_CLASSES)
-    more = len(subject.labels) - shown
+    drawable = Drawable.of(model)
+    tables = boxes(drawable, _chosen(drawable, features))
+    shown = min(len(drawable.labels), _MOST_CLASSES)
+    more = len(drawable.labels) - shown
     one = 1.35 + 0.6 * (shown + bool(more))  # inches of a feature
     wide = max(one * len(tables), one + 3.0)
     top = max(_NODE, _LINE * (shown + bool(more) + 1))
     low = _LINE * (1 + max(len(box.rows) for box in tables))
     high = low + _NODE + _ARROWS + _NODE / 2 + top + 0.1
-    ax = ink.axes(ax, size=(wide, high + 0.2))
+    ax = style.axes(ax, size=(wide, high + 0.2))
     ax.set(xlim=(0, wide), ylim=(0, high))
     ax.set_axis_off()
     level, root = low + _NODE / 2 + 0.08, low + _NODE + _ARROWS + _NODE / 2
     places = (np.arange(len(tables)) + 0.5) * wide / len(tables)
     for x in places:
-        look = {"arrowstyle": "-|>", "color": ink.DARK, "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
+        look = {"arrowstyle": "-|>", "color": style.DARK, "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
         ax.annotate("", (x, level + _NODE / 2), (wide / 2, root), arrowprops=look, zorder=1)
-    _links(ax, subject, [box.name for box in tables], places, level)
-    target = getattr(subject.asked, "target", None) or "class"
-    _node(ax, wide / 2, root, ink.short(target, 16), "#ffffff")
-    beside = wide / 2 + 0.45 + 0.04 * len(ink.short(target, 16))
-    _class_table(ax, subject, shown, (beside, root + 0.03, 1.9, top))
+    _links(ax, drawable, [box.name for box in tables], places, level)
+    target = getattr(drawable.fitted, "target", None) or "class"
+    _node(ax, wide / 2, root, style.short(target, 16), "#ffffff")
+    beside = wide / 2 + 0.45 + 0.04 * len(style.short(target, 16))
+    _class_table(ax, drawable, shown, (beside, root + 0.03, 1.9, top))
     for x, box in zip(places, tables, strict=True):
-        _node(ax, x, level, ink.title(box.name, 18), "#eaf2f8")
-        _table(ax, box, subject.labels[:shown], more, x - one / 2 + 0.1, one - 0.2, low)
-    if left := len(subject.columns) - len(tables):
+        _node(ax, x, level, style.title(box.name, 18), "#eaf2f8")
+        _table(ax, box, drawable.labels[:shown], more, x - one / 2 + 0.1, one - 0.2, low)
+    if left := len(drawable.columns) - len(tables):
         told = f"and {left} more feature{'s' if left > 1 else ''}"
         ax.text(0.1, root, told, ha="left", va="center", fontsize=9, style="italic", color="#555555")
     return ax
 
 
-def _chosen(subject: Subject, features: Sequence[Any] | None) -> list[Name]:
+def _chosen(drawable: Drawable, features: Sequence[Any] | None) -> list[Name]:
     if features is not None:
         chosen = [features] if isinstance(features, str | int) else list(features)
         if not chosen:
             raise InputError("features: name at least one")
-        return list(dict.fromkeys(subject.known(f) for f in chosen))
-    if len(subject.columns) <= _MOST_FEATURES:
-        return list(subject.columns)
-    return strongest(subject)[:_MOST_FEATURES]
+        return list(dict.fromkeys(drawable.known(f) for f in chosen))
+    if len(drawable.columns) <= _MOST_FEATURES:
+        return list(drawable.columns)
+    return strongest(drawable)[:_MOST_FEATURES]
 
 
-def _links(ax: Any, subject: Subject, names: list[Name], places: NDArray, level: float) -> None:
+def _links(ax: Any, drawable: Drawable, names: list[Name], places: NDArray, level: float) -> None:
     """A line between neighbours that are modelled together: given the class they still depend on each other."""
     for a, b in pairwise(range(len(names))):
-        i, j = (subject.places[names[k]][0] for k in (a, b))
-        if i == j and subject.asked.plan.parts[i].event.kind == "comoments":
-            look = {"arrowstyle": "-", "color": ink.DARK, "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
+        i, j = (drawable.places[names[k]][0] for k in (a, b))
+        if i == j and drawable.fitted.plan.parts[i].event.kind == "comoments":
+            look = {"arrowstyle": "-", "color": style.DARK, "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
             ax.annotate("", (places[b], level), (places[a], level), arrowprops=look, zorder=1)
 
 
 def _node(ax: Any, x: float, y: float, name: str, fill: str) -> None:
-    box = {"boxstyle": "round,pad=0.5,rounding_size=1.0", "facecolor": fill, "edgecolor": ink.DARK, "linewidth": 1.2}
+    box = {"boxstyle": "round,pad=0.5,rounding_size=1.0", "facecolor": fill, "edgecolor": style.DARK, "linewidth": 1.2}
     ax.text(x, y, name, ha="center", va="center", fontsize=10, bbox=box, zorder=3)
 
 
-def _class_table(ax: Any, subject: Subject, shown: int, place: tuple[float, float, float, float]) -> None:
+def _class_table(ax: Any, drawable: Drawable, shown: int, place: tuple[float, float, float, float]) -> None:
     rows = [["", "p(class)"]]
-    rows += [[ink.short(v, 16), _told(p)] for v, p in zip(subject.labels[:shown], subject.shares, strict=False)]
-    if more := len(subject.labels) - shown:
-        rows.append([f"{more} more", _told(subject.shares[shown:].sum())])
+    rows += [[style.short(v, 16), _told(p)] for v, p in zip(drawable.labels[:shown], drawable.shares, strict=False)]
+    if more := len(drawable.labels) - shown:
+        rows.append([f"{more} more", _told(drawable.shares[shown:].sum())])
     _cells(ax, rows, place)
 
 
 def _table(ax: Any, box: Box, classes: Sequence[Any], more: int, x: float, width: float, top: float) -> None:
     kind = "p(x | class)" if box.event in ("categorical", "bernoulli", "text") else box.event
-    rows = [[kind, *(ink.short(v, 9) for v in classes), *(["…"] if more else [])]]
+    rows = [[kind, *(style.short(v, 9) for v in classes), *(["…"] if more else [])]]
     for name, values in zip(box.rows, box.values, strict=True):
         rows.append(
             [
-                ink.short(name.replace("correlation with", "corr."), 15),
+                style.short(name.replace("correlation with", "corr."), 15),
                 *map(_told, values[: len(classes)]),
                 *(["…"] if more else []),
             ]
@@ -163,7 +163,7 @@ def _cells(ax: Any, rows: list[list[str]], place: tuple[float, float, float, flo
     table.auto_set_font_size(False)
     table.set_fontsize(7.5)
     for (row, column), cell in table.get_celld().items():
-        cell.set(edgecolor=ink.PALE, linewidth=0.6)
+        cell.set(edgecolor=style.PALE, linewidth=0.6)
         cell.PAD = 0.04
         if column == 0:
             cell.set_text_props(ha="left")

@@ -2,8 +2,8 @@
 
 >>> from candide.demo import garden
 >>> from candide.model.fitted import Fitted
->>> from candide.plot.drawable import Subject
->>> averages(Subject.of(Fitted(garden()).changed(estimate="mle"))).shape
+>>> from candide.plot.drawable import Drawable
+>>> averages(Drawable.of(Fitted(garden()).changed(estimate="mle"))).shape
 Traceback (most recent call last):
     ...
 candide.errors.InputError: column 'soil': its levels are no numbers, so a class has no mean of it
@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from candide.distributions import Distribution
 from candide.errors import InputError
 from candide.model.plan import Part
-from candide.plot import style as ink
-from candide.plot.drawable import Subject, probabilities
+from candide.plot import style
+from candide.plot.drawable import Drawable, probabilities
 
 _ACROSS = 5
 
@@ -28,7 +28,7 @@ _ACROSS = 5
 def class_means(model: Any, shape: Sequence[int], *, classes: Any = None, axes: Any = None) -> list[Any]:
     """The mean of each class, or the probability that a pixel is on, as an image of ``shape`` (rows, columns).
 
-    All images share one scale, from paper to ink. Returns the axes, one a class.
+    All images share one scale, from paper to style. Returns the axes, one a class.
 
     >>> import candide as cd
     >>> model = cd.NaiveBayes("bernoulli").fit([[0, 1, 1, 0], [1, 0, 0, 1]], ["rising", "falling"])
@@ -37,23 +37,23 @@ def class_means(model: Any, shape: Sequence[int], *, classes: Any = None, axes: 
     ['falling', 'rising']
     >>> axes[0].figure.clear()
     """
-    subject = Subject.of(model)
-    height, width = _shape(shape, len(subject.columns))
-    codes = list(range(len(subject.labels)))
+    drawable = Drawable.of(model)
+    height, width = _shape(shape, len(drawable.columns))
+    codes = list(range(len(drawable.labels)))
     if classes is not None:
         chosen = [classes] if isinstance(classes, str) or not hasattr(classes, "__len__") else classes
-        codes = [subject.label(value) for value in chosen]
-    means = averages(subject)[codes]
-    axes = ink.many_axes(len(codes), _ACROSS, (1.5, 1.7)) if axes is None else np.ravel(axes).tolist()
+        codes = [drawable.label(value) for value in chosen]
+    means = averages(drawable)[codes]
+    axes = style.many_axes(len(codes), _ACROSS, (1.5, 1.7)) if axes is None else np.ravel(axes).tolist()
     if len(axes) < len(codes):
         raise InputError(f"{len(codes)} classes and {len(axes)} axes; pass as many axes as classes")
     low, high = float(np.nanmin(means)), float(np.nanmax(means))
     for ax, c, mean in zip(axes, codes, means, strict=False):
         ax.imshow(mean.reshape(height, width), cmap="Greys", vmin=low, vmax=high, interpolation="nearest")
-        ax.set_title(ink.short(subject.labels[c], 16), fontsize="medium")
+        ax.set_title(style.short(drawable.labels[c], 16), fontsize="medium")
         ax.set(xticks=[], yticks=[])
         for side in ax.spines.values():
-            side.set_color(ink.PALE)
+            side.set_color(style.PALE)
     return axes[: len(codes)]
 
 
@@ -77,11 +77,11 @@ def near_square(n: int) -> str:
     return f"{near}x{n // near}"
 
 
-def averages(subject: Subject) -> NDArray:
+def averages(drawable: Drawable) -> NDArray:
     """(class, column) the value expected of each column."""
-    out = np.empty((len(subject.labels), len(subject.columns)))
-    at = {name: i for i, name in enumerate(subject.columns)}
-    for part, law in zip(subject.asked.plan.parts, subject.asked.model.distributions, strict=True):
+    out = np.empty((len(drawable.labels), len(drawable.columns)))
+    at = {name: i for i, name in enumerate(drawable.columns)}
+    for part, law in zip(drawable.fitted.plan.parts, drawable.fitted.model.distributions, strict=True):
         out[:, [at[name] for name in part.columns]] = _expected(part, law)
     return out
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.errors import InputError, unknown
-from candide.plot import style as ink
-from candide.plot.drawable import Subject
+from candide.plot import style
+from candide.plot.drawable import Drawable
 
 _FAR = 1.08  # an infinite discriminant is drawn this much beyond the farthest finite one
 _MOST_BARS = 2000
@@ -48,21 +48,21 @@ def discriminant(model: Any, X: Any, y: Any, *, ax: Any = None, kind: str | None
     True
     >>> ax.figure.clear()
     """
-    subject = Subject.of(model)
-    c = one_class(subject, positive)
-    joint = subject.joint(X)
-    return draw(subject.labels, c, log_odds(joint, c), subject.codes(y, len(joint)), ax=ax, kind=kind)
+    drawable = Drawable.of(model)
+    c = one_class(drawable, positive)
+    joint = drawable.joint(X)
+    return draw(drawable.labels, c, log_odds(joint, c), drawable.codes(y, len(joint)), ax=ax, kind=kind)
 
 
-def one_class(subject: Subject, positive: Any) -> int:
+def one_class(drawable: Drawable, positive: Any) -> int:
     """The class above 0."""
-    if positive is not None and len(subject.labels) > 1:
-        return subject.label(positive)
-    if len(subject.labels) != 2:
-        names = ", ".join(map(str, subject.labels[:20]))
+    if positive is not None and len(drawable.labels) > 1:
+        return drawable.label(positive)
+    if len(drawable.labels) != 2:
+        names = ", ".join(map(str, drawable.labels[:20]))
         raise InputError(
-            f"a discriminant is between two classes, and the model has {len(subject.labels)}: {names}; name one to set "
-            "it against the others: positive=..., or --class NAME"
+            f"a discriminant is between two classes, and the model has {len(drawable.labels)}: {names}; name one to "
+            "set it against the others: positive=..., or --class NAME"
         )
     return 1
 
@@ -79,20 +79,20 @@ def draw(labels: Any, c: int, odds: NDArray, codes: NDArray, *, ax: Any = None, 
     shown = np.clip(odds, -far, far)
     wrong = (odds > 0) != (codes == c)
     kind = kind or ("strip" if len(odds) <= _MANY else "histogram")
-    ax = ink.axes(ax, size=(7.0, 4.0) if kind == "bars" else (7.0, 3.0 + 0.1 * len(labels)))
+    ax = style.axes(ax, size=(7.0, 4.0) if kind == "bars" else (7.0, 3.0 + 0.1 * len(labels)))
     if far > _WIDE:
         _squeeze(ax, "y" if kind == "bars" else "x")
     _KINDS[kind](ax, labels, codes, shown, wrong)
     other = [v for i, v in enumerate(labels) if i != c]
-    against = f"p({ink.short(other[0], 16)} | x)" if len(other) == 1 else f"p(not {ink.short(labels[c], 16)} | x)"
-    title = f"log p({ink.short(labels[c], 16)} | x) / {against}"
+    against = f"p({style.short(other[0], 16)} | x)" if len(other) == 1 else f"p(not {style.short(labels[c], 16)} | x)"
+    title = f"log p({style.short(labels[c], 16)} | x) / {against}"
     title += f"\n(logarithmic beyond ±{_NEAR:g})" if far > _WIDE else ""
-    ink.tidy(ax, *(("test cases, sorted", title) if kind == "bars" else (title, "true class")))
+    style.tidy(ax, *(("test cases, sorted", title) if kind == "bars" else (title, "true class")))
     told = f"{wrong.sum()} error{'' if wrong.sum() == 1 else 's'} in {len(odds)}"
     told += "; the farthest are infinite" if np.isinf(odds).any() else ""
     ax.set_title(told, fontsize="medium", loc="left")
     handles = ax.get_legend_handles_labels()[0]
-    ink.legend(ax, sorted(handles, key=lambda h: h.get_label() == _ERROR))
+    style.legend(ax, sorted(handles, key=lambda h: h.get_label() == _ERROR))
     return ax
 
 
@@ -115,10 +115,10 @@ def _strip(ax: Any, labels: Any, codes: NDArray, odds: NDArray, wrong: NDArray) 
             continue
         order = mine[np.argsort(odds[mine], kind="stable")]
         spread[order] = (np.arange(len(order)) * 0.618034) % 1.0 * 0.56 - 0.28  # the golden ratio: even, no pattern
-        look = {"color": ink.colour(i), "marker": ink.marker(i), "edgecolors": ink.DARK, "linewidths": 0.3}
+        look = {"color": style.colour(i), "marker": style.marker(i), "edgecolors": style.DARK, "linewidths": 0.3}
         look |= {"alpha": 0.3, "edgecolors": "none"} if len(odds) > _MANY else {"alpha": 0.85}
         size = float(np.clip(4000 / len(odds), 6, 30))
-        ax.scatter(odds[mine], i + spread[mine], s=size, label=ink.short(label), zorder=2, **look)
+        ax.scatter(odds[mine], i + spread[mine], s=size, label=style.short(label), zorder=2, **look)
     _crosses(ax, odds[wrong], codes[wrong] + spread[wrong], 70)
     _name_rows(ax, labels)
 
@@ -135,7 +135,7 @@ def _histogram(ax: Any, labels: Any, codes: NDArray, odds: NDArray, wrong: NDArr
     for i, label in enumerate(labels):
         right, missed = (np.histogram(at[(codes == i) & (wrong == bad)], bins)[0] for bad in (False, True))
         unit = -0.8 / max((right + missed).max(), 1)  # the axis points down
-        ax.bar(height=unit * right, bottom=i + 0.4, color=ink.colour(i), label=ink.short(label), **place)
+        ax.bar(height=unit * right, bottom=i + 0.4, color=style.colour(i), label=style.short(label), **place)
         if missed.any():
             ax.bar(height=unit * missed, bottom=i + 0.4 + unit * right, color="black", label=told, **place)
             told = None
@@ -143,8 +143,8 @@ def _histogram(ax: Any, labels: Any, codes: NDArray, odds: NDArray, wrong: NDArr
 
 
 def _name_rows(ax: Any, labels: Any) -> None:
-    ax.axvline(0.0, color=ink.DARK, linewidth=1.0, zorder=1)
-    ax.set_yticks(range(len(labels)), [ink.short(v, 16) for v in labels])
+    ax.axvline(0.0, color=style.DARK, linewidth=1.0, zorder=1)
+    ax.set_yticks(range(len(labels)), [style.short(v, 16) for v in labels])
     ax.set_ylim(len(labels) - 0.5, -0.5)
 
 
@@ -167,10 +167,10 @@ def _bars(ax: Any, labels: Any, codes: NDArray, odds: NDArray, wrong: NDArray) -
         mine = codes[order] == i
         if mine.any():
             wide = 0.9 if len(order) <= 80 else 1.0  # thin gaps between many bars would flicker
-            ax.bar(place[mine], odds[order][mine], wide, color=ink.colour(i), label=ink.short(label), zorder=2)
+            ax.bar(place[mine], odds[order][mine], wide, color=style.colour(i), label=style.short(label), zorder=2)
     missed = wrong[order]
     _crosses(ax, place[missed], odds[order][missed], 45)
-    ax.axhline(0.0, color=ink.DARK, linewidth=1.0, zorder=1)
+    ax.axhline(0.0, color=style.DARK, linewidth=1.0, zorder=1)
     ax.set_xlim(-1, len(order))
     ax.grid(False, axis="x")
 

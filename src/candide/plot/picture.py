@@ -2,7 +2,7 @@
 
 >>> from candide.demo import garden
 >>> from candide.model.fitted import Fitted
->>> figure, facts = picture(Fitted(garden()), Wish("ellipses", features=("height_cm", "leaf_mm")))
+>>> figure, facts = picture(Fitted(garden()), PictureSpec("ellipses", features=("height_cm", "leaf_mm")))
 >>> facts
 {'what': 'ellipses', 'features': ['height_cm', 'leaf_mm'], 'rows': None}
 """
@@ -17,10 +17,9 @@ import numpy as np
 
 from candide.errors import InputError, unknown
 from candide.files import write_whole
-from candide.plot import odds, quality
-from candide.plot import style as ink
+from candide.plot import odds, quality, style
 from candide.plot.choice import strongest, two_strongest
-from candide.plot.drawable import Subject
+from candide.plot.drawable import Drawable
 from candide.plot.gaussians import ellipses
 from candide.plot.graph import network
 from candide.plot.images import class_means, near_square
@@ -34,7 +33,7 @@ Drawn = tuple[Any, dict[str, Any]]  # axes, and what was drawn
 
 
 @dataclass(frozen=True)
-class Wish:
+class PictureSpec:
     """What to draw."""
 
     what: str
@@ -46,17 +45,17 @@ class Wish:
     normalise: bool = False
 
 
-def picture(model: Any, wish: Wish, rows: Rows | None = None) -> tuple[Any, dict[str, Any]]:
+def picture(model: Any, spec: PictureSpec, rows: Rows | None = None) -> tuple[Any, dict[str, Any]]:
     """The figure, and what it shows."""
-    if wish.what not in PICTURES:
-        raise unknown("picture", wish.what, PICTURES)
-    ink.need()
-    if rows is None and wish.what in _OF_ROWS:
-        raise InputError(f"{wish.what}: this is drawn from rows whose class is known; pass DATA after the model")
-    with ink.apart():
-        axes, facts = PICTURES[wish.what](Subject.of(model), wish, rows)
+    if spec.what not in PICTURES:
+        raise unknown("picture", spec.what, PICTURES)
+    style.need()
+    if rows is None and spec.what in _OF_ROWS:
+        raise InputError(f"{spec.what}: this is drawn from rows whose class is known; pass DATA after the model")
+    with style.apart():
+        axes, facts = PICTURES[spec.what](Drawable.of(model), spec, rows)
     figure = (axes[0] if isinstance(axes, list) else axes).figure
-    return figure, {"what": wish.what, **facts}
+    return figure, {"what": spec.what, **facts}
 
 
 def write(figure: Any, path: str | os.PathLike, dpi: int = 150) -> str:
@@ -64,7 +63,7 @@ def write(figure: Any, path: str | os.PathLike, dpi: int = 150) -> str:
     ending = format_of(path)
     buffer = io.BytesIO()
     dates = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[ending]
-    with ink.need().rc_context({"svg.hashsalt": "candide"}):  # the same picture is the same file
+    with style.need().rc_context({"svg.hashsalt": "candide"}):  # the same picture is the same file
         figure.savefig(buffer, format=ending, dpi=dpi, metadata=dates)
     write_whole(path, [buffer.getvalue()])
     return ending
@@ -78,100 +77,100 @@ def format_of(path: str | os.PathLike) -> str:
     return ending
 
 
-def _densities(subject: Subject, wish: Wish, rows: Rows | None) -> Drawn:
-    names = [subject.known(f) for f in wish.features]
+def _densities(drawable: Drawable, spec: PictureSpec, rows: Rows | None) -> Drawn:
+    names = [drawable.known(f) for f in spec.features]
     if not names:
-        names = strongest(subject)[:_PANELS] or list(subject.columns[:1])
-    X, y, n = _read(subject, rows, [name for name in names if not subject.part(name)[0].has_documents])
-    axes = ink.many_axes(len(names), 2, (5.4, 3.2)) if len(names) > 1 else [ink.axes()]
+        names = strongest(drawable)[:_PANELS] or list(drawable.columns[:1])
+    X, y, n = _read(drawable, rows, [name for name in names if not drawable.part(name)[0].has_documents])
+    axes = style.many_axes(len(names), 2, (5.4, 3.2)) if len(names) > 1 else [style.axes()]
     for ax, name in zip(axes, names, strict=True):
-        densities(subject, X, y, feature=name, ax=ax)
+        densities(drawable, X, y, feature=name, ax=ax)
     if len(axes) > 1:
-        ink.one_legend(axes, subject.labels)
+        style.one_legend(axes, drawable.labels)
     return axes, {"features": names, "rows": n}
 
 
-def _read(subject: Subject, rows: Rows | None, names: Any) -> tuple[Any, Any, int | None]:
+def _read(drawable: Drawable, rows: Rows | None, names: Any) -> tuple[Any, Any, int | None]:
     """Columns, labels and the number of rows."""
     if rows is None or not names:  # of text, rows say nothing that is drawn
         return None, None, None
-    X, codes = rows.columns(subject, names)
-    y = None if codes is None else [None if c < 0 else subject.labels[c] for c in codes.tolist()]
+    X, codes = rows.columns(drawable, names)
+    y = None if codes is None else [None if c < 0 else drawable.labels[c] for c in codes.tolist()]
     return X, y, len(next(iter(X.values())))
 
 
 def _plane(draw: Callable, event: str | None = None) -> Callable[..., Drawn]:
-    def drawn(subject: Subject, wish: Wish, rows: Rows | None) -> Drawn:
+    def drawn(drawable: Drawable, spec: PictureSpec, rows: Rows | None) -> Drawn:
         told: dict[str, str] = {}
-        if wish.features or len(subject.columns) <= 2:
-            names = subject.two(wish.features or None)
+        if spec.features or len(drawable.columns) <= 2:
+            names = drawable.two(spec.features or None)
         else:
-            names, told["note"] = two_strongest(subject, event)
-        X, y, n = _read(subject, rows, names)
-        return draw(subject, wish, names, X, y), {"features": list(names), "rows": n, **told}
+            names, told["note"] = two_strongest(drawable, event)
+        X, y, n = _read(drawable, rows, names)
+        return draw(drawable, spec, names, X, y), {"features": list(names), "rows": n, **told}
 
     return drawn
 
 
-def _regions(subject: Subject, wish: Wish, names: Any, X: Any, y: Any) -> Any:
-    return regions(subject, X, y, features=names)
+def _regions(drawable: Drawable, spec: PictureSpec, names: Any, X: Any, y: Any) -> Any:
+    return regions(drawable, X, y, features=names)
 
 
-def _ellipses(subject: Subject, wish: Wish, names: Any, X: Any, y: Any) -> Any:
-    return ellipses(subject, X, y, features=names)
+def _ellipses(drawable: Drawable, spec: PictureSpec, names: Any, X: Any, y: Any) -> Any:
+    return ellipses(drawable, X, y, features=names)
 
 
-def _surface(subject: Subject, wish: Wish, names: Any, X: Any, y: Any) -> Any:
-    alone = len(wish.classes) == 1
+def _surface(drawable: Drawable, spec: PictureSpec, names: Any, X: Any, y: Any) -> Any:
+    alone = len(spec.classes) == 1
     return posterior_surface(
-        subject, X, features=names, classes=wish.classes or None, difference=not alone, kind=wish.kind or "surface"
+        drawable, X, features=names, classes=spec.classes or None, difference=not alone, kind=spec.kind or "surface"
     )
 
 
-def _means(subject: Subject, wish: Wish, rows: Rows | None) -> Drawn:
-    if wish.shape is None:
-        n = len(subject.columns)
+def _means(drawable: Drawable, spec: PictureSpec, rows: Rows | None) -> Drawn:
+    if spec.shape is None:
+        n = len(drawable.columns)
         raise InputError(
             f"means: this picture is for images, whose columns are pixels; if the {n} columns of this model are, say "
             f"their rows and columns: --shape {near_square(n)}; else draw densities, regions, ellipses or network"
         )
-    return class_means(subject, wish.shape, classes=wish.classes or None), {"shape": list(wish.shape)}
+    return class_means(drawable, spec.shape, classes=spec.classes or None), {"shape": list(spec.shape)}
 
 
-def _network(subject: Subject, wish: Wish, rows: Rows | None) -> Drawn:
-    return network(subject, features=wish.features or None), {"features": list(wish.features) or None}
+def _network(drawable: Drawable, spec: PictureSpec, rows: Rows | None) -> Drawn:
+    return network(drawable, features=spec.features or None), {"features": list(spec.features) or None}
 
 
-def _discriminant(subject: Subject, wish: Wish, rows: Rows) -> Drawn:
-    c = odds.one_class(subject, _positive(wish))
-    batches = [(odds.log_odds(log_p, c), codes) for log_p, codes in rows.posteriors(subject)]
+def _discriminant(drawable: Drawable, spec: PictureSpec, rows: Rows) -> Drawn:
+    c = odds.one_class(drawable, _positive(spec))
+    batches = [(odds.log_odds(log_p, c), codes) for log_p, codes in rows.posteriors(drawable)]
     values, codes = (np.concatenate([batch[i] for batch in batches]) for i in (0, 1))
-    ax = odds.draw(subject.labels, c, values, codes, kind=wish.kind)
+    ax = odds.draw(drawable.labels, c, values, codes, kind=spec.kind)
     wrong = int(((values > 0) != (codes == c)).sum())
-    return ax, {"rows": len(codes), "positive": subject.labels[c], "errors": wrong}
+    return ax, {"rows": len(codes), "positive": drawable.labels[c], "errors": wrong}
 
 
-def _calibration(subject: Subject, wish: Wish, rows: Rows) -> Drawn:
-    positive = _positive(wish)
-    c = None if positive is None else subject.label(positive)
-    parts = [quality.stated(np.exp(log_p), codes, subject.labels, c) for log_p, codes in rows.posteriors(subject)]
+def _calibration(drawable: Drawable, spec: PictureSpec, rows: Rows) -> Drawn:
+    positive = _positive(spec)
+    c = None if positive is None else drawable.label(positive)
+    parts = [quality.stated(np.exp(log_p), codes, drawable.labels, c) for log_p, codes in rows.posteriors(drawable)]
     p, truth = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
-    return quality.draw_calibration(p, truth, parts[0][2], wish.bins), {"rows": len(p), "bins": wish.bins}
+    return quality.draw_calibration(p, truth, parts[0][2], spec.bins), {"rows": len(p), "bins": spec.bins}
 
 
-def _confusion(subject: Subject, wish: Wish, rows: Rows) -> Drawn:
-    k = len(subject.labels)
+def _confusion(drawable: Drawable, spec: PictureSpec, rows: Rows) -> Drawn:
+    k = len(drawable.labels)
     matrix = np.zeros((k, k), np.int64)
-    for log_p, codes in rows.posteriors(subject):
+    for log_p, codes in rows.posteriors(drawable):
         matrix += np.bincount(codes * k + log_p.argmax(axis=1), minlength=k * k).reshape(k, k)
     facts = {"rows": int(matrix.sum()), "confusion": matrix.tolist()}
-    return quality.draw_confusion(matrix, subject.labels, normalise=wish.normalise), facts
+    return quality.draw_confusion(matrix, drawable.labels, normalise=spec.normalise), facts
 
 
-def _positive(wish: Wish) -> Any:
-    if len(wish.classes) > 1:
-        raise InputError(f"{wish.what}: name one class, not {len(wish.classes)}")
-    return wish.classes[0] if wish.classes else None
+def _positive(spec: PictureSpec) -> Any:
+    if len(spec.classes) > 1:
+        raise InputError(f"{spec.what}: name one class, not {len(spec.classes)}")
+    return spec.classes[0] if spec.classes else None
 
 
 PICTURES: dict[str, Callable[..., Drawn]] = {

@@ -5,7 +5,7 @@ adds nothing.
 
 >>> from candide.demo import garden
 >>> from candide.model.fitted import Fitted
->>> plane = Plane.of(Subject.of(Fitted(garden())), ("height_cm", "leaf_mm"), resolution=50)
+>>> plane = Plane.of(Drawable.of(Fitted(garden())), ("height_cm", "leaf_mm"), resolution=50)
 >>> plane.joint.shape, plane.posterior.sum(axis=2).round(6).min()
 ((50, 50, 3), np.float64(1.0))
 """
@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.errors import InputError, unknown
-from candide.plot import style as ink
-from candide.plot.drawable import Subject, refuse_lone_labels
+from candide.plot import style
+from candide.plot.drawable import Drawable, refuse_lone_labels
 from candide.rows.table import Name
 
 _NAMED = 8  # classes that a legend alone can tell apart; more are named where they are
@@ -35,16 +35,16 @@ class Plane:
     joint: NDArray  # (row, column, class), finite
 
     @classmethod
-    def of(cls, subject: Subject, features: Sequence[Any] | None, X: Any = None, resolution: int = 200) -> "Plane":
+    def of(cls, drawable: Drawable, features: Sequence[Any] | None, X: Any = None, resolution: int = 200) -> "Plane":
         """The grid over the rows given, or else over where the classes have their mass."""
         if not isinstance(resolution, int | np.integer) or resolution < 2:
             raise InputError(f"resolution: {resolution!r}; pass a whole number of 2 or more")
-        a, b = subject.two(features)
-        x, y = (np.linspace(*subject.span(name, X), int(resolution)) for name in (a, b))
+        a, b = drawable.two(features)
+        x, y = (np.linspace(*drawable.span(name, X), int(resolution)) for name in (a, b))
         grid = np.column_stack([np.tile(x, len(y)), np.repeat(y, len(x))])
-        joint = subject.log_density((a, b), grid) + subject.asked.model.log_prior
+        joint = drawable.log_density((a, b), grid) + drawable.fitted.model.log_prior
         # Impossible everywhere: the class prior decides, as in predictions.
-        joint[np.isneginf(joint).all(axis=1)] = subject.asked.model.log_prior
+        joint[np.isneginf(joint).all(axis=1)] = drawable.fitted.model.log_prior
         joint -= joint.max(axis=1, keepdims=True)
         return cls((a, b), x, y, np.maximum(joint, -1e6).reshape(len(y), len(x), -1))
 
@@ -90,25 +90,25 @@ def regions(
     >>> ax.figure.clear()
     """
     refuse_lone_labels(X, y)
-    subject = Subject.of(model)
-    plane = Plane.of(subject, features, X, resolution)
-    ax = ink.axes(ax)
+    drawable = Drawable.of(model)
+    plane = Plane.of(drawable, features, X, resolution)
+    ax = style.axes(ax)
     _paint(ax, plane, proba)
     _boundaries(ax, plane)
-    drawn = _points(ax, subject, plane.names, X, y)
-    shown = ink.class_handles(subject.labels, points=len(drawn) > 1, patches=len(drawn) <= 1)
-    if len(subject.labels) > _NAMED:
-        _name_regions(ax, plane, subject.labels)
-    ink.legend(ax, shown)
+    drawn = _points(ax, drawable, plane.names, X, y)
+    shown = style.class_handles(drawable.labels, points=len(drawn) > 1, patches=len(drawn) <= 1)
+    if len(drawable.labels) > _NAMED:
+        _name_regions(ax, plane, drawable.labels)
+    style.legend(ax, shown)
     ax.set(xlim=(plane.x[0], plane.x[-1]), ylim=(plane.y[0], plane.y[-1]))
-    label(ax, subject, plane.names, X)
-    return ink.tidy(ax, *plane.names, grid=False)
+    label(ax, drawable, plane.names, X)
+    return style.tidy(ax, *plane.names, grid=False)
 
 
-def label(ax: Any, subject: Subject, names: tuple[Name, Name], X: Any) -> None:
+def label(ax: Any, drawable: Drawable, names: tuple[Name, Name], X: Any) -> None:
     """The ticks of two features."""
-    for axis, date in zip((ax.xaxis, ax.yaxis), subject.dates(X, names), strict=True):
-        ink.ticks(axis, date=date)
+    for axis, date in zip((ax.xaxis, ax.yaxis), drawable.dates(X, names), strict=True):
+        style.ticks(axis, date=date)
 
 
 def _paint(ax: Any, plane: Plane, proba: bool) -> None:
@@ -122,7 +122,7 @@ def _paint(ax: Any, plane: Plane, proba: bool) -> None:
         strength = 0.05 + 0.32 * np.clip((winner - 1 / k) / (1 - 1 / k), 0, 1)
     ax.imshow(
         codes, origin="lower", extent=plane.extent, aspect="auto", interpolation="nearest", alpha=strength,
-        cmap=ListedColormap([ink.colour(i) for i in range(k)]), vmin=-0.5, vmax=k - 0.5, zorder=0,
+        cmap=ListedColormap([style.colour(i) for i in range(k)]), vmin=-0.5, vmax=k - 0.5, zorder=0,
     )  # fmt: skip
 
 
@@ -132,7 +132,7 @@ def _boundaries(ax: Any, plane: Plane) -> None:
     for c in range(1, k) if k <= 2 else range(k):
         margin = plane.margin(c)
         if margin.min() < 0 < margin.max():
-            ax.contour(plane.x, plane.y, margin, levels=[0.0], colors=[ink.DARK], linewidths=1.3, zorder=2)
+            ax.contour(plane.x, plane.y, margin, levels=[0.0], colors=[style.DARK], linewidths=1.3, zorder=2)
 
 
 def _name_regions(ax: Any, plane: Plane, labels: Sequence[Any]) -> None:
@@ -147,15 +147,15 @@ def _name_regions(ax: Any, plane: Plane, labels: Sequence[Any]) -> None:
             continue
         row, column = mine[np.abs(mine - np.median(mine, axis=0)).sum(axis=1).argmin()]
         at = (plane.x[column], plane.y[row])
-        ax.annotate(ink.short(label, 14), at, ha="center", va="center", fontsize=8, path_effects=halo, zorder=4)
+        ax.annotate(style.short(label, 14), at, ha="center", va="center", fontsize=8, path_effects=halo, zorder=4)
 
 
-def _points(ax: Any, subject: Subject, names: tuple[Name, Name], X: Any, y: Any) -> list[Any]:
+def _points(ax: Any, drawable: Drawable, names: tuple[Name, Name], X: Any, y: Any) -> list[Any]:
     if X is None:
         return []
-    a, b = (subject.values(X, name) for name in names)
-    codes = None if y is None else subject.codes(y, len(a))
-    return ink.points(ax, a, b, codes, subject.labels)
+    a, b = (drawable.values(X, name) for name in names)
+    codes = None if y is None else drawable.codes(y, len(a))
+    return style.points(ax, a, b, codes, drawable.labels)
 
 
 def posterior_surface(
@@ -183,33 +183,33 @@ def posterior_surface(
     """
     if kind not in ("surface", "contour"):
         raise unknown("kind", kind, ("surface", "contour"))
-    subject = Subject.of(model)
-    a, b = _pair(subject, classes, difference)
-    plane = Plane.of(subject, features, X, 200 if kind == "contour" else 150)
+    drawable = Drawable.of(model)
+    a, b = _pair(drawable, classes, difference)
+    plane = Plane.of(drawable, features, X, 200 if kind == "contour" else 150)
     p = plane.posterior
     z = p[:, :, a] - p[:, :, b] if b is not None else p[:, :, a]
-    title = f"p({ink.short(subject.labels[a], 16)} | x)"
+    title = f"p({style.short(drawable.labels[a], 16)} | x)"
     if b is not None:
-        title += f" - p({ink.short(subject.labels[b], 16)} | x)"
-    ax = ink.axes(ax, size=(6.8, 5.2), projection="3d" if kind == "surface" else None)
+        title += f" - p({style.short(drawable.labels[b], 16)} | x)"
+    ax = style.axes(ax, size=(6.8, 5.2), projection="3d" if kind == "surface" else None)
     (_surface if kind == "surface" else _contours)(ax, plane, z, a, b, title)
-    label(ax, subject, plane.names, X)
+    label(ax, drawable, plane.names, X)
     return ax
 
 
-def _pair(subject: Subject, classes: Any, difference: bool) -> tuple[int, int | None]:
+def _pair(drawable: Drawable, classes: Any, difference: bool) -> tuple[int, int | None]:
     if classes is None:
-        if difference and len(subject.labels) != 2:
-            names = ", ".join(map(str, subject.labels[:20]))
+        if difference and len(drawable.labels) != 2:
+            names = ", ".join(map(str, drawable.labels[:20]))
             raise InputError(
-                f"the difference of two posteriors needs two classes, and the model has {len(subject.labels)}: "
+                f"the difference of two posteriors needs two classes, and the model has {len(drawable.labels)}: "
                 f"{names}; name two: classes=(a, b), or --class A --class B"
             )
-        return min(1, len(subject.labels) - 1), 0 if difference else None
+        return min(1, len(drawable.labels) - 1), 0 if difference else None
     chosen = [classes] if isinstance(classes, str) or not hasattr(classes, "__len__") else list(classes)
     if difference and len(chosen) != 2:
         raise InputError(f"the difference of two posteriors needs two classes, and {len(chosen)} were named")
-    codes = [subject.label(value) for value in chosen]
+    codes = [drawable.label(value) for value in chosen]
     if difference and codes[0] == codes[1]:
         raise InputError(f"the difference of the posterior of {chosen[0]!r} and itself is 0; name two classes")
     return codes[0], codes[1] if difference else None
@@ -218,8 +218,8 @@ def _pair(subject: Subject, classes: Any, difference: bool) -> tuple[int, int | 
 def _colours(a: int, b: int | None) -> Any:
     from matplotlib.colors import LinearSegmentedColormap
 
-    other = "#f4f4f4" if b is None else ink.colour(b)
-    stops = [other, ink.colour(a)] if b is None else [other, "#f4f4f4", ink.colour(a)]
+    other = "#f4f4f4" if b is None else style.colour(b)
+    stops = [other, style.colour(a)] if b is None else [other, "#f4f4f4", style.colour(a)]
     return LinearSegmentedColormap.from_list("classes", stops)
 
 
@@ -234,8 +234,8 @@ def _surface(ax: Any, plane: Plane, z: NDArray, a: int, b: int | None, title: st
     )  # fmt: skip
     level = 0.0 if b is not None else 0.5
     if z.min() < level < z.max():
-        ax.contour(*grid, z, levels=[level], colors=[ink.DARK], linewidths=1.6, zdir="z", offset=low)
-    ax.set(xlabel=ink.title(plane.names[0], 30), ylabel=ink.title(plane.names[1], 30), zlim=(low, 1.0))
+        ax.contour(*grid, z, levels=[level], colors=[style.DARK], linewidths=1.6, zdir="z", offset=low)
+    ax.set(xlabel=style.title(plane.names[0], 30), ylabel=style.title(plane.names[1], 30), zlim=(low, 1.0))
     ax.set_title(title, fontsize="medium")
     ax.view_init(elev=32, azim=-125)
     ax.tick_params(labelsize=8)
@@ -247,8 +247,8 @@ def _contours(ax: Any, plane: Plane, z: NDArray, a: int, b: int | None, title: s
     filled = ax.contourf(plane.x, plane.y, z, levels=levels, cmap=_colours(a, b), vmin=low, vmax=1.0)
     level = 0.0 if b is not None else 0.5
     if z.min() < level < z.max():
-        ax.contour(plane.x, plane.y, z, levels=[level], colors=[ink.DARK], linewidths=1.3)
+        ax.contour(plane.x, plane.y, z, levels=[level], colors=[style.DARK], linewidths=1.3)
     bar = ax.figure.colorbar(filled, ax=ax, ticks=np.linspace(low, 1.0, 5))
     bar.set_label(title)
     bar.outline.set_visible(False)
-    ink.tidy(ax, *plane.names, grid=False)
+    style.tidy(ax, *plane.names, grid=False)

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.errors import InputError, unknown
-from candide.plot import style as ink
-from candide.plot.drawable import Subject
+from candide.plot import style
+from candide.plot.drawable import Drawable
 from candide.rows.labels import Labels
 
 _NUMBERED = 20  # classes up to which a confusion matrix shows its numbers
@@ -68,19 +68,19 @@ def calibration(
     if X is None:
         p, truth, what = _given(model_or_probabilities, y, positive)
     else:
-        subject = Subject.of(model_or_probabilities)
-        joint = subject.joint(X)
-        posterior = _normalised(joint, subject)
-        c = None if positive is None else subject.label(positive)
-        p, truth, what = stated(posterior, subject.codes(y, len(joint)), subject.labels, c)
+        drawable = Drawable.of(model_or_probabilities)
+        joint = drawable.joint(X)
+        posterior = _normalised(joint, drawable)
+        c = None if positive is None else drawable.label(positive)
+        p, truth, what = stated(posterior, drawable.codes(y, len(joint)), drawable.labels, c)
     return draw_calibration(p, truth, what, bins, ax)
 
 
-def _normalised(joint: NDArray, subject: Subject) -> NDArray:
+def _normalised(joint: NDArray, drawable: Drawable) -> NDArray:
     top = joint.max(axis=1, keepdims=True)
     p = np.exp(joint - np.where(np.isfinite(top), top, 0.0))
     total = p.sum(axis=1, keepdims=True)
-    return np.where(total > 0, p / np.where(total > 0, total, 1.0), subject.shares)
+    return np.where(total > 0, p / np.where(total > 0, total, 1.0), drawable.shares)
 
 
 def stated(posterior: NDArray, codes: NDArray, labels: Any, c: int | None) -> tuple[NDArray, NDArray, str]:
@@ -123,22 +123,24 @@ def draw_calibration(p: NDArray, truth: NDArray, what: str, bins: int, ax: Any =
     if not len(p):
         raise InputError("no row has a class; calibration is judged on rows whose class is known")
     curve = Calibration.of(p, truth, bins)
-    ax = ink.axes(ax)
+    ax = style.axes(ax)
     width = 1.0 / bins
     share = curve.n / curve.n.sum()
-    ax.bar(curve.edges[curve.bin] + width / 2, share, width * 0.92, color=ink.PALE, label="share of the rows", zorder=1)
-    ax.plot([0, 1], [0, 1], color=ink.DARK, linewidth=1.0, linestyle=":", label="honest", zorder=2)
+    ax.bar(
+        curve.edges[curve.bin] + width / 2, share, width * 0.92, color=style.PALE, label="share of the rows", zorder=1
+    )
+    ax.plot([0, 1], [0, 1], color=style.DARK, linewidth=1.0, linestyle=":", label="honest", zorder=2)
     low, high = curve.interval()
     reach = [curve.observed - low, high - curve.observed]
     ax.errorbar(
-        curve.stated, curve.observed, yerr=reach, color=ink.colour(0), marker="o", markersize=5, linewidth=1.5,
+        curve.stated, curve.observed, yerr=reach, color=style.colour(0), marker="o", markersize=5, linewidth=1.5,
         elinewidth=0.9, capsize=2, label="observed, 95 % limits", zorder=3,
     )  # fmt: skip
     ax.set(xlim=(0, 1), ylim=(0, 1.02))
-    name = ink.short(what, 20)
+    name = style.short(what, 20)
     x = f"stated p({name} | x)" if what else "stated p(most probable class | x)"
-    ink.tidy(ax, x, f"share that is {name}" if what else "share that is right")
-    ink.legend(ax)
+    style.tidy(ax, x, f"share that is {name}" if what else "share that is right")
+    style.legend(ax)
     return ax
 
 
@@ -154,24 +156,24 @@ def confusion(model: Any, X: Any, y: Any, *, ax: Any = None, normalise: bool = F
     ['lavender', 'sage', 'thyme']
     >>> ax.figure.clear()
     """
-    subject = Subject.of(model)
-    codes = subject.codes(y, subject.table(X).n_rows)
-    predicted = np.asarray(subject.asked.labels.encode(subject.asked.classify(subject.table(X))))
-    k = len(subject.labels)
+    drawable = Drawable.of(model)
+    codes = drawable.codes(y, drawable.table(X).n_rows)
+    predicted = np.asarray(drawable.fitted.labels.encode(drawable.fitted.classify(drawable.table(X))))
+    k = len(drawable.labels)
     known = codes >= 0
     matrix = np.bincount(codes[known] * k + predicted[known], minlength=k * k).reshape(k, k)
-    return draw_confusion(matrix, subject.labels, ax=ax, normalise=normalise)
+    return draw_confusion(matrix, drawable.labels, ax=ax, normalise=normalise)
 
 
 def draw_confusion(matrix: NDArray, labels: Any, *, ax: Any = None, normalise: bool = False) -> Any:
     """Draw a confusion matrix (true class, predicted class)."""
     k = len(labels)
     side = float(np.clip(2.4 + 0.4 * k, 3.6, 12.0))
-    ax = ink.axes(ax, size=(side + 1.2, side))
+    ax = style.axes(ax, size=(side + 1.2, side))
     total = matrix.sum(axis=1, keepdims=True)
     share = matrix / np.where(total > 0, total, 1)
     image = ax.imshow(share, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto")
-    names = [ink.short(v, 16) for v in labels]
+    names = [style.short(v, 16) for v in labels]
     ax.set_xticks(range(k), names, fontsize=None if k <= _NUMBERED else 8)
     ax.set_yticks(range(k), names, fontsize=None if k <= _NUMBERED else 8)
     if max(map(len, names)) > 2 and sum(map(len, names)) > 24:
@@ -181,7 +183,7 @@ def draw_confusion(matrix: NDArray, labels: Any, *, ax: Any = None, normalise: b
     for (i, j), value in np.ndenumerate(share if normalise else matrix):
         if k <= _NUMBERED or value:
             _number(ax, i, j, value, float(share[i, j]), normalise, k)
-    ink.tidy(ax, "predicted class", "true class", grid=False)
+    style.tidy(ax, "predicted class", "true class", grid=False)
     ax.set_xticks(np.arange(k - 1) + 0.5, minor=True)
     ax.set_yticks(np.arange(k - 1) + 0.5, minor=True)
     ax.grid(True, which="minor", color="white", linewidth=0.8)
@@ -195,5 +197,5 @@ def draw_confusion(matrix: NDArray, labels: Any, *, ax: Any = None, normalise: b
 def _number(ax: Any, i: int, j: int, value: float, share: float, normalise: bool, k: int) -> None:
     told = f"{value:.2f}".lstrip("0") if normalise and 0 < value < 1 else f"{value:,.10g}"
     size = float(np.clip(11 - 0.2 * k - 0.5 * max(0, len(told) - 4), 6, 10))
-    tone = "white" if share > 0.55 else ink.DARK if value else "#a0a0a0"
+    tone = "white" if share > 0.55 else style.DARK if value else "#a0a0a0"
     ax.text(j, i, told, ha="center", va="center", fontsize=size, color=tone)

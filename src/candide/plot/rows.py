@@ -3,7 +3,7 @@
 >>> from candide.demo import garden
 >>> from candide.model.fitted import Fitted
 >>> data = {"height_cm": [20.0, 50.0], "herb": ["thyme", None]}
->>> columns, codes = Rows(data, "herb").columns(Subject.of(Fitted(garden())), ["height_cm"])
+>>> columns, codes = Rows(data, "herb").columns(Drawable.of(Fitted(garden())), ["height_cm"])
 >>> columns["height_cm"].tolist(), codes.tolist()
 ([20.0, 50.0], [2, -1])
 """
@@ -20,7 +20,7 @@ from candide.engines.duckdb import score as scoring
 from candide.engines.duckdb.source import Reading, Source
 from candide.errors import InputError, unknown
 from candide.model.plan import Plan
-from candide.plot.drawable import Subject
+from candide.plot.drawable import Drawable
 from candide.rows.labels import Labels
 from candide.rows.table import Name
 
@@ -34,15 +34,15 @@ class Rows:
     reading: Reading | None = None
     watch: Watch = silent
 
-    def columns(self, subject: Subject, features: Sequence[Name]) -> tuple[dict[Name, Any], NDArray | None]:
+    def columns(self, drawable: Drawable, features: Sequence[Name]) -> tuple[dict[Name, Any], NDArray | None]:
         """Some columns of all rows, and the class codes, -1 where absent; None where the labels are not there."""
-        plan = _only(subject.asked.plan, features)
+        plan = _only(drawable.fitted.plan, features)
         with Source.open(self.data, self.reading) as source, self.watch(source, "reading"):
             for name in features:
                 if str(name) not in source.columns:
                     raise unknown(f"column in {source.name}:", str(name), source.columns)
             scoring.prepare_to_score(source, plan)
-            target = self._target(subject, source, needed=False)
+            target = self._target(drawable, source, needed=False)
             keep = [] if target is None else [target]
             table = source.arrow(scoring.query(source, plan, keep=keep, codes=False))
         found = [name for part in plan.parts for name in part.columns]
@@ -51,21 +51,21 @@ class Rows:
         read = {n: c if n in levels else c.to_numpy(zero_copy_only=False) for n, c in columns.items()}
         kinds = {name: source.columns[str(name)].upper() for name in read if name not in levels}
         read |= {n: _dates(read[n]) for n, kind in kinds.items() if kind.startswith(("DATE", "TIMESTAMP"))}
-        return read, codes_of(subject.asked.labels, table.column("k0"), source.name) if keep else None
+        return read, codes_of(drawable.fitted.labels, table.column("k0"), source.name) if keep else None
 
-    def posteriors(self, subject: Subject) -> Iterator[tuple[NDArray, NDArray]]:
+    def posteriors(self, drawable: Drawable) -> Iterator[tuple[NDArray, NDArray]]:
         """log p(class | x), (row, class), and class codes, batch by batch, of the rows that have a class."""
-        plan, labels = subject.asked.plan, subject.asked.labels
+        plan, labels = drawable.fitted.plan, drawable.fitted.labels
         with Source.open(self.data, self.reading) as source, self.watch(source, "scoring"):
             scoring.prepare_to_score(source, plan)
-            query = scoring.query(source, plan, keep=[self._target(subject, source, needed=True)])
+            query = scoring.query(source, plan, keep=[self._target(drawable, source, needed=True)])
             for batch in source.batches(query, scoring.batch_size(plan)):
                 codes = codes_of(labels, batch.column("k0"), source.name)
-                log_posterior, _ = scoring.posterior(plan, subject.asked.model, batch)
+                log_posterior, _ = scoring.posterior(plan, drawable.fitted.model, batch)
                 yield log_posterior[codes >= 0], codes[codes >= 0]
 
-    def _target(self, subject: Subject, source: Source, *, needed: bool) -> Any:
-        name = self.target or subject.asked.target
+    def _target(self, drawable: Drawable, source: Source, *, needed: bool) -> Any:
+        name = self.target or drawable.fitted.target
         if name in source.columns:
             return name
         if needed and name is None:

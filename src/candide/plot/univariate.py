@@ -2,7 +2,7 @@
 
 >>> from candide.demo import garden
 >>> from candide.model.fitted import Fitted
->>> levels, p = level_shares(Subject.of(Fitted(garden())), "soil")
+>>> levels, p = level_shares(Drawable.of(Fitted(garden())), "soil")
 >>> levels, p.sum(axis=0).round(6).tolist()
 (['chalk', 'clay', 'sand'], [1.0, 1.0, 1.0])
 """
@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.errors import InputError
-from candide.plot import style as ink
-from candide.plot import words
+from candide.plot import style, words
 from candide.plot.choice import strongest
-from candide.plot.drawable import Subject, probabilities, refuse_lone_labels
+from candide.plot.drawable import Drawable, probabilities, refuse_lone_labels
 from candide.rows.table import Name
 
 _FINE = 600  # points of a curve
@@ -44,53 +43,53 @@ def densities(model: Any, X: Any = None, y: Any = None, *, feature: Any = None, 
     >>> ax.figure.clear()
     """
     refuse_lone_labels(X, y)
-    subject = Subject.of(model)
-    name = (strongest(subject) or subject.columns)[0] if feature is None else subject.known(feature)
-    part, _, j = subject.part(name)
-    if name not in subject.seen:
+    drawable = Drawable.of(model)
+    name = (strongest(drawable) or drawable.columns)[0] if feature is None else drawable.known(feature)
+    part, _, j = drawable.part(name)
+    if name not in drawable.seen:
         raise InputError(f"column {name!r} was missing in every row counted: there is nothing to draw; name another")
-    ax = ink.axes(ax)
+    ax = style.axes(ax)
     if part.has_documents:
-        words.draw(ax, subject, name)
+        words.draw(ax, drawable, name)
     elif part.has_levels:
-        _levels(ax, subject, name, X, y)
+        _levels(ax, drawable, name, X, y)
     elif part.event.name in ("bernoulli", "multinomial", "complement"):
-        _shares(ax, subject, name, j)
+        _shares(ax, drawable, name, j)
     else:
-        _numbers(ax, subject, name, X, y)
+        _numbers(ax, drawable, name, X, y)
     handles = ax.get_legend_handles_labels()[0]
-    ink.legend(ax, sorted(handles, key=lambda h: h.get_label() in (_DATA, "all rows")))
+    style.legend(ax, sorted(handles, key=lambda h: h.get_label() in (_DATA, "all rows")))
     return ax
 
 
-def _numbers(ax: Any, subject: Subject, name: Name, X: Any, y: Any) -> None:
-    low, high = _span(subject, name, X)
-    event = subject.part(name)[0].event.name
+def _numbers(ax: Any, drawable: Drawable, name: Name, X: Any, y: Any) -> None:
+    low, high = _span(drawable, name, X)
+    event = drawable.part(name)[0].event.name
     whole = event in _WHOLE and high - low <= _MOST_COUNTS
     # Fine where the classes are as well: a row far away must not make steps that miss their peaks.
-    fine = np.union1d(np.linspace(low, high, _FINE), np.clip(np.linspace(*subject.span(name), _FINE), low, high))
+    fine = np.union1d(np.linspace(low, high, _FINE), np.clip(np.linspace(*drawable.span(name), _FINE), low, high))
     x = np.arange(max(0, round(low)), round(high) + 1.0) if whole else fine
-    density = np.exp(subject.log_density([name], x[:, None]))
-    tallest, ends = (0.0, (x[0], x[-1])) if X is None else _histograms(ax, subject, name, X, y)
-    for c, label in enumerate(subject.labels):
-        look: dict[str, Any] = {"color": ink.colour(c), "linestyle": ink.line(c), "linewidth": 1.8}
+    density = np.exp(drawable.log_density([name], x[:, None]))
+    tallest, ends = (0.0, (x[0], x[-1])) if X is None else _histograms(ax, drawable, name, X, y)
+    for c, label in enumerate(drawable.labels):
+        look: dict[str, Any] = {"color": style.colour(c), "linestyle": style.line(c), "linewidth": 1.8}
         if whole:
-            look |= {"marker": ink.marker(c), "markersize": 4, "linewidth": 1.0}
-        ax.plot(x, density[:, c], label=ink.short(label), zorder=3, **look)
+            look |= {"marker": style.marker(c), "markersize": 4, "linewidth": 1.0}
+        ax.plot(x, density[:, c], label=style.short(label), zorder=3, **look)
     ax.set_ylim(0, _top(density, tallest))
     ax.set_xlim(min(x[0], ends[0]), max(x[-1], ends[1]))
-    ink.tidy(ax, name, "p(x | class)" if whole else "density, p(x | class)")
-    ink.ticks(ax.xaxis, date=subject.dates(X, [name])[0])
-    ink.ticks(ax.yaxis)
+    style.tidy(ax, name, "p(x | class)" if whole else "density, p(x | class)")
+    style.ticks(ax.xaxis, date=drawable.dates(X, [name])[0])
+    style.ticks(ax.yaxis)
 
 
-def _span(subject: Subject, name: Name, X: Any) -> tuple[float, float]:
+def _span(drawable: Drawable, name: Name, X: Any) -> tuple[float, float]:
     """The data and the classes: a density is not cut where its own class has mass, but at 0 where all values are."""
-    low, high = subject.span(name)
+    low, high = drawable.span(name)
     if X is not None:
-        of_data = subject.span(name, X)
+        of_data = drawable.span(name, X)
         low, high = min(low, of_data[0]), max(high, of_data[1])
-        x = subject.values(X, name)
+        x = drawable.values(X, name)
         x = x[np.isfinite(x)]
         if len(x) and x.min() >= 0:
             low = max(low, 0.0)
@@ -104,24 +103,24 @@ def _top(density: NDArray, tallest: float) -> float:
     return 1.06 * float(max(top, min(tallest, 2 * top))) or 1.0
 
 
-def _histograms(ax: Any, subject: Subject, name: Name, X: Any, y: Any) -> tuple[float, tuple[float, float]]:
+def _histograms(ax: Any, drawable: Drawable, name: Name, X: Any, y: Any) -> tuple[float, tuple[float, float]]:
     """The histogram of each class, or of all rows where classes are unknown or too many.
 
     Returns the height of the tallest bar, and where the bars begin and end.
     """
-    x = subject.values(X, name)
-    codes = None if y is None else subject.codes(y, len(x))
+    x = drawable.values(X, name)
+    codes = None if y is None else drawable.codes(y, len(x))
     present = np.isfinite(x)
     if not present.any():
         return 0.0, (np.inf, -np.inf)
-    edges = _edges(x[present], subject.part(name)[0].event.name in _WHOLE)
+    edges = _edges(x[present], drawable.part(name)[0].event.name in _WHOLE)
     groups: list[Any] = [(present, None)]
-    if codes is not None and len(subject.labels) <= len(ink.PALETTE):
-        groups = [(present & (codes == c), c) for c in range(len(subject.labels))]
+    if codes is not None and len(drawable.labels) <= len(style.PALETTE):
+        groups = [(present & (codes == c), c) for c in range(len(drawable.labels))]
     tallest = 0.0
     for mine, c in groups:
         if mine.any():
-            tone = "#555555" if c is None else ink.colour(c)
+            tone = "#555555" if c is None else style.colour(c)
             told = "all rows" if c is None else None
             heights, _, _ = ax.hist(x[mine], edges, density=True, color=tone, alpha=0.28, zorder=1, label=told)
             tallest = max(tallest, float(heights.max()))
@@ -141,36 +140,36 @@ def _edges(x: NDArray, one_by_one: bool) -> NDArray:
     return values[0] + step * (each * np.arange(int(np.ceil(n / each)) + 1) - 0.5)
 
 
-def level_shares(subject: Subject, name: Name, most: int = _MOST_LEVELS) -> tuple[list[str], NDArray]:
+def level_shares(drawable: Drawable, name: Name, most: int = _MOST_LEVELS) -> tuple[list[str], NDArray]:
     """The names of a column's levels and their probabilities (level, class): the most probable, and the rest as one."""
-    part, law, j = subject.part(name)
+    part, law, j = drawable.part(name)
     start, stop = law.offsets[j : j + 2]  # type: ignore[attr-defined]
     p = np.exp(law.table[start:stop])  # type: ignore[attr-defined]
     names = [str(v) for v in part.levels[j].values]
     if len(names) <= most:
         return names, p
-    order = np.argsort(-(p @ subject.shares), kind="stable")
+    order = np.argsort(-(p @ drawable.shares), kind="stable")
     best, rest = np.sort(order[: most - 1]), order[most - 1 :]
     return [*(names[i] for i in best), f"{len(rest)} others"], np.vstack([p[best], p[rest].sum(axis=0)])
 
 
-def _levels(ax: Any, subject: Subject, name: Name, X: Any, y: Any) -> None:
-    names, p = level_shares(subject, name)
-    _bars(ax, subject, names, p)
+def _levels(ax: Any, drawable: Drawable, name: Name, X: Any, y: Any) -> None:
+    names, p = level_shares(drawable, name)
+    _bars(ax, drawable, names, p)
     if X is not None and y is not None:
-        _seen(ax, subject, name, X, y, names)
-    ink.tidy(ax, name, "p(level | class)")
+        _seen(ax, drawable, name, X, y, names)
+    style.tidy(ax, name, "p(level | class)")
     ax.grid(False, axis="x")
 
 
-def _bars(ax: Any, subject: Subject, names: list[str], p: NDArray) -> None:
+def _bars(ax: Any, drawable: Drawable, names: list[str], p: NDArray) -> None:
     """Groups of bars; they lie down where names are long or many."""
-    k = len(subject.labels)
+    k = len(drawable.labels)
     wide = 0.84 / k
-    for c, label in enumerate(subject.labels):
+    for c, label in enumerate(drawable.labels):
         at = np.arange(len(names)) - 0.42 + wide * (c + 0.5)
-        ax.bar(at, p[:, c], wide * 0.94, color=ink.colour(c), label=ink.short(label), zorder=2)
-    shown = [ink.short(n, 18) for n in names]
+        ax.bar(at, p[:, c], wide * 0.94, color=style.colour(c), label=style.short(label), zorder=2)
+    shown = [style.short(n, 18) for n in names]
     crowded = sum(map(len, shown)) + 2 * len(shown) > 60
     ax.set_xticks(np.arange(len(names)), shown)
     if crowded:
@@ -180,15 +179,15 @@ def _bars(ax: Any, subject: Subject, names: list[str], p: NDArray) -> None:
     ax.set_ylim(0, min(1.0, 1.08 * float(p.max())) if p.size else 1.0)
 
 
-def _seen(ax: Any, subject: Subject, name: Name, X: Any, y: Any, names: list[str]) -> None:
+def _seen(ax: Any, drawable: Drawable, name: Name, X: Any, y: Any, names: list[str]) -> None:
     """A black tick at the share that each level has in the rows of a class."""
     from matplotlib.patheffects import withStroke
 
-    part, _, j = subject.part(name)
+    part, _, j = drawable.part(name)
     levels = part.levels[j]
-    codes = levels.encode(subject.table(X).column(name))
-    classes = subject.codes(y, len(codes))
-    k = len(subject.labels)
+    codes = levels.encode(drawable.table(X).column(name))
+    classes = drawable.codes(y, len(codes))
+    k = len(drawable.labels)
     place = {text: i for i, text in enumerate(names)}
     for c in range(k):
         mine = codes[(classes == c) & (codes >= 0)]
@@ -200,23 +199,23 @@ def _seen(ax: Any, subject: Subject, name: Name, X: Any, y: Any, names: list[str
         x = np.array([i for i, _ in at]) - 0.42 + wide * (c + 0.5)
         told = _DATA if c == 0 else None
         heights = [s for _, s in at]
-        ticks = ax.hlines(heights, x - wide / 2.4, x + wide / 2.4, label=told, color=ink.DARK, linewidth=2, zorder=3)
+        ticks = ax.hlines(heights, x - wide / 2.4, x + wide / 2.4, label=told, color=style.DARK, linewidth=2, zorder=3)
         ticks.set_path_effects([withStroke(linewidth=4, foreground="white")])
         ax.set_ylim(0, max(ax.get_ylim()[1], min(1.05, 1.08 * max(heights))))
 
 
-def _shares(ax: Any, subject: Subject, name: Name, j: int) -> None:
+def _shares(ax: Any, drawable: Drawable, name: Name, j: int) -> None:
     """A feature that is on or off, or a word: one probability a class."""
-    part, law, _ = subject.part(name)
+    part, law, _ = drawable.part(name)
     shares = probabilities(part, law)
     value = (next(iter(law.parameters().values())) if shares is None else shares)[:, j]
     what = "weight" if shares is None else "probability"
-    names = [ink.short(v, 18) for v in subject.labels]
-    bars = ax.bar(np.arange(len(names)), value, 0.7, color=[ink.colour(c) for c in range(len(names))], zorder=2)
+    names = [style.short(v, 18) for v in drawable.labels]
+    bars = ax.bar(np.arange(len(names)), value, 0.7, color=[style.colour(c) for c in range(len(names))], zorder=2)
     ax.set_xticks(np.arange(len(names)), names)
     if sum(map(len, names)) > 60:
         ax.tick_params(axis="x", rotation=45)
     ax.bar_label(bars, fmt="%.3g", fontsize=8)
     told = f"{what} of {'yes' if part.event.name == 'bernoulli' else 'the word'} given the class"
-    ink.tidy(ax, name, told)
+    style.tidy(ax, name, told)
     ax.grid(False, axis="x")

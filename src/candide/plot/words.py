@@ -2,7 +2,7 @@
 
 >>> import candide as cd
 >>> model = cd.TextNB().fit(["free prize", "see you", "free call", "you see"], ["spam", "ham", "spam", "ham"])
->>> [(c, term, round(odds, 2)) for c, term, odds in speakers(Subject.of(model), "text", 2)]
+>>> [(c, term, round(odds, 2)) for c, term, odds in class_terms(Drawable.of(model), "text", 2)]
 [(0, 'see', 1.1), (1, 'free', 1.1)]
 """
 
@@ -13,20 +13,20 @@ import numpy as np
 from candide.explain.columns import conditionals
 from candide.explain.terms import top_terms
 from candide.model.fitted import Fitted
-from candide.plot import style as ink
-from candide.plot.drawable import Subject
+from candide.plot import style
+from candide.plot.drawable import Drawable
 from candide.rows.table import Name
 
 _MOST = 16  # terms, where that is one a class at least
 _ROOM = 24  # and where classes are many
 
 
-def speakers(subject: Subject, column: Name, most: int = _MOST) -> list[tuple[int, str, float]]:
+def class_terms(drawable: Drawable, column: Name, most: int = _MOST) -> list[tuple[int, str, float]]:
     """(class, term, log-odds for it), class by class: against all others, or without counts against the next class."""
-    asked, k = subject.asked, len(subject.labels)
+    asked, k = drawable.fitted, len(drawable.labels)
     if isinstance(asked, Fitted):
         with np.errstate(divide="ignore"):  # the odds of no terms at all
-            tops = [top_terms(asked, column, label, max(1, most // k)) for label in subject.labels]
+            tops = [top_terms(asked, column, label, max(1, most // k)) for label in drawable.labels]
         found = [(c, one.term, one.log_odds) for c, top in enumerate(tops) for one in top if one.log_odds > 0]
     else:
         given = next(one for one in conditionals(asked, most) if one.column == column)
@@ -39,17 +39,17 @@ def speakers(subject: Subject, column: Name, most: int = _MOST) -> list[tuple[in
     return found if len(strong) == len(found) else sorted(strong, key=lambda one: one[0])
 
 
-def draw(ax: Any, subject: Subject, column: Name) -> None:
+def draw(ax: Any, drawable: Drawable, column: Name) -> None:
     """A bar a term, in the colour of the class it speaks for."""
-    found = speakers(subject, column)
-    for c, label in enumerate(subject.labels):
+    found = class_terms(drawable, column)
+    for c, label in enumerate(drawable.labels):
         mine = [(at, odds) for at, (owner, _, odds) in enumerate(found) if owner == c]
         if mine:
-            ax.barh(*zip(*mine, strict=True), 0.8, color=ink.colour(c), label=ink.short(label), zorder=2)
+            ax.barh(*zip(*mine, strict=True), 0.8, color=style.colour(c), label=style.short(label), zorder=2)
     if not found:
         ax.text(0.5, 0.5, "no named term tells the classes apart", ha="center", transform=ax.transAxes)
-    names = [ink.short(term, 20) for _, term, _ in found]
+    names = [style.short(term, 20) for _, term, _ in found]
     ax.set_yticks(range(len(found)), names, fontsize=8 if len(found) <= _MOST else 6.5)
     ax.invert_yaxis()
-    ink.tidy(ax, f"{ink.title(column, 30)}: log-odds of a term for its class")
+    style.tidy(ax, f"{style.title(column, 30)}: log-odds of a term for its class")
     ax.grid(False, axis="y")

@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from candide import wording
 from candide.explain import columns
-from candide.explain.columns import Given
+from candide.explain.columns import ColumnSummary
 from candide.model import select
 from candide.model.fitted import Fitted, Scorer
 from candide.report.layout import Sheet
@@ -26,14 +26,14 @@ def strengths(fitted: Fitted | Scorer) -> dict[Name, float]:
     return dict(select.strengths(fitted.census, fitted.settings.priors))
 
 
-def givens(fitted: Fitted | Scorer, levels: int, strength: Mapping[Name, float]) -> list[Given]:
+def givens(fitted: Fitted | Scorer, levels: int, strength: Mapping[Name, float]) -> list[ColumnSummary]:
     """Every column given the class, strongest first; a column modelled by Student's t with its mean and deviation."""
     place = {name: (i, j) for i, part in enumerate(fitted.plan.parts) for j, name in enumerate(part.columns)}
     found = [_with_moments(fitted, given, *place[given.column]) for given in columns.conditionals(fitted, levels)]
     return sorted(found, key=lambda given: -strength.get(given.column, -np.inf))
 
 
-def _with_moments(fitted: Fitted | Scorer, given: Given, i: int, j: int) -> Given:
+def _with_moments(fitted: Fitted | Scorer, given: ColumnSummary, i: int, j: int) -> ColumnSummary:
     before = "log_" if "log_df" in given.rows else ""
     if f"{before}loc" not in given.rows:
         return given
@@ -49,7 +49,7 @@ def _with_moments(fitted: Fitted | Scorer, given: Given, i: int, j: int) -> Give
     return replace(given, rows=[*first, *given.rows], values=np.array([*first.values(), *given.values]))
 
 
-def sheet(given: Given, labels: Labels) -> Sheet:
+def sheet(given: ColumnSummary, labels: Labels) -> Sheet:
     """One column given the class, as a table."""
     title = f"{escape(str(given.column))} [dim]{given.event}, given the class[/dim]"
     if not len(given.values) or not given.values.shape[-1]:

@@ -22,7 +22,7 @@ def decision_facts(row: int, label: Any, decision: Decision) -> dict[str, Any]:
         "runner_up_probability": decision.runner_up_probability,
         "log_odds": decision.log_odds,
         "class_prior": decision.class_prior,
-        "columns": [vars(reason) for reason in decision.reasons],
+        "columns": [vars(one) for one in decision.contributions],
     }
 
 
@@ -32,7 +32,7 @@ def show_decision(row: int, label: Any, decision: Decision) -> None:
     text = f"{first}, p = {decision.probability:.4f}; then {second}, p = {decision.runner_up_probability:.4f}"
     if label is not None:
         text += f"\nlabelled {escape(str(label))}"
-    rows = [[escape(wording.column(r.column)), escape(said(r)), f"{r.nats:+.3f}"] for r in decision.reasons]
+    rows = [[escape(wording.column(r.column)), escape(said(r)), f"{r.nats:+.3f}"] for r in decision.contributions]
     rows = [*rows[:36], *([[f"and {len(rows) - 36:,} more", "", f"{_rest(decision):+.3f}"]] if rows[36:] else [])]
     rows += [["[dim]class prior[/dim]", "", f"{decision.class_prior:+.3f}"]]
     rows += [["[dim]together[/dim]", "", f"{decision.log_odds:+.3f}"]]
@@ -41,7 +41,7 @@ def show_decision(row: int, label: Any, decision: Decision) -> None:
 
 
 def _rest(decision: Decision) -> float:
-    return sum(reason.nats for reason in decision.reasons[36:])
+    return sum(one.nats for one in decision.contributions[36:])
 
 
 def text_facts(fitted: Any, text: str) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def text_facts(fitted: Any, text: str) -> dict[str, Any]:
     column = terms.text_part(fitted)[1].columns[0]
     rows = {name: [text if name == column else None] for name in fitted.plan.columns}
     p = fitted.posterior(Table.of(rows))[0]
-    words = [{"term": w.term, "count": w.count, "weight": w.weight} for w in terms.witnesses(fitted, text)]
+    words = [{"term": w.term, "count": w.count, "weight": w.weight} for w in terms.document_terms(fitted, text)]
     shares = {str(label): float(share) for label, share in zip(fitted.labels.values, p, strict=True)}
     return {"prediction": fitted.labels.values[int(p.argmax())], "probabilities": shares, "words": words}
 

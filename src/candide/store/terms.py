@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.distributions.terms import Cells, OfDocuments, TermBursts, TermScores
+from candide.distributions.terms import Cells, OfDocuments, PolyaDocuments, TermScores
 from candide.errors import InputError, ModelFileError
 from candide.rows.documents import MANNERS, Tokens
 from candide.store.container import fields, is_count
@@ -50,7 +50,7 @@ def pack_weights(law: OfDocuments, arrays: dict[str, NDArray], prefix: str) -> d
     """Put the weights of terms among the arrays, the terms in ascending order; what the header says of them."""
     cells, order = law.cells.in_order()
     held: dict[str, Any] = {name: getattr(cells, name) for name in _CELLS}
-    if isinstance(law, TermBursts):
+    if isinstance(law, PolyaDocuments):
         held |= {"alpha": law.alpha, "concentration": law.concentration}
         told: dict[str, Any] = {"name": "term_bursts"}
     elif isinstance(law, TermScores):
@@ -76,7 +76,7 @@ def unpack_weights(told: Any, arrays: Taken, prefix: str, *, tokens: Tokens, n_c
         alpha, mass = (_floats(arrays, prefix, name, n_classes, needed=True) for name in ("alpha", "concentration"))
         if not all((a > 0).all() for a in (alpha, mass, cells.value)):
             raise ModelFileError("its terms have a weight that is not positive")
-        return TermBursts(tokens, cells, alpha, mass)
+        return PolyaDocuments(tokens, cells, alpha, mass)
     if told["name"] != "term_scores" or told["manner"] not in MANNERS.values() or not is_count(told["mean_length"]):
         raise ModelFileError(f"unknown distribution {told['name']!r} of terms")
     shared = _floats(arrays, prefix, "shared", n_classes, needed=True)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from candide.errors import CandideError, InputError, ModelFileError
 from candide.events import EVENTS, HOWS, EventModel
-from candide.model.fitted import Settings
+from candide.model.settings import Settings
 from candide.priors import PRIORS, Prior
 from candide.store.container import fields
 

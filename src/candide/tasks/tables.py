@@ -33,9 +33,10 @@ from candide.engines.duckdb.source import Reading, Source
 from candide.engines.duckdb.write import write
 from candide.errors import InputError, unknown
 from candide.kernels import threads
-from candide.model.census import Census, beside
-from candide.model.fitted import Fitted, Scorer, Settings
+from candide.model.census import Census, join
+from candide.model.fitted import Fitted, Scorer
 from candide.model.plan import Part, Plan
+from candide.model.settings import Settings
 from candide.rows.kinds import Column
 from candide.rows.labels import Labels
 from candide.rows.table import Table
@@ -145,7 +146,7 @@ def cross_validate(
         raise InputError(f"folds: {folds}; cross-validation needs at least 2")
     settings = settings or Settings()
     with Source.open(data, reading) as source:
-        source.hold_still()  # a row is counted in the fold in which it is scored
+        source.materialise()  # a row is counted in the fold in which it is scored
         prepared = prepare(source, target, events, drop, weight)
         with watch(source, "counting"):
             counted = _count(source, target, prepared, weight, folds=folds, seed=seed)
@@ -266,7 +267,7 @@ def _count_both(source: Source, target: str, prepared: Prepared, weight: str | N
     if not others.parts:
         return read
     asked = _count(source, target, replace(prepared, plan=others), weight, folds, seed)
-    joined = [beside(a, b, prepared.plan) for a, b in zip(asked.censuses, read.censuses, strict=True)]
+    joined = [join(a, b, prepared.plan) for a, b in zip(asked.censuses, read.censuses, strict=True)]
     return Counted(joined, read.unlabelled)
 
 
@@ -296,7 +297,7 @@ def _count_batches(source: Source, target: str, plan: Plan, weight: str | None, 
             if mine.num_rows:
                 table = Table.of(mine.select(list(range(3 if weight else 2, mine.num_columns))))
                 w = mine.column(2).to_numpy() if weight else None
-                census = arrays.count(table, mine["candide y"], w, plan=plan.grown(table))
+                census = arrays.count(table, mine["candide y"], w, plan=plan.with_levels(table))
                 before = censuses[fold]
                 censuses[fold] = census if before is None else before + census
     found = [c for c in censuses if c is not None]
@@ -316,7 +317,7 @@ def _score_folds(
 ) -> list[Scores]:
     models, chosen = [fitted.model for fitted in trained], [fitted.plan for fitted in trained]
     labels, folds, used = whole.labels, len(models), {name for plan in chosen for name in plan.columns}
-    plan = whole.plan if len(used) == len(whole.plan.columns) else whole.of_columns(used).plan
+    plan = whole.plan if len(used) == len(whole.plan.columns) else whole.select(used).plan
     scores: list[Scores | None] = [None] * folds
     query = duckdb.score_query(duckdb.Rows(source, target, weight, folds, seed), plan)
 

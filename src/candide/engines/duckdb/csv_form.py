@@ -43,10 +43,10 @@ class CsvHints:
 
 
 @dataclass(frozen=True)
-class Spelling:
+class NumberFormat:
     """How the numbers of a column are written, where SQL alone would not read them.
 
-    >>> print(Spelling(comma=True).mended("x"))
+    >>> print(NumberFormat(comma=True).mended("x"))
     REPLACE("x", ',', '.')
     """
 
@@ -63,7 +63,7 @@ class Spelling:
         return value
 
 
-PLAIN = Spelling()
+PLAIN = NumberFormat()
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,9 @@ class CsvForm:
     header: bool = True
     skip: int = 0
 
-    def reader(self, types: Mapping[str, str], spellings: Mapping[str, Spelling] = MappingProxyType({})) -> str:
+    def reader(self, types: Mapping[str, str], formats: Mapping[str, NumberFormat] = MappingProxyType({})) -> str:
         """What to select from; columns without a type are text."""
-        spelt = {name: how for name, how in spellings.items() if how != PLAIN}
+        spelt = {name: how for name, how in formats.items() if how != PLAIN}
         plain = {name: kind for name, kind in types.items() if name not in spelt}
         if not spelt:
             return self._table(plain)

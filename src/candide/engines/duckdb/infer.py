@@ -7,7 +7,7 @@ A CSV has no types, so they are read from its first values: whole numbers, numbe
 >>> csv_type(pa.array(["01", "02"]), is_label=True)  # a label is text unless it is plainly a number
 'VARCHAR'
 >>> number_type(pa.array(["1,5", "2"]), comma=True), number_type(pa.array(["2020-02-29"]), comma=False)[0]
-(('DOUBLE', Spelling(comma=True, missing=())), 'DATE')
+(('DOUBLE', NumberFormat(comma=True, missing=())), 'DATE')
 """
 
 import re
@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from candide import wording
-from candide.engines.duckdb.csv_form import PLAIN, Spelling
+from candide.engines.duckdb.csv_form import PLAIN, NumberFormat
 from candide.errors import InputError
 
 _WHOLE = r"^\s*[+-]?\d{1,18}\s*$"
@@ -44,7 +44,7 @@ def csv_type(column: Any, *, is_label: bool = False, is_category: bool = False) 
     return next((kind for pattern, kind in _KINDS if _all(present, pattern)), "VARCHAR")
 
 
-def number_type(column: Any, *, comma: bool) -> tuple[str, Spelling]:
+def number_type(column: Any, *, comma: bool) -> tuple[str, NumberFormat]:
     """The SQL type of a column of text that should hold numbers or dates, and how they are written there.
 
     A word for "missing" is none among numbers; ``comma`` says that one may stand before decimals.
@@ -57,9 +57,9 @@ def number_type(column: Any, *, comma: bool) -> tuple[str, Spelling]:
         return "VARCHAR", PLAIN
     kind = next((kind for pattern, kind in _KINDS[:-1] if _all(numbers, pattern)), "VARCHAR")
     if kind != "VARCHAR":
-        return kind, Spelling(missing=missing)
+        return kind, NumberFormat(missing=missing)
     if comma and _all(numbers, _COMMA) and pc.any(pc.match_substring_regex(numbers, _FRACTION)).as_py():
-        return "DOUBLE", Spelling(True, missing)
+        return "DOUBLE", NumberFormat(True, missing)
     return "VARCHAR", PLAIN
 
 
@@ -107,10 +107,10 @@ def spelled_numbers(name: str, column: Any) -> list[str]:
     ]
 
 
-def told_spellings(spellings: Mapping[str, Spelling], head: Any) -> list[str]:
+def number_format_remarks(formats: Mapping[str, NumberFormat], head: Any) -> list[str]:
     """A word on columns whose numbers are not written plainly."""
-    notes = [f"column {name!r} has decimal commas" for name, how in spellings.items() if how.comma]
-    for name, how in spellings.items():
+    notes = [f"column {name!r} has decimal commas" for name, how in formats.items() if how.comma]
+    for name, how in formats.items():
         if how.missing:
             words = head.column(name).drop_null().unique().to_pylist()
             met = [word for word in words if word.strip().lower() in how.missing]

@@ -2,11 +2,11 @@
 
 One source spells a level 1, another "1": what is counted later must mean the same as what was counted before.
 
->>> spelled_like(["1", "2", "x"], Labels((0, 1)))
+>>> match_types(["1", "2", "x"], Labels((0, 1)))
 [1, 2, 'x']
->>> spelled_like([1, True], Labels(("1", "true")))
+>>> match_types([1, True], Labels(("1", "true")))
 ['1', 'true']
->>> spelled_like(["2024-02-29", "leap day"], Labels((dt.date(2024, 2, 28),)))
+>>> match_types(["2024-02-29", "leap day"], Labels((dt.date(2024, 2, 28),)))
 [datetime.date(2024, 2, 29), 'leap day']
 """
 
@@ -79,14 +79,14 @@ def recoded(census: Census, plan: Plan, labels: Labels) -> Census:
 
 def _moved(mine: Labels, like: Labels) -> tuple[Labels, np.ndarray]:
     """Labels in another spelling, and where each goes; what would fall together stays apart as it was."""
-    values = spelled_like(mine.values, like)
+    values = match_types(mine.values, like)
     new = Labels.of(np.fromiter(values, object, len(values)))
     if len(new) < len(mine):
         return mine, np.arange(len(mine))
     return new, new.encode(np.fromiter(values, object, len(values)))
 
 
-def spelled_like(values: Sequence[Any], known: Labels) -> list[Any]:
+def match_types(values: Sequence[Any], known: Labels) -> list[Any]:
     """Values in the type of known ones: text that spells a number or a date, where all known are that; the reverse."""
     kinds = set(map(type, known.values))
     if not kinds or (str in kinds and kinds != {str}):

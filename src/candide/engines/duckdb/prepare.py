@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from candide.engines import arrays
-from candide.engines.duckdb.csv_form import PLAIN, Spelling
-from candide.engines.duckdb.infer import check_target, csv_type, number_type, spelled_numbers, told_spellings
+from candide.engines.duckdb.csv_form import PLAIN, NumberFormat
+from candide.engines.duckdb.infer import check_target, csv_type, number_format_remarks, number_type, spelled_numbers
 from candide.engines.duckdb.source import Source
 from candide.engines.sql.text import identifier
 from candide.errors import InputError, unknown
@@ -82,15 +82,15 @@ def _is_text(part: Part) -> bool:
 
 def _typed(source: Source, head: pa.Table, target: str, categories: Sequence[str]) -> tuple[pa.Table, list[str]]:
     """Give the columns of a CSV their types, and look again; what is to be said of them."""
-    types, spellings = dict[str, str](), dict[str, Spelling]()
+    types, formats = dict[str, str](), dict[str, NumberFormat]()
     for name, column in zip(head.column_names, head.columns, strict=True):
         types[name] = csv_type(column, is_label=name == target, is_category=name in categories)
         if types[name] == "VARCHAR" and name != target and name not in categories:
             kind, how = number_type(column, comma=source.csv is not None and source.csv.delimiter != ",")
             if how != PLAIN:
-                types[name], spellings[name] = kind, how
-    source.typed(types, spellings)
-    return source.read_as(head, types, spellings), told_spellings(spellings, head)
+                types[name], formats[name] = kind, how
+    source.typed(types, formats)
+    return source.read_as(head, types, formats), number_format_remarks(formats, head)
 
 
 def read_numbers(source: Source, names: Sequence[str]) -> None:

@@ -23,7 +23,7 @@ from typing import Any, Self
 import duckdb
 
 from candide.engines.duckdb import folders
-from candide.engines.duckdb.csv_form import PLAIN, CsvForm, CsvHints, Spelling, form_of
+from candide.engines.duckdb.csv_form import PLAIN, CsvForm, CsvHints, NumberFormat, form_of
 from candide.engines.duckdb.duckdb_errors import explained
 from candide.engines.sql.text import identifier, literal, literals
 from candide.errors import InputError, InputTypeError
@@ -142,11 +142,11 @@ class Source:
         with explained(self.name):
             return self._query(sql).to_arrow_table()
 
-    def read_as(self, head: Any, types: Mapping[str, str], spellings: Mapping[str, Spelling]) -> Any:
+    def read_as(self, head: Any, types: Mapping[str, str], formats: Mapping[str, NumberFormat]) -> Any:
         """Columns of text, read with SQL types; what does not fit is missing."""
         self.con.register("head", head)
         reads = ", ".join(
-            f"TRY_CAST({spellings.get(name, PLAIN).mended(name)} AS {kind}) AS {identifier(name)}"
+            f"TRY_CAST({formats.get(name, PLAIN).mended(name)} AS {kind}) AS {identifier(name)}"
             for name, kind in types.items()
         )
         return self.con.sql(f"SELECT {reads} FROM head").to_arrow_table()
@@ -155,7 +155,7 @@ class Source:
         """How far the running query is, from 0 to 1; negative where that is not known."""
         return max(-1.0, self.con.query_progress() / 100) if self.relation is None else -1.0
 
-    def hold_still(self) -> None:
+    def materialise(self) -> None:
         """Have rows come in the same order each time: those of a query are written to a temporary file, once."""
         if not self.is_query:
             return
@@ -166,11 +166,11 @@ class Source:
         self._create_view(f"read_parquet({literal(str(path))})")
         self._describe()
 
-    def typed(self, types: Mapping[str, str], spellings: Mapping[str, Spelling]) -> None:
+    def typed(self, types: Mapping[str, str], formats: Mapping[str, NumberFormat]) -> None:
         """Read the columns of a CSV with these SQL types."""
         if self.csv is not None:
             with explained(self.name):
-                self._create_view(self.csv.reader(types, spellings))
+                self._create_view(self.csv.reader(types, formats))
             self.columns |= types
 
     def _query(self, sql: str) -> Any:
