@@ -1,71 +1,77 @@
-"""Imports point down only, and scikit-learn stays behind the estimators."""
+"""Imports point down only, inside packages too, and scikit-learn stays behind the estimators."""
 
-import ast
-from pathlib import Path
+import doctest
 
 import pytest
+from tests import architecture
+from tests.architecture import (
+    CONTRIBUTING,
+    FILES,
+    HEIGHT,
+    INSIDE,
+    ROOT,
+    above,
+    circle,
+    dotted,
+    imports,
+    inner_height,
+    redrawn,
+    room,
+)
 
-import candide
-
-ROOT = Path(candide.__file__).parent
-# From the ground up. A module may import what lies in a lower row, or in its own package.
-LAYERS = [
-    {"errors", "wording"},
-    {"numerics", "files"},
-    {"kernels"},
-    {"rows"},
-    {"tally", "priors"},
-    {"distributions"},
-    {"conjugate"},
-    {"events"},
-    {"model"},
-    {"engines"},
-    {"explain"},
-    {"store"},
-    {"tasks"},
-    {"estimators", "demo", "doctor"},
-    {"report", "evaluate", "plot"},
-    {"cli"},
-    {"__main__"},
-]
-HEIGHT = {name: height for height, row in enumerate(LAYERS) for name in row}
-SKLEARN = {"estimators"}
-FILES = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")  # the surface points everywhere
-
-
-def unit(path):
-    """The module or package of candide that a file belongs to."""
-    return path.relative_to(ROOT).parts[0].removesuffix(".py")
-
-
-def imported(path):
-    """(line, dotted name) of everything a file imports, wherever in it the import stands."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert not node.level, f"{path.name}:{node.lineno}: import by the full name"
-            yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+PACKAGES = sorted({room(path) for path in FILES})
+every_file = pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
 
 
 def test_the_walk_sees_imports_inside_functions():
-    found = {name for _, name in imported(ROOT / "rows" / "labels.py")}
-    assert {"pyarrow", "candide.errors.InputTypeError"} <= found
+    found = {i.name: i.lazy for i in imports(ROOT / "rows" / "labels.py")}
+    assert found["pyarrow"]
+    assert not found["candide.errors.InputTypeError"]
+    assert doctest.testmod(architecture).failed == 0
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+@every_file
 def test_imports_point_down(path):
-    mine = unit(path)
-    assert mine in HEIGHT, f"give {mine} a place in LAYERS"
-    for line, name in imported(path):
-        package, _, rest = name.partition(".")
-        target = rest.partition(".")[0]
-        if package == "candide" and target not in (mine, "__version__"):
-            assert target in HEIGHT, f"line {line}: give {target or 'candide'} a place in LAYERS"
-            assert HEIGHT[target] < HEIGHT[mine], f"line {line}: {mine} imports {target}, which does not lie below it"
+    mine = room(path)
+    assert mine in HEIGHT, f"give {mine} a place in ROOMS of tests/architecture.py"
+    for found in imports(path):
+        if found.room not in (None, mine, "__version__"):
+            assert found.room in HEIGHT, f"line {found.line}: give {found.room or 'candide'} a place in ROOMS"
+            assert above(mine, found.room), f"line {found.line}: {mine} imports {found.room}, which is not below it"
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_circle_inside_a_package(package):
+    assert circle(package) == []
+
+
+@pytest.mark.parametrize("path", [p for p in FILES if room(p) in INSIDE], ids=lambda p: str(p.relative_to(ROOT)))
+def test_the_order_inside_a_package(path):
+    mine = inner_height(room(path), dotted(path))
+    for found in imports(path):
+        other = inner_height(room(path), found.module) if found.room == room(path) else None
+        if mine is not None and other is not None:
+            assert other <= mine, f"line {found.line}: {dotted(path)} imports {found.module}, which lies above it"
+
+
+@every_file
+def test_private_names_stay_in_their_room(path):
+    for found in imports(path):
+        private = any(part.startswith("_") and not part.startswith("__") for part in found.name.split("."))
+        assert found.room in (None, room(path)) or not private, f"line {found.line}: {found.name} is private"
+
+
+@every_file
 def test_only_the_estimators_import_sklearn(path):
-    lines = [line for line, name in imported(path) if name.partition(".")[0] == "sklearn"]
-    assert not lines or unit(path) in SKLEARN, f"sklearn is imported in line {lines[0]}"
+    lines = [found.line for found in imports(path) if found.name.partition(".")[0] == "sklearn"]
+    assert not lines or room(path) == "estimators", f"sklearn is imported in line {lines[0]}"
+
+
+def test_contributing_draws_the_rooms_as_they_are():
+    text = CONTRIBUTING.read_text()
+    assert text == redrawn(text), "run python -m tests.architecture"
+
+
+def test_the_drawing_follows_the_table(monkeypatch):
+    monkeypatch.setitem(architecture.ROOMS[0], "attic", "what nobody knew was there")
+    assert "attic" in redrawn(CONTRIBUTING.read_text())

@@ -1,7 +1,9 @@
 """The reference tells of every event model under the same five headings, and of every command."""
 
 import re
+from importlib import import_module
 
+import pytest
 from tests.docs.pages import DOCS, hooks
 
 from candide.events import EVENTS
@@ -38,3 +40,17 @@ def test_every_page_is_in_the_navigation():
     site = (DOCS.parent / "mkdocs.yml").read_text()
     pages = [page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")]
     assert [page for page in pages if page not in site] == []
+
+
+REFERRED = sorted(
+    {name for page in DOCS.rglob("*.md") for name in re.findall(r"^::: (\S+)", page.read_text(), re.MULTILINE)}
+)
+
+
+@pytest.mark.parametrize("name", REFERRED)
+def test_what_a_page_refers_to_is_there(name):
+    try:
+        import_module(name)
+    except ModuleNotFoundError:
+        module, _, attribute = name.rpartition(".")
+        assert hasattr(import_module(module), attribute), name

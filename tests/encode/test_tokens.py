@@ -16,7 +16,7 @@ from tests import data
 
 from candide.errors import InputError, UnknownNameError
 from candide.kernels import text as kernel
-from candide.kernels._text_twin import bucket
+from candide.kernels.text_twin import bucket
 from candide.rows import documents as text
 from candide.rows.documents import Documents, Tokens, count, terms_of
 

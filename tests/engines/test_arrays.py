@@ -21,9 +21,9 @@ def count(data, events, y=None, weight=None):
 
 
 @pytest.fixture(params=[1, 3])
-def n_threads(request, monkeypatch):
-    monkeypatch.setattr(threads, "_WORTH", 1)
-    monkeypatch.setattr(threads, "count", lambda: request.param)
+def n_threads(request):
+    with threads.divided(request.param):
+        yield
 
 
 @pytest.mark.usefixtures("n_threads")

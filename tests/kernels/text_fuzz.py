@@ -10,8 +10,8 @@ from collections import Counter
 
 import numpy as np
 
-from candide.kernels import _text_twin as twin
 from candide.kernels import text as kernel
+from candide.kernels import text_twin as twin
 from candide.rows.documents import Documents, Tokens, count, rows, score, terms_of
 
 PIECES = [

@@ -444,14 +444,9 @@ def test_no_operation_changes_its_operands(encoding, data, where):
 def test_the_number_of_threads_does_not_matter(encoding, data, n_threads):
     rows = data.draw(rows_of(encoding))
     alone = rows.tally()
-    parts = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(threads, "_WORTH", 1)
-        patch.setattr(threads, "count", lambda: n_threads)
-        spread_out = threads.over_rows
-        patch.setattr(threads, "over_rows", lambda *a, **k: parts.extend(spread_out(*a, **k)) or parts)
+    with threads.divided(n_threads) as made:
         many = rows.tally()
-    assert len(parts) > 1 or len(rows) < 2
+    assert max(made) > 1 or len(rows) < 2
     assert_same(many, alone, rows)
 
 
@@ -671,11 +666,11 @@ def test_a_value_outside_an_own_transform_never_passes_as_absent():
 
 @pytest.mark.parametrize("encoding", [e for e in ENCODINGS if e.values != "codes"], ids=lambda e: e.name)
 @pytest.mark.parametrize("n_threads", [1, 3])
-def test_an_infinity_shows_in_the_state_and_warns_of_nothing(encoding, n_threads, monkeypatch, recwarn):
-    monkeypatch.setattr(threads, "_WORTH", 1)
-    monkeypatch.setattr(threads, "count", lambda: n_threads)
+def test_an_infinity_shows_in_the_state_and_warns_of_nothing(encoding, n_threads, recwarn):
     values = np.ones((9, 2))
     values[[1, 4, 7], 1] = np.inf
     rows = Rows(values, np.zeros(9, np.intp), None, 1, replace(encoding.spec, n_features=2), "plain", encoding.sparse)
-    assert not all(np.isfinite(state).all() for state in rows.tally().arrays().values())
+    with threads.divided(n_threads):
+        tally = rows.tally()
+    assert not all(np.isfinite(state).all() for state in tally.arrays().values())
     assert not [w for w in recwarn if issubclass(w.category, RuntimeWarning)]

@@ -215,10 +215,9 @@ def test_arrays_round_trip(tokens, rows):
 @every_encoding
 @given(rows_of(max_rows=40), st.integers(2, 5))
 def test_the_number_of_threads_changes_nothing(tokens, rows, n):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(threads, "_WORTH", 1)
-        patch.setattr(threads, "count", lambda: n)
+    with threads.divided(n) as made:
         split = tally(rows, tokens)
+    assert max(made) > 1 or len(rows[0]) < 2
     assert_same(split, tally(rows, tokens), loose=True)
 
 

@@ -137,7 +137,7 @@ class OfTerms(Form):
     def inputs(self, block: Any) -> Any:
         from scipy.sparse import csr_array
 
-        from candide.kernels._text_twin import weight_of
+        from candide.kernels.text_twin import weight_of
 
         times, place, ends = self.law.rows(block)
         counts, which = np.unique(times, return_inverse=True)

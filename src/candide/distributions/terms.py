@@ -18,7 +18,7 @@ from candide import numerics
 from candide.distributions.base import Distribution
 from candide.errors import InputError
 from candide.kernels import text as kernel
-from candide.kernels._text_twin import weight_of
+from candide.kernels.text_twin import weight_of
 from candide.rows.blocks import Block, Codes, Floats
 from candide.rows.documents import Documents, Tokens, rows, score
 from candide.tally import keys

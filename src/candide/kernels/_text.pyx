@@ -1,4 +1,4 @@
-"""The compiled text kernels: terms of documents, counted or scored without the GIL; `_text_twin` is their readable twin.
+"""The compiled text kernels: terms of documents, counted or scored without the GIL; `text_twin` is their readable twin.
 
 A document is a view: an address, a length and how its characters are stored. Its terms are written, lower-cased and
 as UTF-8, into a small buffer, so that an n-gram is a slice of that buffer; a term is then a key in an open-addressing

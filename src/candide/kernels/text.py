@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import kernels
-from candide.kernels import _text_twin as twin
+from candide.kernels import text_twin as twin
 
 _CODE, WORD, SPACE, SPECIAL = 0x1FFFFF, 1 << 24, 1 << 25, 1 << 26  # as in _text.pyx
 _TABLED = 0x40000  # above it no character has another case, is a word character, or is white space

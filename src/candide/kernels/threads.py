@@ -19,6 +19,7 @@ from candide.errors import InputError
 
 T = TypeVar("T")
 _WORTH = 400_000  # work (rows x features x classes) below which a second thread costs more than it gives
+_forced: tuple[int, list[int]] | None = None  # how many parts to make of any work, and of how many they were made
 
 
 @cache
@@ -48,12 +49,32 @@ def over_rows(work: Callable[[slice], T], n_rows: int, *, cost: int, by_blas: bo
     Where the work is done ``by_blas`` that library keeps to one thread meanwhile: threads of threads are in each
     other's way.
     """
-    parts = min(count(), max(1, n_rows * cost // _WORTH))
+    parts = min(count(), max(1, n_rows * cost // _WORTH)) if _forced is None else max(1, min(_forced[0], n_rows))
+    if _forced is not None:
+        _forced[1].append(parts)
     if parts <= 1:
         return [work(slice(0, n_rows))]
     edges = [n_rows * i // parts for i in range(parts + 1)]
     with _one_blas_thread() if by_blas else nullcontext():
         return list(_pool().map(work, (slice(a, b) for a, b in pairwise(edges))))
+
+
+@contextmanager
+def divided(parts: int) -> Iterator[list[int]]:
+    """Make so many parts of all work meanwhile, however small it is: no result may depend on it.
+
+    >>> with divided(3) as made:
+    ...     over_rows(lambda rows: rows.stop - rows.start, 10, cost=1)
+    [3, 3, 4]
+    >>> made
+    [3]
+    """
+    global _forced
+    before, _forced = _forced, (parts, [])
+    try:
+        yield _forced[1]
+    finally:
+        _forced = before
 
 
 class _Limit:

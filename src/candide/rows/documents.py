@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from candide.errors import InputError, InputTypeError, unknown
 from candide.kernels import text as kernel
 from candide.kernels import threads
-from candide.kernels._text_twin import BINARY, PLAIN, SUBLINEAR, keys_of
-from candide.kernels._text_twin import Terms as Twin
+from candide.kernels.text_twin import BINARY, PLAIN, SUBLINEAR, keys_of
+from candide.kernels.text_twin import Terms as Twin
 from candide.rows.labels import is_absent, is_arrow
 
 MANNERS = {"plain": PLAIN, "binary": BINARY, "sublinear": SUBLINEAR}

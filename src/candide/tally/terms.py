@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from candide.errors import InputError, MergeError, NotWithinError
 from candide.kernels import text as kernel
-from candide.kernels._text_twin import keys_of
+from candide.kernels.text_twin import keys_of
 from candide.rows.blocks import Codes, Floats
 from candide.rows.documents import Counted, Documents, Tokens, count_on_threads
 from candide.tally import keys

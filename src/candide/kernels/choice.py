@@ -1,0 +1,67 @@
+"""Which loops run: those compiled for AVX2, those compiled for any processor, or the NumPy twins.
+
+``CANDIDE_KERNELS`` chooses: ``auto`` (default: the first of them that there is), ``avx2``, ``baseline`` or ``numpy``.
+"""
+
+import importlib
+import os
+from types import ModuleType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide.errors import UnknownNameError
+
+_LANES = 4  # doubles that the compiled loops work on together
+_LINE = 8  # doubles of a cache line
+_CHOICES = ("auto", "avx2", "baseline", "numpy")
+
+
+def _choose(wish: str) -> tuple[str, ModuleType]:
+    if wish not in _CHOICES:
+        raise UnknownNameError(f"CANDIDE_KERNELS={wish!r}: pass one of {', '.join(_CHOICES)}")
+    for name in (wish,) if wish != "auto" else _CHOICES[1:]:
+        try:
+            return name, _load(name)
+        except ImportError:
+            if wish != "auto":
+                raise
+    raise AssertionError("the NumPy twins always import")
+
+
+def _load(name: str) -> ModuleType:
+    # Asked first: merely importing code built for AVX2 may stop a processor that lacks it.
+    if name == "avx2" and not _load("baseline").cpu_has_avx2():
+        raise ImportError("this processor has no AVX2; set CANDIDE_KERNELS to baseline, numpy or auto")
+    return importlib.import_module(f"candide.kernels._{name}")
+
+
+NAME, _chosen = _choose(os.environ.get("CANDIDE_KERNELS", "auto"))
+
+INFINITE = -1  # what a scoring kernel returns after meeting an infinite value
+moments = _chosen.moments
+code_range = _chosen.code_range
+level_counts = _chosen.level_counts
+dense_sums = _chosen.dense_sums
+csr_sums = _chosen.csr_sums
+add_gaussian = _chosen.add_gaussian
+add_student = _chosen.add_student
+add_switch = _chosen.add_switch
+add_linear = _chosen.add_linear
+add_levels = _chosen.add_levels
+add_linear_csr = _chosen.add_linear_csr
+normalise = _chosen.normalise
+posterior = _chosen.posterior
+fill_rows = _chosen.fill_rows
+first_largest = _chosen.first_largest
+
+
+def padded(table: NDArray) -> NDArray[np.float64]:
+    """A table with zeros behind its columns, so that a row is read in whole lanes: scoring kernels leave them out."""
+    n_rows, n_columns = table.shape
+    width = -(-n_columns // _LANES) * _LANES
+    room = np.zeros(n_rows * width + _LINE)
+    start = -room.ctypes.data % (8 * _LINE) // 8  # lanes that straddle two cache lines cost twice
+    out = room[start : start + n_rows * width].reshape(n_rows, width)
+    out[:, :n_columns] = table
+    return out
