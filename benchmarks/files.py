@@ -120,7 +120,6 @@ def _terms(words: list[str], counts: np.ndarray) -> Any:
 
 def _shards(folder: Path, quick: bool) -> list[list[str]]:
     """Adult in many files, read and added."""
-    from dataclasses import replace
     from functools import reduce
     from operator import add
 
@@ -142,7 +141,7 @@ def _shards(folder: Path, quick: bool) -> list[list[str]]:
         part = rows.slice(start, stop - start).combine_chunks()
         table = Table.of(part.select(list(whole.plan.columns)))
         census = arrays.count(table, part.column(target), plan=whole.plan.with_levels(table))
-        store.save(replace(whole, census=census), folder / f"{i}.candide")
+        store.save(whole.with_census(census), folder / f"{i}.candide")
     [took] = seconds(lambda: reduce(add, (store.load(folder / f"{i}.candide") for i in range(n))), repeat=3)
     merged = reduce(add, (store.load(folder / f"{i}.candide") for i in range(n)))
     assert merged.census.n_rows == len(rows)

@@ -324,7 +324,7 @@ def test_what_columns_say_adds_up_to_the_log_odds():
         first, second = np.argsort(-log_p[row])
         assert decision.prediction == model.classes_[first]
         assert decision.log_odds == pytest.approx(log_p[row, first] - log_p[row, second], abs=1e-9)
-    with pytest.raises(InputError, match="'job' is missing"):
+    with pytest.raises(InputError, match="'job': missing"):
         model.explain({"age": [25]})
 
 

@@ -20,7 +20,7 @@ from candide.demo import garden
 from candide.errors import InputError, ModelFileError
 from candide.events import EVENTS, Categorical
 from candide.model.census import Census
-from candide.model.fitted import Fitted, Scorer
+from candide.model.fitted import Fitted
 from candide.model.plan import Part, Plan
 from candide.priors import PRIORS
 from candide.rows.labels import Labels
@@ -233,9 +233,9 @@ def test_score_files_hold_no_counts_and_explain_files_tell_strengths(tmp_path):
     store.save(Fitted(census), tmp_path / "s", detail="score")
     store.save(Fitted(census), tmp_path / "e", detail="explain")
     score, explain = store.load(tmp_path / "s"), store.load(tmp_path / "e")
-    assert isinstance(score, Scorer)
+    assert not score.has_counts
     assert (score.rows, score.strengths) == (None, None)
-    assert (explain.rows, list(explain.strengths)) == (300, strengths(census))
+    assert (explain.rows, list(explain.strengths.items())) == (300, strengths(census))
     store.save(explain, tmp_path / "e2")
     assert (tmp_path / "e2").read_bytes() == (tmp_path / "e").read_bytes()
     content = (tmp_path / "s").read_bytes()

@@ -65,8 +65,6 @@ def forget(model: str, data: str, as_json: bool, **options: Any) -> None:
 
 def _change(model: str, data: str, change: Any, done: str, as_json: bool, options: dict[str, Any]) -> None:
     """Count first, which may take long, and hold the model only while the counts go in or out."""
-    from dataclasses import replace
-
     from candide import report, store
     from candide.cli import progress
     from candide.tasks import tables
@@ -80,7 +78,7 @@ def _change(model: str, data: str, change: Any, done: str, as_json: bool, option
 
     def changed(before: Any) -> Any:
         known.extend(before.labels.values)
-        return replace(before, census=change(before, census))
+        return before.with_census(change(before, census))
 
     new = store.update(model, changed, wait=wait).census
     facts = {"model": model, "rows": census.n_rows, "rows_in_model": new.n_rows, "classes": _weights(new)}
@@ -166,7 +164,7 @@ def diff(before: str, after: str, most: int, as_json: bool) -> None:
     from candide.explain.compare import compare
 
     try:
-        found = compare(store.load(before), store.load(after), most)  # type: ignore[arg-type]
+        found = compare(store.load(before), store.load(after), most)
     except InputError as error:
         raise InputError(f"{before} and {after}: {error}") from None
     if as_json:

@@ -201,9 +201,7 @@ def is_model(path: str) -> bool:
 
 def warn_if_empty(model: str, fitted: Any) -> None:
     """A word where a model has no rows left, and so nothing to say."""
-    from candide.model.fitted import Fitted
-
-    if isinstance(fitted, Fitted) and not fitted.census.class_weight.any():
+    if fitted.has_counts and not fitted.census.class_weight.any():
         warnings.warn(f"{model} has no rows: it answers by its priors alone", stacklevel=2)
 
 

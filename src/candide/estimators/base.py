@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from candide.errors import InputError
 from candide.explain import linear as forms
 from candide.explain.linear import Linear, Quadratic
-from candide.model.model import Model, UnusableValueError
+from candide.model.model import Model, ask
 from candide.model.plan import Part
 from candide.rows.blocks import Block, not_finite
 from candide.rows.labels import Labels
@@ -131,10 +131,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         blocks, columns = self._blocks(X)
         if not blocks or blocks[0].shape[0] == 0:
             return verb(self._estimated(), [np.empty((0, 0))] * len(blocks))
-        try:
-            return verb(self._estimated(), blocks)
-        except UnusableValueError as error:
-            raise self._unusable(columns[error.block], blocks[error.block]) from None
+        return ask(verb, self._estimated(), columns, blocks, self._unusable)
 
     def _unusable(self, columns: Any, block: Block) -> InputError:
         """The error that says where a block holds a value that this classifier does not take."""

@@ -17,7 +17,7 @@ from candide.errors import InputError, ModelFileError
 from candide.estimators.gaussian_bayes import GaussianBayes
 from candide.estimators.naive_bayes import NaiveBayes
 from candide.estimators.text import TextNB
-from candide.model.fitted import Fitted, Scorer
+from candide.model.fitted import Fitted
 from candide.model.settings import Settings
 
 _CLASSES: dict[str, type[NaiveBayes]] = {c.__name__: c for c in (NaiveBayes, TextNB, GaussianBayes)}
@@ -82,7 +82,7 @@ def name_in_file(model: NaiveBayes) -> str | None:
     return None if kind is _likely(model.fitted_) and not given else kind.__name__
 
 
-def _likely(fitted: Fitted | Scorer) -> type[NaiveBayes]:
+def _likely(fitted: Fitted) -> type[NaiveBayes]:
     """What a file that names no class holds: documents, one group of Gaussian columns, or any table."""
     if TextNB._can_be(fitted) and fitted.target is None and fitted.plan.columns == ("text",):
         return TextNB

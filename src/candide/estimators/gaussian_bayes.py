@@ -5,7 +5,7 @@ from typing import Any, Self
 from candide.errors import InputError
 from candide.estimators.naive_bayes import NaiveBayes
 from candide.events import Gaussian
-from candide.model.fitted import Fitted, Scorer
+from candide.model.fitted import Fitted
 
 
 class GaussianBayes(NaiveBayes):
@@ -80,7 +80,7 @@ class GaussianBayes(NaiveBayes):
         return Gaussian(covariance=self.covariance, fixed=self.fixed, shrinkage=self.shrinkage)
 
     @classmethod
-    def of(cls, fitted: Fitted | Scorer) -> Self:
+    def of(cls, fitted: Fitted) -> Self:
         """The classifier of counts made elsewhere, of one group of columns: read from a file, say.
 
         >>> model = GaussianBayes("tied").fit([[1.0, 2.0], [2.0, 1.0], [8.0, 9.0], [9.0, 7.0]], ["a", "a", "b", "b"])
@@ -106,7 +106,7 @@ class GaussianBayes(NaiveBayes):
         return self
 
     @staticmethod
-    def _can_be(fitted: Fitted | Scorer) -> bool:
+    def _can_be(fitted: Fitted) -> bool:
         """Whether the settings of this class say all about a model.
 
         >>> GaussianBayes._can_be(NaiveBayes("poisson").fit([[1], [2]], ["a", "b"]).fitted_)

@@ -19,7 +19,7 @@ from candide.estimators.validation import checked_classes, checked_labels, check
 from candide.events import EventModel
 from candide.explain.terms import TopTerm, top_terms
 from candide.model.census import Census
-from candide.model.fitted import Fitted, Scorer
+from candide.model.fitted import Fitted, missing_column
 from candide.model.model import Model
 from candide.model.plan import Part, Plan, is_one, make_plan, named_events
 from candide.model.settings import Settings
@@ -72,7 +72,7 @@ class NaiveBayes(GenerativeClassifier):
     (['age', 'job'], 3)
     """
 
-    fitted_: Any  # Fitted, or where a file kept no counts Scorer
+    fitted_: Fitted
 
     def __init__(
         self,
@@ -275,7 +275,7 @@ class NaiveBayes(GenerativeClassifier):
         store.save(fitted, path, detail=detail, provenance=provenance)
 
     @classmethod
-    def of(cls, fitted: Fitted | Scorer) -> Self:
+    def of(cls, fitted: Fitted) -> Self:
         """The classifier of counts made elsewhere: by ``candide.fit``, or read from a file.
 
         >>> import candide as cd
@@ -283,7 +283,7 @@ class NaiveBayes(GenerativeClassifier):
         >>> cd.NaiveBayes.of(Fitted(garden())).classes_.tolist()
         ['lavender', 'sage', 'thyme']
         """
-        plan, settings = fitted.plan if isinstance(fitted, Scorer) else fitted.census.plan, fitted.settings
+        plan, settings = fitted.census.plan if fitted.has_counts else fitted.plan, fitted.settings
         self = cls(_events(plan), settings.class_prior, settings.estimate, settings.priors, settings.select)
         self.fitted_, self.classes_, self.n_features_in_ = fitted, fitted.labels.array, len(plan.columns)
         if all(isinstance(name, int) for name in plan.columns):
@@ -315,7 +315,7 @@ class NaiveBayes(GenerativeClassifier):
     def _fitted(self, census: Census, before: Fitted | None) -> Fitted:
         """Counts under the settings of this estimator, with what was told of those before."""
         settings = Settings(self.class_prior, self.estimate, self.priors, self.select)
-        return Fitted(census, settings) if before is None else replace(before, census=census, settings=settings)
+        return Fitted(census, settings) if before is None else replace(before.with_census(census), settings=settings)
 
     def _keep(self, X: Any, table: Table, census: Census, *, reset: bool) -> Self:
         fitted = self._fitted(census, None if reset else self.fitted_)
@@ -347,7 +347,7 @@ class NaiveBayes(GenerativeClassifier):
     def _same_columns(self, X: Any, table: Table, plan: Plan) -> Plan:
         """The plan, if the rows have its columns: by name, or by place in rows as wide as those counted."""
         if {*map(type, table.names), *map(type, plan.columns)} == {int}:
-            wider = isinstance(self.fitted_, Scorer) and len(table.names) > self.n_features_in_ > len(plan.columns)
+            wider = not self.fitted_.has_counts and len(table.names) > self.n_features_in_ > len(plan.columns)
             if len(table.names) != self.n_features_in_ and not wider:  # chosen columns do not say how many there were
                 raise InputError(
                     f"X has {len(table.names)} features, but {type(self).__name__} is expecting "
@@ -355,7 +355,7 @@ class NaiveBayes(GenerativeClassifier):
                 )
         elif missing := _missing(plan, table):
             _check_feature_names(self, X, reset=False)
-            raise InputError(f"column {missing[0]!r} is missing; the model was fitted on {list(plan.columns)}")
+            raise missing_column(missing[0], plan)
         return plan
 
     def _blocks(self, X: Any) -> tuple[list[Block], list[tuple]]:

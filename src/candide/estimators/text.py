@@ -13,7 +13,7 @@ from candide.estimators.naive_bayes import NaiveBayes
 from candide.estimators.validation import checked_labels, checked_weights
 from candide.events import Text
 from candide.model.census import Census
-from candide.model.fitted import Fitted, Scorer
+from candide.model.fitted import Fitted
 from candide.model.plan import Part, Plan
 from candide.model.settings import Settings
 from candide.priors import Dirichlet
@@ -165,7 +165,7 @@ class TextNB(NaiveBayes):
         if isinstance(prior, str) and prior == "auto":
             prior = _usual_class_prior(self.model)
         census, settings = replace(census, plan=plan), Settings(prior, self.estimate)
-        return Fitted(census, settings) if before is None else replace(before, census=census, settings=settings)
+        return Fitted(census, settings) if before is None else replace(before.with_census(census), settings=settings)
 
     def _keep(self, X: Any, table: Table, census: Census, *, reset: bool) -> Self:
         fitted = self._fitted(census, None if reset else self.fitted_)
@@ -199,7 +199,7 @@ class TextNB(NaiveBayes):
         return [documents], [(_COLUMN,)]
 
     @classmethod
-    def of(cls, fitted: Fitted | Scorer) -> Self:
+    def of(cls, fitted: Fitted) -> Self:
         """The classifier of counts made elsewhere, or read from a file: of one column of text.
 
         >>> import candide as cd
@@ -219,7 +219,7 @@ class TextNB(NaiveBayes):
         return self
 
     @staticmethod
-    def _can_be(fitted: Fitted | Scorer) -> bool:
+    def _can_be(fitted: Fitted) -> bool:
         """Whether the settings of this class say all about a model.
 
         >>> TextNB._can_be(NaiveBayes("poisson").fit([[1], [2]], ["a", "b"]).fitted_)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from candide.explain.terms import text_part, top_terms
-from candide.model.fitted import Fitted, Scorer
+from candide.model.fitted import Fitted
 from candide.model.plan import Part
 from candide.rows.labels import Labels
 from candide.rows.table import Name
@@ -31,7 +31,7 @@ class ColumnSummary:
     values: np.ndarray  # (rows, classes)
 
 
-def conditionals(fitted: Fitted | Scorer, most_levels: int = 12) -> Iterator[ColumnSummary]:
+def conditionals(fitted: Fitted, most_levels: int = 12) -> Iterator[ColumnSummary]:
     """What every column looks like in each class: level probabilities, or means and deviations."""
     shares = np.exp(fitted.model.log_prior)
     for i, (part, distribution) in enumerate(zip(fitted.plan.parts, fitted.model.distributions, strict=True)):
@@ -42,7 +42,7 @@ def conditionals(fitted: Fitted | Scorer, most_levels: int = 12) -> Iterator[Col
             elif part.has_levels:
                 a, b = distribution.offsets[j : j + 2]  # type: ignore[attr-defined]
                 probability = np.exp(distribution.table[a:b])  # type: ignore[attr-defined]
-                counts = fitted.chosen.tallies[i].counts if isinstance(fitted, Fitted) else None  # type: ignore[attr-defined]
+                counts = fitted.chosen.tallies[i].counts if fitted.has_counts else None  # type: ignore[attr-defined]
                 often = probability @ shares if counts is None else counts[:, a:b].sum(axis=0)
                 yield ColumnSummary(column, part.event.name, *_levels(part.levels[j], probability, often, most_levels))
             else:
@@ -55,10 +55,10 @@ def conditionals(fitted: Fitted | Scorer, most_levels: int = 12) -> Iterator[Col
                 yield ColumnSummary(column, part.event.name, rows, np.array(values))
 
 
-def _given_terms(fitted: Fitted | Scorer, part: Part, column: Name, most: int) -> ColumnSummary:
+def _given_terms(fitted: Fitted, part: Part, column: Name, most: int) -> ColumnSummary:
     """The shares in each class of the terms that speak most for each class."""
     each = max(1, most // max(1, len(fitted.labels)))
-    if not isinstance(fitted, Fitted):
+    if not fitted.has_counts:
         return ColumnSummary(
             column, part.event.name, *_heaviest(fitted.model.distributions[text_part(fitted, column)[0]], each)
         )

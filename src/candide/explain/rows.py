@@ -26,7 +26,7 @@ import numpy as np
 from candide import wording
 from candide.distributions.base import dense
 from candide.errors import InputError
-from candide.model.fitted import Fitted, Scorer
+from candide.model.fitted import Fitted
 from candide.model.model import Model
 from candide.model.plan import Part
 from candide.rows.blocks import Block, Floats, rows_of
@@ -86,7 +86,7 @@ def said(one: Contribution) -> str:
     return (text if len(text) <= _LONG else text[: _LONG - 3] + "...") + ("" if one.known else " (never seen)")
 
 
-def explain(fitted: Fitted | Scorer, rows: Any, shown: Any = None) -> list[Decision]:
+def explain(fitted: Fitted, rows: Any, shown: Any = None) -> list[Decision]:
     """Why each of some rows in memory is given its class; ``shown`` has the values to tell, where these are encoded."""
     table = Table.of(rows)
     told = table if shown is None else Table.of(shown)
@@ -107,7 +107,7 @@ def explain(fitted: Fitted | Scorer, rows: Any, shown: Any = None) -> list[Decis
     return decisions
 
 
-def _parts(fitted: Fitted | Scorer) -> list[tuple[Part, Any]]:
+def _parts(fitted: Fitted) -> list[tuple[Part, Any]]:
     return list(zip(fitted.plan.parts, fitted.model.distributions, strict=True))
 
 
@@ -156,7 +156,7 @@ def _values(part: Part, block: Block, table: Table, j: int) -> list[Any]:
 
 
 def explain_source(
-    fitted: Fitted | Scorer, data: Any, rows: Sequence[tuple[int, int]], reading: "Reading | None" = None
+    fitted: Fitted, data: Any, rows: Sequence[tuple[int, int]], reading: "Reading | None" = None
 ) -> Iterator[tuple[int, Any, Decision]]:
     """Number, label (None where it is not told) and decision of rows of a source, in ranges counted from 1.
 

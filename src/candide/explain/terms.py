@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from candide.errors import InputError, unknown
-from candide.model.fitted import Fitted, Scorer
+from candide.model.fitted import Fitted
 from candide.model.plan import Part
 from candide.rows.documents import Documents, shown
 from candide.rows.table import Name
@@ -49,7 +49,7 @@ class DocumentTerm:
     weight: float
 
 
-def document_terms(fitted: Fitted | Scorer, text: str, column: Name | None = None, n: int = 10) -> list[DocumentTerm]:
+def document_terms(fitted: Fitted, text: str, column: Name | None = None, n: int = 10) -> list[DocumentTerm]:
     """The terms of a document that decided, strongest first, whichever of the two classes they speak for."""
     i, part = text_part(fitted, column)
     law: Any = fitted.model.distributions[i]
@@ -66,7 +66,7 @@ def document_terms(fitted: Fitted | Scorer, text: str, column: Name | None = Non
     return [DocumentTerm(*row) for row in zip(keys, times[order].tolist(), gain[order].tolist(), strict=True)]
 
 
-def text_part(fitted: Fitted | Scorer, column: Name | None = None) -> tuple[int, Part]:
+def text_part(fitted: Fitted, column: Name | None = None) -> tuple[int, Part]:
     """The part of a column of text; of the only one where none is named."""
     found = {part.columns[0]: (i, part) for i, part in enumerate(fitted.plan.parts) if part.has_documents}
     if column is None and len(found) == 1:

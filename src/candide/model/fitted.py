@@ -1,6 +1,7 @@
-"""Fitted: a census with the settings that turn it into a model. What a file keeps, and every face works with.
+"""Fitted: what was counted, with the settings that turn it into a model. What a file keeps, and every face works with.
 
-A :class:`Scorer` is what is left when the counts are taken away: it predicts the same, and nothing else.
+The model is estimated from the counts at first use. A Fitted may also be without counts, by its parameters alone: it
+predicts the same, and whatever needs counts says that there are none.
 
 >>> from candide.demo import garden
 >>> fitted = Fitted(garden())
@@ -11,72 +12,69 @@ A :class:`Scorer` is what is left when the counts are taken away: it predicts th
 'uniform'
 >>> (fitted + fitted.scale(0.5)).census.class_weight.tolist()
 [150.0, 150.0, 150.0]
+>>> alone = fitted.without_counts()
+>>> alone.posterior(table).tolist() == fitted.posterior(table).tolist(), alone.has_counts, alone.rows
+(True, False, None)
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from candide import wording
 from candide.errors import InputError
 from candide.model.census import Census
-from candide.model.model import Model, UnusableValueError, estimate
+from candide.model.model import Model, ask, estimate
 from candide.model.plan import Plan
 from candide.model.settings import Settings
-from candide.rows.blocks import Block
+from candide.rows.blocks import Floats
 from candide.rows.labels import Labels
 from candide.rows.table import Name, Table
 
 
-class Predictor:
-    """Whatever can be asked about rows: it has a plan, labels and a model."""
+@dataclass(frozen=True, eq=False)
+class Parameters:
+    """What is left without counts; how many rows they were of, and how much each column tells, where that is kept."""
 
     plan: Plan
     labels: Labels
     model: Model
-
-    def classify(self, table: Table) -> NDArray:
-        """The most probable class of each row."""
-        return self.labels.array[self.apply(Model.classify, table)]
-
-    def posterior(self, table: Table) -> NDArray:
-        """p(class | x), (row, class)."""
-        return self.apply(Model.posterior, table)
-
-    def apply(self, verb: Any, table: Table) -> NDArray:
-        """Ask the model about rows; an infinite value is an error that names its column and row."""
-        blocks = self._blocks(table)
-        try:
-            return verb(self.model, blocks)
-        except UnusableValueError as error:
-            from candide.rows.blocks import not_finite
-
-            raise not_finite(self.plan.parts[error.block].columns, blocks[error.block]) from None
-
-    def _blocks(self, rows: Any) -> list[Block]:
-        table, plan = Table.of(rows), self.plan
-        there = set(table.names)
-        for name in plan.columns:
-            if name not in there:
-                raise InputError(f"column {name!r} is missing; the model was fitted on {list(plan.columns)}")
-        return plan.blocks(table)
+    rows: int | None = None
+    strengths: tuple[tuple[Name, float], ...] | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted(Predictor):
-    """Counts, settings, the name of the column that was learned, and where the rows came from if that is told.
+class Fitted:
+    """Counts, or parameters where there are none; settings; the column that was learned, and where the rows came from.
 
-    ``census`` holds every column that was counted, so that merges go on and the choice of columns can be made again;
-    ``plan`` and ``model`` are of the columns that the settings choose.
+    The counts are of every column, so that merges go on and the choice of columns can be made again; ``plan`` and
+    ``model`` are of the columns that the settings choose.
     """
 
-    census: Census
+    counts: Census | None
     settings: Settings = field(default_factory=Settings)
     target: str | None = None
     provenance: Mapping[str, str] = field(default_factory=dict)
     estimator: str | None = None  # the class to make of it, where a file names one
+    parameters: Parameters | None = None
+
+    @property
+    def has_counts(self) -> bool:
+        return self.counts is not None
+
+    @property
+    def census(self) -> Census:
+        """What was counted; an error where no counts are kept."""
+        if self.counts is None:
+            raise InputError(
+                "this model keeps no counts: it predicts, but cannot be merged, updated, scaled or estimated again",
+                remedy="save it with detail='tally' for that",
+            )
+        return self.counts
 
     @cached_property
     def chosen(self) -> Census:
@@ -88,55 +86,79 @@ class Fitted(Predictor):
         return self.census.select(choose(self.census, self.settings.select, self.settings.priors))
 
     @property
-    def plan(self) -> Plan:  # type: ignore[override]
-        return self.chosen.plan
+    def plan(self) -> Plan:
+        return self.chosen.plan if self.parameters is None else self.parameters.plan
 
     @property
-    def labels(self) -> Labels:  # type: ignore[override]
-        return self.census.labels
+    def labels(self) -> Labels:
+        return self.census.labels if self.parameters is None else self.parameters.labels
 
     @cached_property
-    def model(self) -> Model:  # type: ignore[override]
+    def model(self) -> Model:
         """Estimated at first use; a merge makes a new Fitted, so it is never stale."""
-        return estimate(self.chosen, self.settings.class_prior, self.settings.estimate, self.settings.priors)
+        return estimate(self.chosen, self.settings) if self.parameters is None else self.parameters.model
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows were counted, if that is known."""
+        return self.census.n_rows if self.parameters is None else self.parameters.rows
+
+    @cached_property
+    def strengths(self) -> dict[Name, float] | None:
+        """How much each column tells, in nats per row, strongest first; None where that is not kept."""
+        if self.parameters is not None:
+            return None if self.parameters.strengths is None else dict(self.parameters.strengths)
+        from candide.model.select import strengths
+
+        return dict(strengths(self.census, self.settings.priors))
+
+    @property
+    def shares(self) -> Floats:
+        """(classes,) shares of the rows counted; where no counts are kept, of the class prior."""
+        if self.parameters is not None:
+            return np.exp(self.model.log_prior)
+        return self.census.class_weight / max(self.census.class_weight.sum(), 1e-300)
+
+    def classify(self, rows: Any) -> NDArray:
+        """The most probable class of each row."""
+        return self.labels.array[self.apply(Model.classify, rows)]
+
+    def posterior(self, rows: Any) -> NDArray:
+        """p(class | x), (row, class)."""
+        return self.apply(Model.posterior, rows)
+
+    def apply(self, verb: Any, rows: Any) -> NDArray:
+        """Ask the model about rows that have the plan's columns by name."""
+        table, plan = Table.of(rows), self.plan
+        there = set(table.names)
+        for name in plan.columns:
+            if name not in there:
+                raise missing_column(name, plan)
+        return ask(verb, self.model, [part.columns for part in plan.parts], plan.blocks(table))
 
     def changed(self, **settings: Any) -> "Fitted":
         """The same counts under other settings."""
-        return replace(self, settings=replace(self.settings, **settings))
+        return replace(self.with_census(self.census), settings=self.settings.changed(**settings))
+
+    def with_census(self, census: Census) -> "Fitted":
+        """The same settings, and what is known beside the counts, with other counts."""
+        return replace(self, counts=census, parameters=None)
+
+    def without_counts(self) -> "Fitted":
+        """The parameters alone."""
+        return replace(self, counts=None, parameters=Parameters(self.plan, self.labels, self.model))
 
     def __add__(self, other: "Fitted") -> "Fitted":
-        return replace(self, census=self.census + other.census)
+        return self.with_census(self.census + other.census)
 
     def __sub__(self, part: "Fitted") -> "Fitted":
-        return replace(self, census=self.census - part.census)
+        return self.with_census(self.census - part.census)
 
     def scale(self, factor: float) -> "Fitted":
         """Let every row count ``factor`` times: forgetting."""
-        return replace(self, census=self.census.scale(factor))
+        return self.with_census(self.census.scale(factor))
 
 
-@dataclass(frozen=True, eq=False)
-class Scorer(Predictor):
-    """The parameters of a fitted model without its counts: it predicts, and cannot be merged or estimated again."""
-
-    plan: Plan
-    labels: Labels
-    model: Model
-    settings: Settings = field(default_factory=Settings)
-    target: str | None = None
-    provenance: Mapping[str, str] = field(default_factory=dict)
-    rows: int | None = None  # how many were counted, and
-    strengths: tuple[tuple[Name, float], ...] | None = None  # how much each column tells: where a file keeps that
-    estimator: str | None = None  # the class to make of it, where a file names one
-
-    @property
-    def census(self) -> Any:
-        return self._refuse()
-
-    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        raise InputError(
-            "this model keeps no counts: it predicts, but cannot be merged, updated, scaled or estimated again; "
-            "save it with detail='tally' for that"
-        )
-
-    changed = __add__ = __sub__ = scale = _refuse
+def missing_column(name: Name, plan: Plan) -> InputError:
+    """The error for rows without a column that the model needs."""
+    return InputError("missing", column=name, remedy=f"the model was fitted on {wording.listing(plan.columns)}")

@@ -17,8 +17,9 @@ from candide.errors import CellError, InputError, unknown
 from candide.events import Categorical, EventModel
 from candide.kernels import threads
 from candide.model.census import Census
+from candide.model.settings import Settings
 from candide.priors import PRIORS, Prior, prior_of
-from candide.rows.blocks import Block, Codes, Floats, rows_of, width
+from candide.rows.blocks import Block, Codes, Floats, not_finite, rows_of, width
 from candide.rows.labels import Labels
 
 _CHUNK_BYTES = 1 << 18  # of joint log-probabilities: a chunk of them stays in the second-level cache
@@ -135,12 +136,28 @@ class Model:
         return out
 
 
-def estimate(census: Census, class_prior: Any = "empirical", how: Any = "predictive", priors: Any = None) -> Model:
+def ask(
+    verb: Callable,
+    model: Model,
+    columns: Sequence[Sequence[Any]],
+    blocks: Sequence[Block],
+    unusable: Callable[[Any, Block], InputError] = not_finite,
+) -> Any:
+    """Ask a model about blocks of rows; a value it cannot use is an error that names its column and row."""
+    try:
+        return verb(model, blocks)
+    except UnusableValueError as error:
+        raise unusable(columns[error.block], blocks[error.block]) from None
+
+
+def estimate(census: Census, settings: Settings | None = None) -> Model:
     """Turn counts into a model: this is where priors come in, and it may be done again without the data.
 
     ``priors`` is None (each event model's own), one prior for every block, or a mapping from event names to priors.
-    ``how`` is one estimate for every block, or a mapping from event names to estimates, "predictive" for the rest.
+    ``estimate`` is one for every block, or a mapping from event names to estimates, "predictive" for the rest.
     """
+    settings = settings or Settings()
+    how, priors = settings.estimate, settings.priors
     for what, given in (("priors", priors), ("estimate", how)):
         _check_names(what, given, [part.event.name for part in census.plan.parts])
     chosen = [prior_for(part.event, priors) for part in census.plan.parts]
@@ -151,7 +168,7 @@ def estimate(census: Census, class_prior: Any = "empirical", how: Any = "predict
         except CellError as error:
             label, column = census.labels.values[error.class_code], part.columns[error.feature]
             raise InputError(f"column {column!r}, class {label!r}: {error.why}") from None
-    return Model(class_log_prior(census, class_prior, how), tuple(distributions))
+    return Model(class_log_prior(census, settings.class_prior, how), tuple(distributions))
 
 
 def _check_names(what: str, given: Any, events: list[str]) -> None:
@@ -172,8 +189,10 @@ def prior_for(event: EventModel, priors: Any) -> Prior | None:
 
 
 def class_log_prior(census: Census, class_prior: Any, how: Any) -> Floats:
-    """log p(class): ``"empirical"``, ``"uniform"``, a prior on the shares, or the shares themselves."""
+    """log p(class): ``"empirical"``, ``"uniform"``, a prior on the shares, the shares themselves; None for no prior."""
     k = len(census.labels)
+    if class_prior is None:  # classes start level, and what they start from is no probability
+        return np.zeros(k)
     if isinstance(class_prior, str) and class_prior == "uniform":
         return np.full(k, -np.log(k))
     if isinstance(class_prior, str) and class_prior == "empirical":

@@ -26,7 +26,7 @@ from candide.distributions import Distribution
 from candide.distributions.base import row_numbers
 from candide.errors import InputError, InputTypeError, unknown
 from candide.model.census import Census
-from candide.model.fitted import Fitted, Scorer
+from candide.model.fitted import Fitted, Parameters
 from candide.model.model import Model
 from candide.model.plan import Part, Plan
 from candide.rows.documents import Documents
@@ -42,17 +42,17 @@ _DRAWS = 2000  # per class, where only a sample tells how far a distribution rea
 class Drawable:
     """A fitted model, seen as what pictures ask of it."""
 
-    fitted: Fitted | Scorer
+    fitted: Fitted
     counted: Census | None = None  # of its columns, where counts are at hand
 
     @classmethod
     def of(cls, model: Any) -> "Drawable":
-        """An estimator, a drop-in, a Fitted or a Scorer."""
+        """An estimator, a drop-in or a Fitted."""
         if isinstance(model, Drawable):
             return model
         held = getattr(model, "fitted_", model)
-        if isinstance(held, Fitted | Scorer):
-            return cls(held, held.chosen if isinstance(held, Fitted) else None)
+        if isinstance(held, Fitted):
+            return cls(held, held.chosen if held.has_counts else None)
         if hasattr(model, "_fitted") and hasattr(model._fitted, "counts"):
             return cls(*_of_drop_in(model))
         if hasattr(model, "fit"):
@@ -272,8 +272,8 @@ def refuse_lone_labels(X: Any, y: Any) -> None:
         raise InputError("y was given without X, whose rows it labels; pass both, or neither")
 
 
-def _of_drop_in(model: Any) -> tuple[Scorer, Census]:
-    """A drop-in as a Scorer and its counts: one part, columns by name where it was fitted on names, absent values
+def _of_drop_in(model: Any) -> tuple[Fitted, Census]:
+    """A drop-in as a Fitted and its counts: one part, columns by name where it was fitted on names, absent values
     allowed."""
     fitted = model._fitted
     counts = fitted.counts
@@ -284,7 +284,8 @@ def _of_drop_in(model: Any) -> tuple[Scorer, Census]:
         part = replace(part, levels=tuple(Labels(tuple(range(n))) for n in sizes.tolist()))
     plan = Plan(columns, (part,))
     census = Census(plan, counts.labels, counts.class_weight, (fitted.tally,), n_rows=0)
-    return Scorer(plan, counts.labels, replace(fitted.model, absent_allowed=True)), census
+    alone = Parameters(plan, counts.labels, replace(fitted.model, absent_allowed=True))
+    return Fitted(None, parameters=alone), census
 
 
 def probabilities(part: Part, law: Distribution) -> NDArray | None:

@@ -12,7 +12,6 @@ import numpy as np
 
 from candide.explain.columns import conditionals
 from candide.explain.terms import top_terms
-from candide.model.fitted import Fitted
 from candide.plot import style
 from candide.plot.drawable import Drawable
 from candide.rows.table import Name
@@ -24,7 +23,7 @@ _ROOM = 24  # and where classes are many
 def class_terms(drawable: Drawable, column: Name, most: int = _MOST) -> list[tuple[int, str, float]]:
     """(class, term, log-odds for it), class by class: against all others, or without counts against the next class."""
     asked, k = drawable.fitted, len(drawable.labels)
-    if isinstance(asked, Fitted):
+    if asked.has_counts:
         with np.errstate(divide="ignore"):  # the odds of no terms at all
             tops = [top_terms(asked, column, label, max(1, most // k)) for label in drawable.labels]
         found = [(c, one.term, one.log_odds) for c, top in enumerate(tops) for one in top if one.log_odds > 0]

@@ -10,8 +10,7 @@ from rich.markup import escape
 from candide import wording
 from candide.explain import columns
 from candide.explain.columns import ColumnSummary
-from candide.model import select
-from candide.model.fitted import Fitted, Scorer
+from candide.model.fitted import Fitted
 from candide.report.layout import Sheet
 from candide.rows.labels import Labels
 from candide.rows.table import Name
@@ -19,26 +18,24 @@ from candide.rows.table import Name
 _LOCATED = ("loc", "scale")  # parameters of Student's t that the mean and the deviation stand for
 
 
-def strengths(fitted: Fitted | Scorer) -> dict[Name, float]:
+def strengths(fitted: Fitted) -> dict[Name, float]:
     """How much each column tells, in nats per row, strongest first: under the model's own priors."""
-    if isinstance(fitted, Scorer):
-        return dict(fitted.strengths or ())
-    return dict(select.strengths(fitted.census, fitted.settings.priors))
+    return fitted.strengths or {}
 
 
-def givens(fitted: Fitted | Scorer, levels: int, strength: Mapping[Name, float]) -> list[ColumnSummary]:
+def givens(fitted: Fitted, levels: int, strength: Mapping[Name, float]) -> list[ColumnSummary]:
     """Every column given the class, strongest first; a column modelled by Student's t with its mean and deviation."""
     place = {name: (i, j) for i, part in enumerate(fitted.plan.parts) for j, name in enumerate(part.columns)}
     found = [_with_moments(fitted, given, *place[given.column]) for given in columns.conditionals(fitted, levels)]
     return sorted(found, key=lambda given: -strength.get(given.column, -np.inf))
 
 
-def _with_moments(fitted: Fitted | Scorer, given: ColumnSummary, i: int, j: int) -> ColumnSummary:
+def _with_moments(fitted: Fitted, given: ColumnSummary, i: int, j: int) -> ColumnSummary:
     before = "log_" if "log_df" in given.rows else ""
     if f"{before}loc" not in given.rows:
         return given
     values = dict(zip(given.rows, given.values, strict=True))
-    if isinstance(fitted, Fitted):  # of the values counted
+    if fitted.has_counts:  # of the values counted
         tally: Any = fitted.chosen.tallies[i]
         n = np.maximum(tally.n[:, j], 1e-300)
         mean, deviation = tally.mean[:, j], np.sqrt(tally.m2[:, j] / n)

@@ -12,7 +12,7 @@ from rich.text import Text
 from candide import wording
 from candide.explain.features import feature_scores
 from candide.model.census import Census
-from candide.model.fitted import Fitted, Scorer
+from candide.model.fitted import Fitted
 from candide.report import given
 from candide.report.layout import MOST, Sheet, notes, panel, say
 from candide.report.scored import confusion, metrics, remarks, score_facts
@@ -73,9 +73,9 @@ def fit_facts(learned: Any, validation: Any, output: str | None) -> dict[str, An
     return facts | scored
 
 
-def show_model(fitted: Fitted | Scorer, levels: int) -> None:
+def show_model(fitted: Fitted, levels: int) -> None:
     """Classes, columns by strength, and every column given the class."""
-    rows = fitted.rows if isinstance(fitted, Scorer) else fitted.census.n_rows
+    rows = fitted.rows
     strength = given.strengths(fitted)
     parts: list[RenderableType] = [
         panel(
@@ -86,7 +86,7 @@ def show_model(fitted: Fitted | Scorer, levels: int) -> None:
         ),
         classes(fitted),
     ]
-    if isinstance(fitted, Fitted):
+    if fitted.has_counts:
         parts += [columns(fitted.census, (), strength), *notes(_empty(fitted.census)), scores(fitted)]
     elif fitted.strengths is not None:
         told = [[escape(str(name)), f"{nats:.3f}"] for name, nats in strength.items()]
@@ -98,10 +98,10 @@ def show_model(fitted: Fitted | Scorer, levels: int) -> None:
     say(*parts)
 
 
-def model_facts(fitted: Fitted | Scorer, levels: int) -> dict[str, Any]:
+def model_facts(fitted: Fitted, levels: int) -> dict[str, Any]:
     strength = given.strengths(fitted)
     facts = {
-        "rows": fitted.rows if isinstance(fitted, Scorer) else fitted.census.n_rows,
+        "rows": fitted.rows,
         "classes": _by_class(fitted),
         "strengths": strength,
         "target": fitted.target,
@@ -113,7 +113,7 @@ def model_facts(fitted: Fitted | Scorer, levels: int) -> dict[str, Any]:
             for g in given.givens(fitted, levels, strength)
         ],
     }
-    if isinstance(fitted, Fitted):
+    if fitted.has_counts:
         facts |= {"scores": [vars(score) for score in feature_scores(fitted)], "notes": _empty(fitted.census)}
     return facts
 
@@ -135,21 +135,19 @@ def show_demo(run: Any) -> None:
     )
 
 
-def shares(fitted: Fitted | Scorer) -> np.ndarray:
+def shares(fitted: Fitted) -> np.ndarray:
     """The share of each class among the rows counted; where no counts are kept, in the class prior."""
-    if isinstance(fitted, Scorer):
-        return np.exp(fitted.model.log_prior)
-    return fitted.census.class_weight / max(fitted.census.class_weight.sum(), 1e-300)
+    return fitted.shares
 
 
-def _by_class(fitted: Fitted | Scorer) -> dict[str, float]:
+def _by_class(fitted: Fitted) -> dict[str, float]:
     return {str(label): float(p) for label, p in zip(fitted.labels.values, shares(fitted), strict=True)}
 
 
-def classes(fitted: Fitted | Scorer) -> Sheet:
+def classes(fitted: Fitted) -> Sheet:
     """The classes, their weights where these are kept, and their shares."""
     rows = [[escape(label), f"{share:6.1%}"] for label, share in _by_class(fitted).items()]
-    if isinstance(fitted, Scorer):
+    if not fitted.has_counts:
         return Sheet("Classes", "class", "share", rows=rows)
     weights = (f"{weight:,.10g}" for weight in fitted.census.class_weight)
     rows = [[label, weight, share] for (label, share), weight in zip(rows, weights, strict=True)]

@@ -31,7 +31,7 @@ from candide import __version__
 from candide.distributions import Distribution
 from candide.errors import InputError, ModelFileError, unknown
 from candide.files import locked, write_whole
-from candide.model.fitted import Fitted, Scorer
+from candide.model.fitted import Fitted, Parameters
 from candide.model.model import Model
 from candide.model.plan import Part
 from candide.store import plans, values
@@ -44,7 +44,7 @@ READ_WHOLE = 1 << 26  # bytes: a longer file is mapped, and its arrays are read 
 
 
 def save(
-    fitted: Fitted | Scorer,
+    fitted: Fitted,
     path: str | os.PathLike,
     *,
     detail: str | None = None,
@@ -56,7 +56,7 @@ def save(
     alone: it predicts), or "explain" (the parameters, and how much each column tells). ``provenance`` is text by name,
     such as a date and a source, which is kept in the header; without it nothing in a file depends on when it was made.
     """
-    detail = detail or ("tally" if isinstance(fitted, Fitted) else "score" if fitted.rows is None else "explain")
+    detail = detail or ("tally" if fitted.has_counts else "score" if fitted.rows is None else "explain")
     if detail not in DETAILS:
         raise unknown("detail", detail, DETAILS)
     notes = dict(fitted.provenance if provenance is None else provenance)
@@ -77,7 +77,7 @@ def save(
     write_whole(path, pack(header, arrays))
 
 
-def load(path: str | os.PathLike, *, verify: bool = False) -> Fitted | Scorer:
+def load(path: str | os.PathLike, *, verify: bool = False) -> Fitted:
     """Read a model file; anything wrong with it is a ModelFileError.
 
     A file of up to 64 MB is read and checked whole. A longer one is mapped: its header and its shapes are checked, its
@@ -98,7 +98,7 @@ def update(path: str | os.PathLike, change: Callable[[Fitted], Fitted], *, wait:
     if not os.path.exists(path):
         raise ModelFileError(f"{os.fspath(path)}: no such file or directory")
     with locked(path, wait):
-        new = change(load(path))  # type: ignore[arg-type]
+        new = change(load(path))
         save(new, path)
     return new
 
@@ -125,7 +125,7 @@ _HEADER = {
 }  # fmt: skip
 
 
-def _unpack(file: memoryview, *, verify: bool) -> Fitted | Scorer:
+def _unpack(file: memoryview, *, verify: bool) -> Fitted:
     header, found = unpack(file, verify=verify)
     if header.get("format") != FORMAT:
         raise ModelFileError(
@@ -140,17 +140,16 @@ def _unpack(file: memoryview, *, verify: bool) -> Fitted | Scorer:
     plan, labels = plans.unpack_plan(told, arrays, len(file))
     known = {"settings": values.unpack_settings(told["settings"], arrays), "target": told["target"]}
     known |= {"provenance": told["provenance"], "estimator": estimator}
-    out: Fitted | Scorer
     if told["detail"] == "tally":
         out = Fitted(plans.unpack_counts(plan, labels, told["rows"], arrays), **known)
     else:
         model, strengths = _unpack_model(told, arrays, plan, len(labels))
-        out = Scorer(plan, labels, model, **known, rows=told["rows"], strengths=strengths)
+        out = Fitted(None, **known, parameters=Parameters(plan, labels, model, told["rows"], strengths))
     arrays.finish()
     return out
 
 
-def _pack_content(fitted: Fitted | Scorer, detail: str, arrays: plans.Arrays) -> dict[str, Any]:
+def _pack_content(fitted: Fitted, detail: str, arrays: plans.Arrays) -> dict[str, Any]:
     """The counts, or what is known without them."""
     if detail == "tally":
         plans.pack_counts(fitted.census, arrays)
@@ -172,12 +171,7 @@ def _pack_content(fitted: Fitted | Scorer, detail: str, arrays: plans.Arrays) ->
     arrays["log_prior"] = fitted.model.log_prior
     if detail == "score":
         return {"rows": None, "distributions": told, "strengths": False}
-    if isinstance(fitted, Scorer):
-        rows, strengths = fitted.rows, dict(fitted.strengths or ())
-    else:
-        from candide.model.select import strengths as strengths_of
-
-        rows, strengths = fitted.census.n_rows, dict(strengths_of(fitted.chosen, fitted.settings.priors))
+    rows, strengths = fitted.rows, fitted.strengths or {}
     arrays["strength"] = np.array([strengths.get(name, np.nan) for name in fitted.plan.columns])
     return {"rows": rows, "distributions": told, "strengths": True}
 

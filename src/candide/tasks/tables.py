@@ -34,7 +34,7 @@ from candide.engines.duckdb.write import write
 from candide.errors import InputError, unknown
 from candide.kernels import threads
 from candide.model.census import Census, join
-from candide.model.fitted import Fitted, Scorer
+from candide.model.fitted import Fitted
 from candide.model.plan import Part, Plan
 from candide.model.settings import Settings
 from candide.rows.kinds import Column
@@ -162,7 +162,7 @@ def cross_validate(
 
 
 def predict(
-    fitted: Fitted | Scorer,
+    fitted: Fitted,
     data: Any,
     *,
     out: str | os.PathLike | None = None,
@@ -181,7 +181,7 @@ def predict(
 
 
 def evaluate(
-    fitted: Fitted | Scorer,
+    fitted: Fitted,
     data: Any,
     target: str | None = None,
     *,
@@ -211,7 +211,7 @@ def evaluate(
     return reduce(add, scores)
 
 
-def _target(fitted: Fitted | Scorer, target: str | None) -> str:
+def _target(fitted: Fitted, target: str | None) -> str:
     name = target or fitted.target
     if name is None:
         raise InputError("the model does not say which column it learned; name it with --target (target=...)")

@@ -22,9 +22,9 @@ from candide.engines.duckdb.source import VIEW, Source
 from candide.engines.sql.statistics import Column
 from candide.errors import InputError, unknown
 from candide.kernels import threads
-from candide.model.model import Model, UnusableValueError
+from candide.model.model import Model, ask
 from candide.model.plan import Part, Plan
-from candide.rows.blocks import Block, not_finite, rows_of
+from candide.rows.blocks import Block, rows_of
 from candide.rows.documents import Documents
 from candide.rows.labels import Labels
 
@@ -120,10 +120,7 @@ def posterior(plan: Plan, model: Model, batch: pa.RecordBatch) -> tuple[NDArray,
 
 
 def _scored(plan: Plan, model: Model, blocks: list[Any]) -> tuple[NDArray, NDArray]:
-    try:
-        return model.scored(blocks)
-    except UnusableValueError as error:
-        raise not_finite(plan.parts[error.block].columns, blocks[error.block]) from None
+    return ask(Model.scored, model, [part.columns for part in plan.parts], blocks)
 
 
 Places = list[tuple[int, NDArray[np.intp] | None]]  # for each part of a plan: which part of a wider one, which columns
