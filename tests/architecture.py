@@ -41,7 +41,6 @@ ROOMS = [
     {
         "estimators": "the scikit-learn face, the only room that imports sklearn",
         "demo": "a table to try things on",
-        "doctor": "what this installation has",
         "testing": "the laws, published: an own event model, tally or engine is checked in one line",
     },
     {

@@ -71,5 +71,6 @@ def test_evaluate_chooses_in_every_fold(table):
 @pytest.mark.parametrize("select", ["0", "-2", "0.5", "best"])
 def test_what_is_no_choice(table, select):
     result = run("fit", table[0], "-t", "kind", f"--select={select}")
-    assert result.exit_code != 0
-    assert "pass a number of columns >= 1, or 'evidence'" in f"{result.output}{result.exception}"
+    assert result.exit_code == 1
+    assert result.exception.value == select
+    assert result.exception.remedy == "pass a number of columns >= 1, or 'evidence'"

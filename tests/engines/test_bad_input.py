@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from candide.engines.duckdb.source import Reading
+from candide.engines.reading import Reading
 from candide.errors import CandideError, InputError
 from candide.tasks.tables import evaluate, learn, predict
 

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import candide as cd
-from candide.engines.duckdb.source import Reading
+from candide.engines.reading import Reading
 from candide.errors import InputError
 from candide.estimators import NaiveBayes
 from candide.events import EventModel

@@ -7,7 +7,8 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score, brier_score_loss, log_loss, roc_auc_score
 
 from candide.engines.duckdb.count import fold_of, numbered
-from candide.engines.duckdb.source import Reading, Source
+from candide.engines.duckdb.source import Source
+from candide.engines.reading import Reading
 from candide.errors import InputError
 from candide.estimators import NaiveBayes
 from candide.tasks.scores import Scores

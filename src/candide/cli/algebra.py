@@ -7,12 +7,11 @@ import rich_click as click
 from rich.markup import escape
 
 from candide import wording
-from candide.cli.group import AS_JSON, cli, load_model, output_option, print_json, reading_of, reading_options
+from candide.cli.group import cli, load_model, print_json
+from candide.cli.options import AS_JSON, MODEL, TARGET, WEIGHT, output_option, reading_options
+from candide.engines.reading import Reading
 from candide.errors import InputError, MergeError
 
-_MODEL = click.Path(dir_okay=False)
-_TARGET = click.option("--target", "-t", metavar="COL", help="The column of the labels; the model's own if not given.")
-_WEIGHT = click.option("--weight", metavar="COL", help="The column of row weights.")
 _WAIT = click.option(
     "--wait",
     default=30.0,
@@ -23,7 +22,7 @@ _WAIT = click.option(
 
 
 @cli.command()
-@click.argument("model", type=_MODEL)
+@click.argument("model", type=MODEL)
 @click.argument("data")
 @click.option(
     "--scale",
@@ -32,8 +31,8 @@ _WAIT = click.option(
     metavar="FACTOR",
     help="Let what was counted before count so many times: 0.99 forgets a hundredth.",
 )
-@_TARGET
-@_WEIGHT
+@TARGET
+@WEIGHT
 @_WAIT
 @reading_options
 @AS_JSON
@@ -46,10 +45,10 @@ def update(model: str, data: str, scale: float, as_json: bool, **options: Any) -
 
 
 @cli.command()
-@click.argument("model", type=_MODEL)
+@click.argument("model", type=MODEL)
 @click.argument("data")
-@_TARGET
-@_WEIGHT
+@TARGET
+@WEIGHT
 @_WAIT
 @reading_options
 @AS_JSON
@@ -72,7 +71,7 @@ def _change(model: str, data: str, change: Any, done: str, as_json: bool, option
     target, weight, wait = (options.pop(name) for name in ("target", "weight", "wait"))
     with progress.watching(not as_json) as watch:
         fitted: Any = load_model(model, data)
-        reading = reading_of(options)
+        reading = Reading(**options)
         census = tables.count_like(fitted, data, target=target, weight=weight, reading=reading, watch=watch)
     known: list[Any] = []
 
@@ -117,7 +116,7 @@ def _weights(census: Any) -> dict[str, float]:
 
 
 @cli.command()
-@click.argument("models", nargs=-1, required=True, type=_MODEL, metavar="A B ...")
+@click.argument("models", nargs=-1, required=True, type=MODEL, metavar="A B ...")
 @output_option("MODEL", "Where to keep the sum.", required=True)
 @click.option(
     "--detail",
@@ -151,8 +150,8 @@ def merge(models: tuple[str, ...], output: str, detail: str, as_json: bool) -> N
 
 
 @cli.command()
-@click.argument("before", type=_MODEL)
-@click.argument("after", type=_MODEL)
+@click.argument("before", type=MODEL)
+@click.argument("after", type=MODEL)
 @click.option("--most", default=12, show_default=True, type=click.IntRange(1), help="How many moves of each sort.")
 @AS_JSON
 def diff(before: str, after: str, most: int, as_json: bool) -> None:

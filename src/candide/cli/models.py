@@ -6,22 +6,19 @@ import rich_click as click
 from rich.markup import escape
 
 from candide import wording
-from candide.cli.group import (
+from candide.cli.group import cli, is_model, load_model, print_json, warn_if_empty
+from candide.cli.options import (
     AS_JSON,
     LEARNING,
+    MODEL,
     READING,
-    cli,
-    is_model,
     learning_of,
     learning_options,
-    load_model,
     output_option,
-    print_json,
-    reading_of,
     reading_options,
     retyped,
-    warn_if_empty,
 )
+from candide.engines.reading import Reading
 from candide.errors import InputError
 
 
@@ -55,7 +52,7 @@ def fit(data: str, target: str, output: str | None, folds: int | None, as_json: 
 
 
 @cli.command()
-@click.argument("model", type=click.Path(dir_okay=False))
+@click.argument("model", type=MODEL)
 @click.argument("data", required=False)
 @click.option("--text", metavar="TEXT", help="Score this one document instead of DATA, and say which words decided.")
 @output_option("OUT", "A .parquet, .csv, .tsv or .jsonl file; else the terminal.")
@@ -80,7 +77,7 @@ def predict(
     from candide.cli import progress
     from candide.tasks import tables
 
-    fitted, reading = load_model(model, data), reading_of(options)
+    fitted, reading = load_model(model, data), Reading(**options)
     warn_if_empty(model, fitted)
     if (data is None) == (text is None):
         raise InputError("pass DATA, or one document with --text")
@@ -144,7 +141,7 @@ def _model_to_evaluate(what: tuple[str, ...], target: str | None) -> Any:
             raise InputError("say which column to learn: --target COL")
         return None
     fitted = load_model(*what)
-    if given := retyped(["folds", "seed", *LEARNING[:2], *LEARNING[3:]]):
+    if given := retyped({"folds", "seed", *LEARNING} - {"weight"}):
         named = ", ".join(word.partition("=")[0] for word in given if word.startswith("--"))
         raise InputError(
             f"{named}: {what[0]} is fitted already; this is for cross-validation, candide evaluate {what[1]} "
@@ -157,7 +154,7 @@ def _model_to_evaluate(what: tuple[str, ...], target: str | None) -> Any:
 
 
 @cli.command()
-@click.argument("model", type=click.Path(dir_okay=False))
+@click.argument("model", type=MODEL)
 @click.argument("data")
 @click.option(
     "--row",
@@ -181,7 +178,7 @@ def explain(model: str, data: str, rows: tuple[str, ...], as_json: bool, **optio
 
     fitted, ranges = load_model(model, data), [_range(text) for row in rows or ["1"] for text in row.split(",")]
     warn_if_empty(model, fitted)
-    for row, label, decision in decisions.explain_source(fitted, data, ranges, reading_of(options)):
+    for row, label, decision in decisions.explain_source(fitted, data, ranges, Reading(**options)):
         if as_json:
             print_json(report.decision_facts(row, label, decision))
         else:
@@ -199,7 +196,7 @@ def _range(text: str) -> tuple[int, int]:
 
 
 @cli.command()
-@click.argument("model", type=click.Path(dir_okay=False))
+@click.argument("model", type=MODEL)
 @click.option("--levels", default=12, show_default=True, help="How many levels of a category to show.")
 @AS_JSON
 def show(model: str, levels: int, as_json: bool) -> None:
@@ -242,7 +239,7 @@ def doctor(as_json: bool) -> None:
 
     Example: `candide doctor`
     """
-    from candide.doctor import findings
+    from candide.report.doctor import findings
 
     facts = findings()
     if as_json:

@@ -4,19 +4,21 @@ from typing import Any
 
 import rich_click as click
 
-from candide.cli.group import AS_JSON, cli, print_json, reading_of, reading_options
+from candide.cli.group import cli, print_json
+from candide.cli.options import AS_JSON, MODEL, reading_options
+from candide.engines.reading import Reading
 from candide.errors import InputError
 
 
 @cli.command()
-@click.argument("model", type=click.Path(dir_okay=False))
+@click.argument("model", type=MODEL)
 @click.argument("data", required=False)
 @click.option(
     "--output",
     "-o",
     required=True,
     metavar="PICTURE",
-    type=click.Path(dir_okay=False),
+    type=MODEL,
     help="A .png, .svg or .pdf file.",
 )
 @click.option(
@@ -71,7 +73,7 @@ def plot(model: str, data: str | None, output: str, as_json: bool, **options: An
     names = ("what", "features", "classes", "kind", "bins", "normalise")
     spec = PictureSpec(**{name: options.pop(name) for name in names}, shape=_shape(options.pop("shape")))
     target, dpi = options.pop("target"), options.pop("dpi")
-    fitted, reading = store.load(model), reading_of(options)
+    fitted, reading = store.load(model), Reading(**options)
     with progress.watching(not as_json) as watch:
         rows = None if data is None else Rows(data, target, reading, watch)
         figure, facts = picture(fitted, spec, rows)

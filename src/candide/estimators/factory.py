@@ -48,7 +48,8 @@ def fit(
     >>> model.predict_table({"age": [30], "job": ["cook"]}).to_pylist()[0]["prediction"]
     'no'
     """
-    from candide.tasks.tables import Reading, learn
+    from candide.engines.reading import Reading
+    from candide.tasks.tables import learn
 
     settings = Settings(class_prior, estimate, priors, select)
     learned = learn(

@@ -245,7 +245,8 @@ class NaiveBayes(GenerativeClassifier):
         >>> cd.NaiveBayes().fit(X, y).predict_table({"age": [30], "job": ["cook"]}).column_names
         ['prediction', 'p_no', 'p_yes', 'log_density']
         """
-        from candide.tasks.tables import Reading, predict  # here and below: arrays need no database
+        from candide.engines.reading import Reading  # here and below: arrays need no database
+        from candide.tasks.tables import predict
 
         check_is_fitted(self)
         return predict(self.fitted_, source, out=out, keep=keep, reading=Reading(**reading))

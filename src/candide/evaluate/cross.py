@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from candide.engines.duckdb.source import Reading
+from candide.engines.reading import Reading
 from candide.model.settings import Settings
 from candide.tasks import tables
 from candide.tasks.tables import Validation

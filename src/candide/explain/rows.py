@@ -34,7 +34,7 @@ from candide.rows.labels import is_absent, is_arrow
 from candide.rows.table import Name, Table
 
 if TYPE_CHECKING:
-    from candide.engines.duckdb.source import Reading
+    from candide.engines.reading import Reading
 
 _VALUES = 1 << 22  # (row, class, feature) terms at a time
 _LONG = 40  # letters of a value in print

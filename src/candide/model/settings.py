@@ -10,14 +10,43 @@ a field here and a use of it. Each field carries its help.
 Settings(class_prior='uniform', estimate='map', priors=None, select=None)
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from candide.errors import InputError
 
-def setting(default: Any, text: str, *, choices: Sequence[str] = (), metavar: str = "", typed: bool = True) -> Any:
-    """A field with its help; ``choices`` and ``metavar`` are what the command line takes, unless it cannot (typed)."""
-    return field(default=default, metadata={"help": text, "choices": choices, "metavar": metavar, "typed": typed})
+
+def setting(
+    default: Any,
+    text: str,
+    *,
+    choices: Sequence[str] = (),
+    metavar: str = "",
+    typed: bool = True,
+    parse: Callable[[str], Any] = str,
+    least: int | None = None,
+    repeated: bool = False,
+) -> Any:
+    """A field with its help, and what the command line takes for it, unless it cannot be typed there.
+
+    ``parse`` makes a value of a text: ``int``, with the ``least`` number allowed, ``bool`` for a switch that is on, off
+    or not given, or any function that raises InputError. ``repeated``: the option may be given more than once.
+    """
+    given = {"choices": choices, "metavar": metavar, "typed": typed, "parse": parse}
+    return field(default=default, metadata={"help": text, "least": least, "repeated": repeated, **given})
+
+
+def columns_to_select(text: str) -> int | str:
+    """What ``select`` takes, of its text.
+
+    >>> columns_to_select("12"), columns_to_select("evidence")
+    (12, 'evidence')
+    """
+    if text != "evidence" and not (text.isdecimal() and int(text) >= 1):
+        remedy = "pass a number of columns >= 1, or 'evidence'"
+        raise InputError(f"{text!r} is no choice of columns", value=text, remedy=remedy)
+    return int(text) if text.isdecimal() else text
 
 
 @dataclass(frozen=True)
@@ -33,6 +62,7 @@ class Settings:
         None,
         "Use the K columns that tell most of the class, or all that tell; each fold chooses for itself.",
         metavar="K|evidence",
+        parse=columns_to_select,
     )
 
     def changed(self, **settings: Any) -> "Settings":

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from candide.engines.base import Watch, silent
 from candide.engines.duckdb import score as scoring
-from candide.engines.duckdb.source import Reading, Source
+from candide.engines.duckdb.source import Source
+from candide.engines.reading import Reading
 from candide.errors import InputError, unknown
 from candide.model.plan import Plan
 from candide.plot.drawable import Drawable

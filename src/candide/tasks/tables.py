@@ -29,8 +29,9 @@ from candide.engines.duckdb import score as scoring
 from candide.engines.duckdb.count import Counted
 from candide.engines.duckdb.match_types import prepare_like, recoded
 from candide.engines.duckdb.prepare import Prepared, prepare
-from candide.engines.duckdb.source import Reading, Source
+from candide.engines.duckdb.source import Source
 from candide.engines.duckdb.write import write
+from candide.engines.reading import Reading
 from candide.errors import InputError, unknown
 from candide.kernels import threads
 from candide.model.census import Census, join

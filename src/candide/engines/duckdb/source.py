@@ -25,6 +25,7 @@ import duckdb
 from candide.engines.duckdb import folders
 from candide.engines.duckdb.csv_form import PLAIN, CsvForm, CsvHints, NumberFormat, form_of
 from candide.engines.duckdb.duckdb_errors import explained
+from candide.engines.reading import Reading
 from candide.engines.sql.text import identifier, literal, literals
 from candide.errors import InputError, InputTypeError
 
@@ -37,24 +38,6 @@ _FORMATS = {
     "arrow": "arrow", "feather": "arrow", "ipc": "arrow", "arrows": "arrow",
     "duckdb": "duckdb", "ddb": "duckdb",
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How a source is read: what the file does not say of itself."""
-
-    table: str | None = None  # which table of a database file
-    delimiter: str | None = None
-    header: bool | None = None
-    na: str | tuple[str, ...] = ()  # text that means "missing", besides the empty string
-    encoding: str | None = None
-    errors: str = "strict"  # in documents of a folder: "strict" | "replace" | "ignore" what is not of the encoding
-    memory_limit: str | None = None
-    threads: int | None = None
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        return (self.na,) if isinstance(self.na, str) else tuple(self.na)
 
 
 @dataclass(frozen=True)

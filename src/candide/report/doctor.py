@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from candide import __version__, kernels
 from candide.kernels import threads
 
-_LIBRARIES = ("numpy", "scipy", "scikit-learn", "narwhals", "pyarrow", "pandas", "polars", "matplotlib")
+_LIBRARIES = ("numpy", "scipy", "scikit-learn", "narwhals", "duckdb", "pyarrow", "pandas", "polars", "matplotlib")
 _REMARK = {
     "avx2": "avx2 (compiled, for this processor)",
     "baseline": "baseline (compiled, for any processor)",

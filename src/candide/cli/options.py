@@ -1,0 +1,162 @@
+"""The options that commands share. Those of settings and of reading are the fields of their records.
+
+>>> [option.opts[0] for option in of_record(Reading)][:3], [option.name for option in of_record(Settings)]
+(['--na', '--delimiter', '--header'], ['class_prior', 'estimate', 'select'])
+"""
+
+import os
+from collections.abc import Callable, Collection
+from dataclasses import Field, fields
+from typing import Any
+
+import rich_click as click
+from click import get_current_context
+
+from candide.engines.reading import Reading
+from candide.errors import InputError
+from candide.model.settings import Settings
+
+MODEL = click.Path(dir_okay=False)
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+TARGET = click.option("--target", "-t", metavar="COL", help="The column of the labels; the model's own if not given.")
+WEIGHT = click.option("--weight", metavar="COL", help="The column of row weights.")
+
+
+class EventOption(click.Option):
+    """Its help names the event models; they are looked up when it is read, for most commands need none of them."""
+
+    @property
+    def help(self) -> str:
+        from candide.events import EVENTS
+
+        return (
+            f"The event model of a column (repeatable). NAME is one of {', '.join(sorted(EVENTS))}. Of columns "
+            "modelled together: COL,COL=gaussian-full (or gaussian-tied, gaussian-spherical)."
+        )
+
+    @help.setter
+    def help(self, text: str | None) -> None: ...
+
+
+def of_record(record: type) -> list[click.Option]:
+    """An option for every field of a record of settings that can be typed."""
+    return [_option(field) for field in fields(record) if field.metadata["typed"]]
+
+
+def _option(field: Field) -> click.Option:
+    about, switch = field.metadata, f"--{field.name.replace('_', '-')}"
+    if about["parse"] is bool:
+        return click.Option([f"{switch}/--no-{switch[2:]}"], default=field.default, help=about["help"])
+    kind: Any = click.Choice(about["choices"]) if about["choices"] else None
+    if about["parse"] is int:
+        kind = click.IntRange(about["least"])
+    return click.Option(
+        [switch],
+        default=field.default,
+        show_default=bool(about["choices"]),
+        type=kind,
+        metavar=about["metavar"] or None,
+        multiple=about["repeated"],
+        help=about["help"],
+        callback=None if kind else _parsed(about["parse"]),
+    )
+
+
+def _parsed(parse: Callable[[str], Any]) -> Callable:
+    def value(context: Any, option: Any, text: Any) -> Any:
+        try:
+            return text if text is None or parse is str else parse(text)
+        except InputError as error:
+            raise InputError(f"{option.opts[0]}: {error.what}", value=error.value, remedy=error.remedy or "") from None
+
+    return value
+
+
+_LEARNING = [
+    EventOption(["--event", "events"], multiple=True, metavar="COL=NAME"),
+    click.Option(["--drop"], multiple=True, metavar="COL", help="Leave a column out (repeatable)."),
+    click.Option(["--weight"], metavar="COL", help="The column of row weights."),
+    *of_record(Settings),
+]
+_READING = of_record(Reading)
+LEARNING, READING = ([str(option.name) for option in some] for some in (_LEARNING, _READING))
+
+
+def learning_options(command: Callable) -> Callable:
+    """What is learned and how; shared by fit and evaluate."""
+    return _with(command, _LEARNING)
+
+
+def reading_options(command: Callable) -> Callable:
+    """How a source is read; shared by every command that takes DATA."""
+    return _with(command, _READING)
+
+
+def _with(command: Any, options: list[click.Option]) -> Any:
+    """A function with more options, as click's own decorators leave them: the last comes first."""
+    known = vars(command).setdefault("__click_params__", [])
+    known.extend(reversed(options))
+    return command
+
+
+def learning_of(options: dict[str, Any], data: str) -> dict[str, Any]:
+    """The arguments of learning, taken out of the options of a command; what is left is of no other use."""
+    settings = Settings(**{option.name: options.pop(option.name) for option in of_record(Settings)})
+    known = {name: options.pop(name) for name in ("drop", "weight")}
+    events = options.pop("events")
+    reading = Reading(**options)
+    return {"events": _events(events, data, reading) or "auto", "settings": settings, "reading": reading, **known}
+
+
+def _events(texts: Collection[str], data: str, reading: Reading) -> dict[Any, str]:
+    """Event models by column, or by group of columns where they are modelled together."""
+    from candide.engines.duckdb.source import Source
+    from candide.events import event_of
+
+    events: dict[Any, str] = {}
+    columns: Collection[str] = ()
+    if data != "-" and any("," in text for text in texts):  # a name may have a comma in it
+        with Source.open(data, reading) as source:
+            columns = list(source.columns)
+    for text in texts:
+        column, equals, name = text.rpartition("=")
+        if not equals:
+            remedy = "pass COL=NAME, such as --event zip=categorical"
+            raise InputError(f"--event {text!r} names no event model", value=text, remedy=remedy)
+        if "," not in column or column in columns:
+            events[column] = name
+        elif event_of(name).groups:
+            events[tuple(column.split(","))] = name
+        else:
+            events |= dict.fromkeys(column.split(","), name)
+    return events
+
+
+def output_option(metavar: str, text: str, *, required: bool = False) -> Callable:
+    """Where a result is written; a folder that is not there is an error before any work is done."""
+    return click.option(
+        "--output", "-o", metavar=metavar, type=MODEL, help=text, required=required, callback=_in_folder
+    )
+
+
+def _in_folder(context: Any, option: Any, path: str | None) -> str | None:
+    folder = os.path.dirname(path or "")
+    if folder and not os.path.isdir(folder):
+        remedy = "make it first, or write elsewhere"
+        raise InputError(f"{path}: there is no folder {folder!r}", value=path, remedy=remedy)
+    return path
+
+
+def retyped(names: Collection[str]) -> list[str]:
+    """Those of the options of these names that were typed, as they may be typed again."""
+    context, words = get_current_context(), list[str]()
+    for option in context.command.params:
+        if option.name not in names or context.get_parameter_source(option.name).name != "COMMANDLINE":  # type: ignore[union-attr]
+            continue
+        given = context.params[option.name]
+        if isinstance(given, bool):
+            words.append((option.opts if given else option.secondary_opts)[0])
+            continue
+        for value in given if isinstance(given, tuple) else [given]:
+            words += [f"{option.opts[0]}={value}"] if str(value).startswith("-") else [option.opts[0], str(value)]
+    return words

@@ -1,0 +1,36 @@
+"""Reading: how a source is read, as far as the rows do not say it themselves.
+
+One record. Every function that opens a source takes it, and the options of the command line are its fields.
+
+>>> Reading(na="?").missing, Reading(na=("?", "n/a")).missing
+(('?',), ('?', 'n/a'))
+"""
+
+from dataclasses import dataclass
+
+from candide.model.settings import setting
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What may be said of a source."""
+
+    na: str | tuple[str, ...] = setting(
+        (), "Text that means a missing value (repeatable).", metavar="TEXT", repeated=True
+    )
+    delimiter: str | None = setting(None, "What separates the fields of a CSV; found out if not given.", metavar="CHAR")
+    header: bool | None = setting(None, "Whether a CSV names its columns in its first line.", parse=bool)
+    encoding: str | None = setting(None, "Of a CSV or documents that are not UTF-8, such as latin-1.", metavar="NAME")
+    errors: str = setting(
+        "strict",
+        "What is done with bytes of documents that are not of the encoding.",
+        choices=("strict", "replace", "ignore"),
+    )
+    table: str | None = setting(None, "Which table of a DuckDB file.", metavar="NAME")
+    memory_limit: str | None = setting(None, "Most memory the reader may use, such as 2GB.", metavar="SIZE")
+    threads: int | None = setting(None, "How many threads the reader may use.", parse=int, least=1)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The texts that mean a missing value."""
+        return (self.na,) if isinstance(self.na, str) else tuple(self.na)
