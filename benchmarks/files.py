@@ -128,14 +128,14 @@ def _shards(folder: Path, quick: bool) -> list[list[str]]:
     from candide import store
     from candide.engines import arrays
     from candide.rows.table import Table
-    from candide.tasks import tables
+    from candide.tasks.learn import learn
 
     path = DATA / "tables" / "adult_train.parquet"
     if not path.exists():
         return []
     rows, n = pq.read_table(path), 100 if quick else 1000
     target = rows.column_names[-1]
-    whole: Any = tables.learn(rows, target).fitted
+    whole: Any = learn(rows, target).fitted
     for i in range(n):
         start, stop = (j * len(rows) // n for j in (i, i + 1))
         part = rows.slice(start, stop - start).combine_chunks()

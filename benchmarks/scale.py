@@ -5,7 +5,7 @@ from benchmarks.measure import child
 
 _WORK = """
 import time
-from candide.tasks.tables import learn
+from candide.tasks.learn import learn
 query = '''
 SELECT i % 1000 / 7.0 AS a, (i * 7919) % 10007 / 11.0 AS b, (i * 104729) % 1299709 / 13.0 AS c, i % 97 * 1.5 AS d,
        (i % 5)::VARCHAR AS e, (i % 11)::VARCHAR AS f, i % 2 AS g, (i // 7) % 3 AS y

@@ -19,7 +19,7 @@ COPY (
 
 _OURS_FIT = """
 import time
-from candide.tasks.tables import learn
+from candide.tasks.learn import learn
 start = time.perf_counter()
 learn({path!r}, "y")
 print("seconds", time.perf_counter() - start)
@@ -58,7 +58,8 @@ print("seconds", time.perf_counter() - start)
 
 _OURS_PREDICT = """
 import time
-from candide.tasks.tables import learn, predict
+from candide.tasks.learn import learn
+from candide.tasks.predict import predict
 fitted = learn({path!r}, "y").fitted
 start = time.perf_counter()
 predict(fitted, {path!r}, out={out!r})
@@ -94,7 +95,8 @@ def _bare(path: Path) -> str:
 
 
 def _parquet(path: Path, rows: int) -> list[list[str]]:
-    from candide.tasks.tables import cross_validate, learn
+    from candide.tasks.learn import learn
+    from candide.tasks.validate import cross_validate
 
     bare, ours = seconds(lambda: duckdb.sql(_bare(path)).fetchall(), lambda: learn(str(path), "y"), repeat=4)
     folds = seconds(lambda: cross_validate(str(path), "y", folds=10), repeat=2)[0]
@@ -109,7 +111,7 @@ def _parquet(path: Path, rows: int) -> list[list[str]]:
 
 
 def _csv(path: Path, rows: int) -> list[list[str]]:
-    from candide.tasks.tables import learn
+    from candide.tasks.learn import learn
 
     csv = path.with_suffix(".csv")
     duckdb.sql(f"COPY (FROM '{path}') TO '{csv}' (HEADER)")
@@ -143,7 +145,7 @@ def _predict(path: Path, rows: int) -> list[list[str]]:
 
 
 def _wide(quick: bool) -> list[list[str]]:
-    from candide.tasks.tables import learn
+    from candide.tasks.learn import learn
 
     lines, before = [], None
     for width in (250, 500, 1000) if quick else (500, 1000, 2000):

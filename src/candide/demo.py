@@ -17,8 +17,9 @@ from candide.model.model import estimate
 from candide.model.plan import Part, Plan
 from candide.rows.labels import Labels
 from candide.tally import Levels, Moments, Sums
+from candide.tasks.evaluate import evaluate
+from candide.tasks.learn import Learned, learn
 from candide.tasks.scores import Scores
-from candide.tasks.tables import Learned, evaluate, learn
 
 
 def garden() -> Census:

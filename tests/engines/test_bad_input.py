@@ -11,7 +11,9 @@ import pytest
 
 from candide.engines.reading import Reading
 from candide.errors import CandideError, InputError
-from candide.tasks.tables import evaluate, learn, predict
+from candide.tasks.evaluate import evaluate
+from candide.tasks.learn import learn
+from candide.tasks.predict import predict
 
 GOOD = "age,job,y\n" + "".join(f"{20 + i % 50},{'cook' if i % 3 else 'smith'},{'ab'[i % 2]}\n" for i in range(200))
 
@@ -159,7 +161,8 @@ def test_a_full_disk_leaves_nothing_under_the_name(tmp_path):
     learn(csv(tmp_path, GOOD), "y")
     code = f"""
 import resource, signal
-from candide.tasks.tables import learn, predict
+from candide.tasks.learn import learn
+from candide.tasks.predict import predict
 fitted = learn({str(tmp_path / "data.csv")!r}, "y").fitted
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))

@@ -15,7 +15,9 @@ from candide.cli import cli
 from candide.errors import InputError
 from candide.events import Gaussian
 from candide.explain import columns as explain
-from candide.tasks import tables
+from candide.tasks.learn import learn
+from candide.tasks.update import count_like
+from candide.tasks.validate import cross_validate
 
 PETAL = ("petal_length", "petal_width")
 EVENTS = {PETAL: Gaussian(covariance="full", shrinkage="ledoit-wolf")}
@@ -62,18 +64,18 @@ def test_every_source_counts_a_group_as_the_array_engine_does(files, source, wei
 
 def test_cross_validation_scores_each_fold_with_the_model_of_the_others(files):
     path = str(files / "flowers.parquet")
-    found = tables.cross_validate(path, "species", folds=5, events=EVENTS, drop=["weight"])
+    found = cross_validate(path, "species", folds=5, events=EVENTS, drop=["weight"])
     assert found.total.n == 150
     assert found.total.metrics()["accuracy"] > 0.9
     # The same without a group but with every column joined: another model, so other scores.
-    plain = tables.cross_validate(path, "species", folds=5, drop=["weight"])
+    plain = cross_validate(path, "species", folds=5, drop=["weight"])
     assert plain.total.metrics()["log_loss"] != pytest.approx(found.total.metrics()["log_loss"], rel=1e-3)
 
 
 def test_counting_more_and_less_as_the_model_was_counted(files):
     path = str(files / "flowers.parquet")
-    fitted = tables.learn(path, "species", events=EVENTS, drop=["weight"]).fitted
-    more = tables.count_like(fitted, path)
+    fitted = learn(path, "species", events=EVENTS, drop=["weight"]).fitted
+    more = count_like(fitted, path)
     twice = fitted.census + more
     np.testing.assert_allclose((twice - more).tallies[0].mean, fitted.census.tallies[0].mean, rtol=1e-9)
 

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from candide.estimators import NaiveBayes
 from candide.model.fitted import Fitted
-from candide.tasks.tables import count_like, learn, predict
+from candide.tasks.learn import learn
+from candide.tasks.predict import predict
+from candide.tasks.update import count_like
 
 ODD = ["", " ", "'", "''", "a'b", '"', "\\", "\\'", "%s", "{}", "?", "$1", "--", ";", "É", "é", "e\u0301", "😀"]
 ODD += ["\n", "\t", "A", "a", "1", "1.0", "01", "true", "NULL", "nan", "None", "x" * 300, "ß", "SS", "\u200b", "a\0b"]

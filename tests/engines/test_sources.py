@@ -21,7 +21,8 @@ from candide.engines.reading import Reading
 from candide.errors import InputError
 from candide.estimators import NaiveBayes
 from candide.events import EventModel
-from candide.tasks.tables import cross_validate, learn
+from candide.tasks.learn import learn
+from candide.tasks.validate import cross_validate
 
 N = 500
 

@@ -8,7 +8,11 @@ import pytest
 
 from candide.errors import InputError
 from candide.model.fitted import Fitted
-from candide.tasks.tables import count_like, cross_validate, evaluate, learn, predict
+from candide.tasks.evaluate import evaluate
+from candide.tasks.learn import learn
+from candide.tasks.predict import predict
+from candide.tasks.update import count_like
+from candide.tasks.validate import cross_validate
 
 N = 120
 

@@ -17,7 +17,11 @@ import candide as cd
 from candide.engines.duckdb import folders
 from candide.errors import InputError
 from candide.events import Text
-from candide.tasks import tables
+from candide.tasks.evaluate import evaluate
+from candide.tasks.learn import learn
+from candide.tasks.predict import predict
+from candide.tasks.update import count_like
+from candide.tasks.validate import cross_validate
 
 
 def made(n=1200, seed=0):
@@ -161,30 +165,30 @@ def test_any_source_counts_what_arrays_count(tmp_path, ending):
         frame.to_json(path, orient="records", lines=True)
     else:
         frame.to_csv(path, index=False, sep="\t" if ending == "tsv" else ",")
-    learned = tables.learn(str(path), "kind", events={"body": Text(ngrams=(1, 2))})
+    learned = learn(str(path), "kind", events={"body": Text(ngrams=(1, 2))})
     want = cd.NaiveBayes(events={"body": Text(ngrams=(1, 2))}).fit(X, y)
     assert learned.fitted.census.n_rows == 300
-    scored = tables.predict(learned.fitted, str(path))
+    scored = predict(learned.fitted, str(path))
     np.testing.assert_allclose(scored["p_bill"].to_numpy(), want.predict_proba(X)[:, 0], rtol=1e-7, atol=1e-12)
-    more = tables.count_like(learned.fitted, str(path))
+    more = count_like(learned.fitted, str(path))
     assert (learned.fitted.census + more).class_weight.sum() == 600
 
 
 def test_folds_of_a_table_are_counted_apart():
     X, y = made(600)
-    validation = tables.cross_validate({**X, "kind": y.tolist()}, "kind", folds=5)
+    validation = cross_validate({**X, "kind": y.tolist()}, "kind", folds=5)
     assert validation.total.n == 600
     assert validation.total.metrics()["accuracy"] > 0.75
     assert validation.learned.fitted.census.n_rows == 600
 
 
 def test_free_text_is_recognised_in_a_real_table():
-    learned = tables.learn(data.corpus("sms_spam"), "class", drop=["split"])
+    learned = learn(data.corpus("sms_spam"), "class", drop=["split"])
     assert [(c.name, c.event) for c in learned.columns] == [("text", "text")]
     table = pq.read_table(data.corpus("sms_spam"))
     want = cd.TextNB().fit(table["text"], table["class"].to_pylist())
     assert learned.fitted.census.tallies[0].n_terms == want.census_.tallies[0].n_terms
-    scores = tables.evaluate(learned.fitted, data.corpus("sms_spam"))
+    scores = evaluate(learned.fitted, data.corpus("sms_spam"))
     assert scores.metrics()["accuracy"] == pytest.approx(want.score(table["text"], table["class"].to_pylist()))
 
 

@@ -7,15 +7,17 @@ from scipy.sparse import csr_array
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 import candide as cd
-from candide.engines.duckdb.count import fold_of, numbered
-from candide.engines.duckdb.source import Source
+from candide.engines.base import Folds, open_source
 from candide.errors import InputError, ModelFileError
 from candide.events import Gaussian
 from candide.model.fitted import Fitted
 from candide.model.settings import Settings
 from candide.store import container, load, save
+from candide.tasks.evaluate import evaluate
+from candide.tasks.learn import learn
+from candide.tasks.predict import predict
 from candide.tasks.scores import Scores
-from candide.tasks.tables import cross_validate, evaluate, learn, predict
+from candide.tasks.validate import cross_validate
 
 
 def made(n=300, noise=6, seed=0):
@@ -202,9 +204,9 @@ def test_tables_are_fitted_and_scored_by_the_chosen_columns(tmp_path):
 
 
 def folds_of(data, folds, seed):
-    with Source.open(data) as source:
-        query = f"SELECT {fold_of(folds, seed).sql('duckdb')} FROM {numbered().sql('duckdb')}"
-        return np.array([row[0] for row in source.rows(query)])
+    with open_source(data) as source:
+        batches = source.batches([data.column_names[0]], 1 << 17, Folds(folds, seed))
+        return np.concatenate([batch.column(1).to_numpy() for batch in batches])
 
 
 @pytest.mark.parametrize("select", [1, 4, "evidence"])

@@ -11,7 +11,9 @@ from tests.data import table
 from candide.model.settings import Settings
 from candide.priors import AddedVariance
 from candide.rows.table import Table
-from candide.tasks.tables import evaluate, learn, predict
+from candide.tasks.evaluate import evaluate
+from candide.tasks.learn import learn
+from candide.tasks.predict import predict
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,8 @@ from candide.errors import InputError, MergeError, NotWithinError
 from candide.model.census import align
 from candide.model.fitted import Fitted
 from candide.rows.table import Table
-from candide.tasks import tables
+from candide.tasks.learn import learn
+from candide.tasks.update import count_like
 
 EVENTS = {"age": "gaussian", "job": "categorical", "zip": "categorical", "": "poisson", 'odd "name"\n🙂': "categorical"}
 
@@ -70,7 +71,7 @@ def adult():
     """The Adult census: rows as columns of arrays, the target, and the model of all rows."""
     table = pq.read_table(data.table("adult_train.parquet"))
     target = table.column_names[-1]
-    return table, target, tables.learn(table, target).fitted
+    return table, target, learn(table, target).fitted
 
 
 def shards(table, target, whole, n):
@@ -173,10 +174,10 @@ def test_counting_like_a_model_spells_levels_as_it_does(tmp_path):
     (tmp_path / "a.csv").write_text("age,floor,flag,y\n31,1,true,0\n40,2,false,1\n22,1,true,0\n35,3,false,1\n")
     (tmp_path / "b.csv").write_text("y,flag,floor,age\n1,true,2,33\n0,false,7,\n")
     events = {"floor": "categorical", "flag": "categorical"}
-    fitted = tables.learn(str(tmp_path / "a.csv"), "y", events=events).fitted
-    more = tables.count_like(fitted, str(tmp_path / "b.csv"))
+    fitted = learn(str(tmp_path / "a.csv"), "y", events=events).fitted
+    more = count_like(fitted, str(tmp_path / "b.csv"))
     frame = {"age": [33.0, None], "floor": ["2", "7"], "flag": [True, False], "y": ["1", "0"]}
-    same(more, tables.count_like(fitted, frame))
+    same(more, count_like(fitted, frame))
     whole = fitted.census + more
     assert whole.labels.values == fitted.labels.values
     at = {part.columns[0] if len(part.columns) == 1 else part.columns: part for part in whole.plan.parts}
@@ -184,17 +185,17 @@ def test_counting_like_a_model_spells_levels_as_it_does(tmp_path):
     assert levels["floor"].values == (1, 2, 3, 7)
     assert len(levels["flag"]) == 2
     with pytest.raises(InputError, match="has no column 'age'"):
-        tables.count_like(fitted, {"floor": [1], "flag": [True], "y": [0]})
+        count_like(fitted, {"floor": [1], "flag": [True], "y": [0]})
     with pytest.raises(InputError, match="unknown target 'y'"):
-        tables.count_like(fitted, {"floor": [1], "flag": [True], "age": [0.0]})
+        count_like(fitted, {"floor": [1], "flag": [True], "age": [0.0]})
     with pytest.raises(InputError, match="does not say which column"):
-        tables.count_like(Fitted(fitted.census), frame)
+        count_like(Fitted(fitted.census), frame)
 
 
 def test_weights_are_counted_like_the_model(tmp_path):
     rows = {"age": [1e8, 1e8 + 1, 1e8 + 3, 1e8 + 5], "y": ["a", "b", "a", "b"], "w": [1.0, 2.0, 3.0, 4.0]}
-    fitted = tables.learn({k: rows[k] for k in ("age", "y")}, "y", events={"age": "gaussian"}).fitted
-    census = tables.count_like(fitted, rows, weight="w")
+    fitted = learn({k: rows[k] for k in ("age", "y")}, "y", events={"age": "gaussian"}).fitted
+    census = count_like(fitted, rows, weight="w")
     np.testing.assert_allclose(census.class_weight, [4.0, 6.0])
     a = np.average([1e8, 1e8 + 3], weights=[1, 3])
     np.testing.assert_allclose(census.tallies[0].mean[0, 0], a, rtol=1e-15)

@@ -6,13 +6,14 @@ import pyarrow as pa
 import pytest
 from sklearn.metrics import balanced_accuracy_score, brier_score_loss, log_loss, roc_auc_score
 
-from candide.engines.duckdb.count import fold_of, numbered
-from candide.engines.duckdb.source import Source
+from candide.engines.base import Folds, open_source
 from candide.engines.reading import Reading
 from candide.errors import InputError
 from candide.estimators import NaiveBayes
+from candide.tasks.evaluate import evaluate
+from candide.tasks.learn import learn
 from candide.tasks.scores import Scores
-from candide.tasks.tables import cross_validate, evaluate, learn
+from candide.tasks.validate import cross_validate
 
 
 def made(n=600, seed=0) -> pa.Table:
@@ -24,9 +25,9 @@ def made(n=600, seed=0) -> pa.Table:
 
 
 def folds_of(data: pa.Table, folds: int, seed: int) -> np.ndarray:
-    with Source.open(data) as source:
-        query = f"SELECT {fold_of(folds, seed).sql('duckdb')} FROM {numbered().sql('duckdb')}"
-        return np.array([row[0] for row in source.rows(query)])
+    with open_source(data) as source:
+        batches = source.batches([data.column_names[0]], 1 << 17, Folds(folds, seed))
+        return np.concatenate([batch.column(1).to_numpy() for batch in batches])
 
 
 @pytest.mark.parametrize("seed", [0, 5])

@@ -35,14 +35,13 @@ def fit(data: str, target: str, output: str | None, folds: int | None, as_json: 
 
     Example: `candide fit adult.parquet --target income -o adult.candide`
     """
-    from candide import report, store
+    from candide import report, store, tasks
     from candide.cli import progress
-    from candide.tasks import tables
 
     learning = learning_of(options, data)
     with progress.watching(not as_json) as watch:
-        validation = tables.cross_validate(data, target, folds=folds, watch=watch, **learning) if folds else None
-        learned = validation.learned if validation else tables.learn(data, target, watch=watch, **learning)
+        validation = tasks.cross_validate(data, target, folds=folds, watch=watch, **learning) if folds else None
+        learned = validation.learned if validation else tasks.learn(data, target, watch=watch, **learning)
     if output:
         store.save(learned.fitted, output)
     if as_json:
@@ -73,9 +72,8 @@ def predict(
     Examples: `candide predict adult.candide new.csv -o scored.parquet --keep id`,
     `candide predict sms.candide --text "free prize, call now"`
     """
-    from candide import report
+    from candide import report, tasks
     from candide.cli import progress
-    from candide.tasks import tables
 
     fitted, reading = load_model(model, data), Reading(**options)
     warn_if_empty(model, fitted)
@@ -86,7 +84,7 @@ def predict(
         print_json(facts) if as_json else report.show_text(facts)
         return
     with progress.watching(output is not None and not as_json) as watch:
-        result: Any = tables.predict(fitted, data, out=output, keep=keep, reading=reading, watch=watch)
+        result: Any = tasks.predict(fitted, data, out=output, keep=keep, reading=reading, watch=watch)
     if output is not None:
         print_json({"rows": result, "output": output}) if as_json else report.say(
             escape(f"{wording.plural(result)} scored into {output}")
@@ -111,18 +109,17 @@ def evaluate(what: tuple[str, ...], target: str | None, folds: int, seed: int, a
 
     Examples: `candide evaluate adult.csv --target income --folds 10`, `candide evaluate adult.candide test.csv`
     """
-    from candide import report
+    from candide import report, tasks
     from candide.cli import progress
-    from candide.tasks import tables
 
     fitted = _model_to_evaluate(what, target)
     learning = learning_of(options, what[-1])
     with progress.watching(not as_json) as watch:
         if fitted is not None:
             how = {name: learning[name] for name in ("weight", "reading")}
-            scores = [tables.evaluate(fitted, what[1], target, watch=watch, **how)]
+            scores = [tasks.evaluate(fitted, what[1], target, watch=watch, **how)]
         else:
-            validation = tables.cross_validate(what[0], str(target), folds=folds, seed=seed, watch=watch, **learning)
+            validation = tasks.cross_validate(what[0], str(target), folds=folds, seed=seed, watch=watch, **learning)
             scores, fitted = validation.folds, validation.learned.fitted
     if as_json:
         print_json(report.score_facts(scores, fitted.labels, report.shares(fitted)))
@@ -173,12 +170,11 @@ def explain(model: str, data: str, rows: tuple[str, ...], as_json: bool, **optio
 
     Examples: `candide explain adult.candide new.csv --row 7`, `candide explain adult.candide new.csv --rows 3,7-9`
     """
-    from candide import report
-    from candide.explain import rows as decisions
+    from candide import report, tasks
 
     fitted, ranges = load_model(model, data), [_range(text) for row in rows or ["1"] for text in row.split(",")]
     warn_if_empty(model, fitted)
-    for row, label, decision in decisions.explain_source(fitted, data, ranges, Reading(**options)):
+    for row, label, decision in tasks.explain(fitted, data, ranges, Reading(**options)):
         if as_json:
             print_json(report.decision_facts(row, label, decision))
         else:

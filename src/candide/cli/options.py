@@ -110,13 +110,13 @@ def learning_of(options: dict[str, Any], data: str) -> dict[str, Any]:
 
 def _events(texts: Collection[str], data: str, reading: Reading) -> dict[Any, str]:
     """Event models by column, or by group of columns where they are modelled together."""
-    from candide.engines.duckdb.source import Source
+    from candide.engines.base import open_source
     from candide.events import event_of
 
     events: dict[Any, str] = {}
     columns: Collection[str] = ()
     if data != "-" and any("," in text for text in texts):  # a name may have a comma in it
-        with Source.open(data, reading) as source:
+        with open_source(data, reading) as source:
             columns = list(source.columns)
     for text in texts:
         column, equals, name = text.rpartition("=")

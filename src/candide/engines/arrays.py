@@ -17,6 +17,7 @@ from candide.model.census import Census
 from candide.model.plan import Part, Plan
 from candide.rows.blocks import Block, Codes, Floats, first_where, not_finite
 from candide.rows.labels import Labels
+from candide.rows.remarks import Remark
 from candide.rows.table import Table
 from candide.tally import KINDS, Tally
 from candide.tally.base import class_weights
@@ -48,17 +49,17 @@ def tally(part: Part, block: Block, y: Codes, weight: Floats | None, n_classes: 
     return out
 
 
-def fractions(table: Table, plan: Plan) -> list[str]:
+def fractions(table: Table, plan: Plan) -> list[Remark]:
     """What a person should see of columns that were named as counts, and hold fractions: likely they are none."""
-    notes = []
+    remarks = []
     for part in plan.parts:
         block = part.block(table) if part.spec.log_factorial else np.empty((0, 0))
         if found := first_where(block, lambda x: np.isfinite(x) & (x != np.floor(x))):
-            notes.append(
-                f"column {part.columns[found[1]]!r}: {found[2]:g} is no whole number, and {part.event.name} is for "
-                "counts; for measurements name another event model, such as gaussian or exponential"
-            )
-    return notes
+            name, event = part.columns[found[1]], part.event.name
+            text = f"column {name!r}: {found[2]:g} is no whole number, and {event} is for counts"
+            remedy = "for measurements name another event model, such as gaussian or exponential"
+            remarks.append(Remark("count-fraction", text, name, remedy))
+    return remarks
 
 
 def _check_codes(codes: Codes, y: Any, labels: Labels, n_rows: int) -> None:

@@ -1,8 +1,27 @@
-"""What every engine is: who counts and who scores."""
+"""What every engine is: who opens a source, counts it, and reads its rows to be scored.
 
-from collections.abc import Callable
+An engine says some tally kinds itself; what it cannot say is counted from its batches by the array engine
+(:mod:`candide.engines.count`). It knows how parts of a plan are encoded, never which event model they serve.
+
+>>> with open_source({"age": [30, 41], "job": ["cook", None]}) as source:
+...     source.engine.name, list(source.columns), source.head(1).to_pylist()
+('duckdb', ['age', 'job'], [{'age': 30, 'job': 'cook'}])
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, NamedTuple, Protocol, Self
+
+from candide.engines.batch import Scan, batches_of
+from candide.engines.reading import Reading
+from candide.errors import unknown
+from candide.model.census import Census
+from candide.model.plan import Part, Plan
+from candide.rows.kinds import Column
+from candide.rows.remarks import Remark
+from candide.rows.table import Table
 
 Watch = Callable[[Any, str], AbstractContextManager]
 
@@ -10,3 +29,161 @@ Watch = Callable[[Any, str], AbstractContextManager]
 def silent(source: Any, what: str) -> AbstractContextManager:
     """Show nothing."""
     return nullcontext()
+
+
+class Folds(NamedTuple):
+    """A division of rows into so many folds, drawn by a seed."""
+
+    n: int
+    seed: int = 0
+
+
+class Source(Protocol):
+    """An open source of rows, which may be read again and again. An own one gives ``head`` and ``batches``."""
+
+    engine: "Engine"
+    name: str  # what to call it in messages
+    columns: Mapping[str, str]  # the type of each, in the engine's words
+    documents: tuple[str, ...] = ()  # columns known to be free text, however short
+    untyped: bool = False  # whether categories are read as text, and what it spells is found out after
+    needs_middle: bool = False  # whether moments come from sums around a value near the middle
+    rows_read: int = 0  # in batches, so far
+
+    def head(self, n: int) -> Any:
+        """The first rows, as an Arrow table."""
+
+    def batches(self, columns: Sequence[str], size: int, folds: Folds | None = None) -> Any:
+        """Columns in Arrow record batches of about ``size`` rows; with folds, that of each row comes last."""
+
+    def look(self, n: int, target: str, as_text: Sequence[str]) -> tuple[Any, list[Remark]]:
+        """The first rows in the types in which all are read from now on, and remarks on these."""
+        return self.head(n), []
+
+    def read_numbers(self, names: Sequence[str]) -> None:
+        """Have columns read as numbers from now on, if they are not."""
+        return
+
+    def materialise(self) -> None:
+        """Have rows come in the same order each time."""
+        return
+
+    def progress(self) -> float:
+        """How far the running query is, from 0 to 1; negative where that is not known."""
+        return -1.0
+
+    def close(self) -> None:
+        """Let go of whatever is held."""
+        return
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows to count: a source, and which of its columns are label and weight; a fold for each if they are apart."""
+
+    source: Source
+    target: str
+    weight: str | None = None
+    folds: Folds | None = None
+
+    @property
+    def n_folds(self) -> int:
+        return self.folds.n if self.folds else 1
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A source that has been looked at: the plan, and what the engine should know before it counts."""
+
+    plan: Plan
+    columns: list[Column] = field(default_factory=list)
+    many: list[str] = field(default_factory=list)  # columns with very many levels
+    near: dict[str, Any] = field(default_factory=dict)  # a value near the middle of each number
+    spelled: list[str] = field(default_factory=list)  # columns whose levels are counted as text, and read after
+    remarks: list[Remark] = field(default_factory=list)
+    nan: bool = True  # whether numbers are likely to be NaN
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The censuses of the folds, and how many rows had no label and were passed over."""
+
+    censuses: list[Census]
+    unlabelled: int = 0
+
+
+class Engine(Protocol):
+    """Who counts and who reads. ``counts`` are the tally kinds it says itself."""
+
+    name: str
+    counts: frozenset[str]
+
+    def open(self, data: Any, reading: Reading | None = None) -> Source:
+        """Open whatever holds rows."""
+        ...
+
+    def says(self, part: Part) -> bool:
+        """Whether it counts this part itself; else its rows are counted from batches."""
+        return part.spec.kind in self.counts
+
+    def count(self, rows: Rows, prepared: Prepared) -> Counted:
+        """One census a fold (one in all without folds) of a plan whose parts it says."""
+        raise NotImplementedError
+
+    def score(
+        self,
+        source: Source,
+        plan: Plan,
+        keep: Sequence[str] = (),
+        *,
+        folds: Folds | None = None,
+        codes: bool = True,
+        span: tuple[int, int] | None = None,
+    ) -> Scan:
+        """Read rows to be scored: the plan's columns and those to keep, of all rows or of a span of them.
+
+        With ``codes`` the engine may look up the codes of levels itself.
+        """
+        return batches_of(source, plan, keep, folds=folds, span=span)
+
+
+def has_columns(
+    source: Source, *, target: str | None = None, weight: str | None = None, drop: Sequence[str] = ()
+) -> None:
+    """Refuse columns that are named, and that the source does not have."""
+    wanted = [("target", target), *(("column to drop", name) for name in drop), ("weight", weight)]
+    for what, name in wanted:
+        if name is not None and name not in source.columns:
+            raise unknown(what, name, source.columns)
+
+
+_ENGINES = {  # name -> module and class, imported at first use
+    "arrays": ("candide.engines.memory", "Arrays"),
+    "duckdb": ("candide.engines.duckdb.engine", "DuckDB"),
+}
+
+
+def engine(name: str) -> Engine:
+    """An engine by its name."""
+    module, kind = _ENGINES[name]
+    return getattr(import_module(module), kind)()
+
+
+def engine_for(data: Any) -> Engine:
+    """Who opens some data: a table in memory the array engine; files, queries, frames and relations DuckDB.
+
+    >>> engine_for("rows.csv").name, engine_for(Table.of({"x": [1.0]})).name
+    ('duckdb', 'arrays')
+    """
+    return engine("arrays" if isinstance(data, Table) else "duckdb")
+
+
+def open_source(data: Any, reading: Reading | None = None) -> AbstractContextManager[Source]:
+    """Open some data by the engine that knows it; a source that is open already is used, and left open."""
+    is_open = hasattr(data, "engine") and hasattr(data, "batches")
+    return nullcontext(data) if is_open else engine_for(data).open(data, reading)

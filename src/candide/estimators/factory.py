@@ -8,7 +8,6 @@ GaussianBayes(covariance='diagonal')
 """
 
 import os
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +18,7 @@ from candide.estimators.naive_bayes import NaiveBayes
 from candide.estimators.text import TextNB
 from candide.model.fitted import Fitted
 from candide.model.settings import Settings
+from candide.rows import remarks
 
 _CLASSES: dict[str, type[NaiveBayes]] = {c.__name__: c for c in (NaiveBayes, TextNB, GaussianBayes)}
 
@@ -49,14 +49,13 @@ def fit(
     'no'
     """
     from candide.engines.reading import Reading
-    from candide.tasks.tables import learn
+    from candide.tasks.learn import learn
 
     settings = Settings(class_prior, estimate, priors, select)
     learned = learn(
         source, target, events=events, drop=drop, weight=weight, settings=settings, reading=Reading(**reading)
     )
-    for note in learned.notes:
-        warnings.warn(note, stacklevel=2)
+    remarks.warn(learned.remarks)
     return NaiveBayes.of(learned.fitted)
 
 

@@ -1,7 +1,6 @@
 """NaiveBayes: a table of mixed columns, each with its own event model, in one classifier."""
 
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
@@ -23,9 +22,11 @@ from candide.model.fitted import Fitted, missing_column
 from candide.model.model import Model
 from candide.model.plan import Part, Plan, is_one, make_plan, named_events
 from candide.model.settings import Settings
+from candide.rows import remarks
 from candide.rows.blocks import Block
 from candide.rows.kinds import inspect
 from candide.rows.labels import Labels
+from candide.rows.remarks import Remark
 from candide.rows.table import Table
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class NaiveBayes(GenerativeClassifier):
         labels = checked_classes(Labels.of(y))
         plan = self._plan(table).with_levels(table)
         census = arrays.count(table, y, weight, plan=plan, labels=labels)
-        _warn(arrays.fractions(table, plan))
+        remarks.warn(arrays.fractions(table, plan))
         return self._keep(X, table, census, reset=True)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -106,7 +107,7 @@ class NaiveBayes(GenerativeClassifier):
         if classes is not None:
             labels = labels.union(Labels.of(np.asarray(classes)))[0]
         census = arrays.count(table, y, weight, plan=plan.with_levels(table), labels=labels)
-        _warn(arrays.fractions(table, plan))
+        remarks.warn(arrays.fractions(table, plan))
         return self._keep(X, table, census if first else self.census_ + census, reset=first)
 
     def unlearn(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -246,7 +247,7 @@ class NaiveBayes(GenerativeClassifier):
         ['prediction', 'p_no', 'p_yes', 'log_density']
         """
         from candide.engines.reading import Reading  # here and below: arrays need no database
-        from candide.tasks.tables import predict
+        from candide.tasks.predict import predict
 
         check_is_fitted(self)
         return predict(self.fitted_, source, out=out, keep=keep, reading=Reading(**reading))
@@ -300,8 +301,9 @@ class NaiveBayes(GenerativeClassifier):
         plan = make_plan(table, self.events, columns)
         used, asked = set(plan.columns), named_events(self.events) if isinstance(self.events, Mapping) else {}
         for column in (column for column in columns if column.why and column.name not in asked):
-            what = "taken for categories" if column.name in used else "left out"
-            warnings.warn(f"column {column.name!r} is {what}: {column.why}; name its event to use it", stacklevel=3)
+            code, what = ("odd-category", "taken for categories") if column.name in used else ("left-out", "left out")
+            text = f"column {column.name!r} is {what}: {column.why}"
+            remarks.warn([Remark(code, text, column.name, "name its event to use it")], stacklevel=3)
         return plan
 
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, NDArray, NDArray | None]:
@@ -371,11 +373,6 @@ class NaiveBayes(GenerativeClassifier):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
-
-
-def _warn(notes: Sequence[str]) -> None:
-    for note in notes:
-        warnings.warn(note, stacklevel=3)
 
 
 def _events(plan: Plan) -> dict[Any, EventModel]:

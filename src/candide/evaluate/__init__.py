@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from candide.evaluate.cross import cross_validate
 from candide.tasks.scores import METRICS, Scores, spread
-from candide.tasks.tables import Validation
+from candide.tasks.validate import Validation
 
 if TYPE_CHECKING:
     from candide.estimators.curves import LearningCurves, learning_curves

@@ -1,13 +1,13 @@
 """Cross-validation of a source."""
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from candide.engines.reading import Reading
 from candide.model.settings import Settings
-from candide.tasks import tables
-from candide.tasks.tables import Validation
+from candide.rows import remarks
+from candide.tasks import validate
+from candide.tasks.validate import Validation
 
 
 def cross_validate(
@@ -35,7 +35,7 @@ def cross_validate(
     1.0
     """
     settings = Settings(class_prior, estimate, priors, select)
-    found = tables.cross_validate(
+    found = validate.cross_validate(
         source,
         target,
         folds=folds,
@@ -46,6 +46,5 @@ def cross_validate(
         settings=settings,
         reading=Reading(**reading),
     )
-    for note in found.learned.notes:
-        warnings.warn(note, stacklevel=2)
+    remarks.warn(found.learned.remarks)
     return found

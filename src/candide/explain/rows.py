@@ -17,9 +17,9 @@ flowers      missing  +0.00
 class prior           +0.00
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -32,9 +32,6 @@ from candide.model.plan import Part
 from candide.rows.blocks import Block, Floats, rows_of
 from candide.rows.labels import is_absent, is_arrow
 from candide.rows.table import Name, Table
-
-if TYPE_CHECKING:
-    from candide.engines.reading import Reading
 
 _VALUES = 1 << 22  # (row, class, feature) terms at a time
 _LONG = 40  # letters of a value in print
@@ -153,35 +150,3 @@ def _values(part: Part, block: Block, table: Table, j: int) -> list[Any]:
     column = table.column(name)
     values = column.to_pylist() if is_arrow(column) else column.tolist()
     return [None if is_absent(value) else value for value in values]
-
-
-def explain_source(
-    fitted: Fitted, data: Any, rows: Sequence[tuple[int, int]], reading: "Reading | None" = None
-) -> Iterator[tuple[int, Any, Decision]]:
-    """Number, label (None where it is not told) and decision of rows of a source, in ranges counted from 1.
-
-    >>> from candide.demo import garden, rows
-    >>> plants, herbs = rows(9, seed=0)
-    >>> [(n, why.prediction) for n, _, why in explain_source(Fitted(garden()), plants, [(2, 2), (7, 7)])]
-    [(2, 'lavender'), (7, 'sage')]
-    >>> herbs[[1, 6]].tolist()
-    ['lavender', 'sage']
-    """
-    from candide.engines.duckdb import score as scoring  # here: rows in memory need no database
-    from candide.engines.duckdb.source import VIEW, Source
-
-    names = [name for part in fitted.plan.parts for name in part.columns]
-    with Source.open(data, reading) as source:
-        scoring.prepare_to_score(source, fitted.plan)
-        label = [fitted.target] if fitted.target in source.columns else []
-        raw = [name for name in names if source.csv is None and str(name) in source.columns]  # a CSV has only text
-        asked = scoring.query(source, fitted.plan, keep=[str(name) for name in [*label, *raw]], codes=False)
-        for first, last in rows:
-            found = source.arrow(f"{asked} LIMIT {last - first + 1} OFFSET {first - 1}").combine_chunks()
-            if found.num_rows < last - first + 1:
-                [(n,)] = source.rows(f"SELECT count(*) FROM {VIEW}")
-                raise InputError(f"row {first + found.num_rows}: {source.name} has {n:,} rows, counted from 1")
-            table = dict(zip(names, found.columns, strict=False))
-            told = table | dict(zip(raw, found.columns[len(names) + len(label) :], strict=True))
-            labels = found.column("k0").to_pylist() if label else [None] * found.num_rows
-            yield from zip(range(first, last + 1), labels, explain(fitted, table, told), strict=True)

@@ -41,7 +41,8 @@ class Labels:
         return len(self.values)
 
     @cached_property
-    def _index(self) -> dict[Any, int]:
+    def index(self) -> dict[Any, int]:
+        """The code of each value."""
         return {v: i for i, v in enumerate(self.values)}
 
     @cached_property
@@ -68,7 +69,7 @@ class Labels:
             return self._encode_integers(column)
         if column.dtype.kind == "f":
             return self._encode_floats(column)
-        values, index, unseen = _scalars(column), self._index, len(self)
+        values, index, unseen = _scalars(column), self.index, len(self)
         codes = {v: -1 if is_absent(v) else index.get(v, unseen) for v in _hashed(values)}
         return np.fromiter(map(codes.__getitem__, values), np.intp, len(values))
 
@@ -111,8 +112,8 @@ class Labels:
         if self.values == other.values:
             same = np.arange(len(self), dtype=np.intp)
             return self, same, same
-        both = Labels(tuple(sorted(self._index | other._index, key=order)))
-        place = both._index
+        both = Labels(tuple(sorted(self.index | other.index, key=order)))
+        place = both.index
         moves = [np.array([place[v] for v in labels.values], np.intp) for labels in (self, other)]
         return both, moves[0], moves[1]
 

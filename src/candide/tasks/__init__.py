@@ -1,1 +1,34 @@
-"""Tasks: the jobs. Every face calls these and nothing else."""
+"""Tasks: the jobs. The command line, the estimators and Python users call these and nothing else.
+
+A model is a fitted estimator, what is fitted in it, or the path of a model file; data are whatever an engine opens.
+
+>>> from candide.demo import rows
+>>> plants, herb = rows(300, seed=0)
+>>> garden = {**plants, "herb": herb}
+>>> model = learn(garden, "herb").fitted
+>>> round(evaluate(model, garden).accuracy, 2), predict(model, plants).num_rows
+(0.96, 300)
+>>> update(model, garden).fitted.census.n_rows
+600
+"""
+
+from candide.tasks.compare import compare
+from candide.tasks.evaluate import evaluate
+from candide.tasks.explain import explain
+from candide.tasks.learn import learn
+from candide.tasks.predict import predict
+from candide.tasks.update import forget, merge, slide, update
+from candide.tasks.validate import cross_validate
+
+__all__ = [
+    "compare",
+    "cross_validate",
+    "evaluate",
+    "explain",
+    "forget",
+    "learn",
+    "merge",
+    "predict",
+    "slide",
+    "update",
+]

@@ -10,16 +10,14 @@ A CSV has no types, so they are read from its first values: whole numbers, numbe
 (('DOUBLE', NumberFormat(comma=True, missing=())), 'DATE')
 """
 
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from candide import wording
 from candide.engines.duckdb.csv_form import PLAIN, NumberFormat
-from candide.errors import InputError
+from candide.rows.remarks import Remark
 
 _WHOLE = r"^\s*[+-]?\d{1,18}\s*$"
 _PLAIN = r"^(0|-?[1-9]\d{0,17})$"
@@ -30,7 +28,6 @@ _DATE = r"^\d{4}-\d{2}-\d{2}$"
 _TIME = r"^\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?$"
 _TRUTH = r"^(?i:true|false)$"
 _KINDS = ((_WHOLE, "BIGINT"), (_NUMBER, "DOUBLE"), (_DATE, "DATE"), (_TIME, "TIMESTAMP"), (_TRUTH, "BOOLEAN"))
-_FEW = 1000  # classes
 _NAS = ("na", "n/a", "nan", "null", "none", "nil", "missing", "unknown", "?", "-", ".", "#n/a", "#na")
 
 
@@ -69,50 +66,29 @@ def _all(column: Any, pattern: str) -> bool:
     return all(bool(pc.all(pc.match_substring_regex(part, pattern)).as_py()) for part in (few, column))
 
 
-def read_levels(levels: list[Any]) -> dict[Any, Any]:
-    """What levels counted as text stand for: whole numbers where all of them are plainly that.
-
-    >>> read_levels(["10", "9"]), read_levels(["01", "2"])
-    ({'10': 10, '9': 9}, {'01': '01', '2': '2'})
-    """
-    plain = all(isinstance(v, str) and re.match(_PLAIN, v) for v in levels)
-    return {v: int(v) if plain else v for v in levels}
-
-
-def check_target(name: str, column: Any) -> None:
-    """Refuse a target that cannot be a class."""
-    present = column.drop_null()
-    if pa.types.is_nested(column.type):
-        raise InputError(f"column {name!r} holds lists or structures; a class is one value")
-    distinct = len(present.unique())
-    quantity = pa.types.is_floating(column.type) or (pa.types.is_string(column.type) and _all(present, _NUMBER))
-    if distinct > _FEW or (quantity and distinct > 20):
-        raise InputError(
-            f"column {name!r} has {distinct:,} different values in the first {len(column):,} rows: "
-            "an identifier or a quantity, not a class; name another target, or bin it"
-        )
+def types_of(
+    head: Any, target: str, as_text: Sequence[str], *, comma: bool
+) -> tuple[dict[str, str], dict[str, NumberFormat]]:
+    """The types of a CSV's columns, and how numbers are written where SQL alone would not read them."""
+    types, formats = dict[str, str](), dict[str, NumberFormat]()
+    for name, column in zip(head.column_names, head.columns, strict=True):
+        types[name] = csv_type(column, is_label=name == target, is_category=name in as_text)
+        if types[name] == "VARCHAR" and name != target and name not in as_text:
+            kind, how = number_type(column, comma=comma)
+            if how != PLAIN:
+                types[name], formats[name] = kind, how
+    return types, formats
 
 
-def spelled_numbers(name: str, column: Any) -> list[str]:
-    """A word where a column became text though most of its values are numbers."""
-    if not pa.types.is_string(column.type):
-        return []
-    values = column.drop_null().unique()
-    odd = values.filter(pc.invert(pc.match_substring_regex(values, _NUMBER))).to_pylist()
-    if not 0 < len(odd) < len(values) / 2:
-        return []
-    return [
-        f"column {name!r} is read as text because of {wording.listing(odd, 3)}; to read it as numbers, mend these "
-        f"or pass --na {odd[0]!r} (na=[...])"
-    ]
-
-
-def number_format_remarks(formats: Mapping[str, NumberFormat], head: Any) -> list[str]:
+def number_format_remarks(formats: Mapping[str, NumberFormat], head: Any) -> list[Remark]:
     """A word on columns whose numbers are not written plainly."""
-    notes = [f"column {name!r} has decimal commas" for name, how in formats.items() if how.comma]
+    remarks = [
+        Remark("decimal-comma", f"column {n!r} has decimal commas", n) for n, how in formats.items() if how.comma
+    ]
     for name, how in formats.items():
         if how.missing:
             words = head.column(name).drop_null().unique().to_pylist()
             met = [word for word in words if word.strip().lower() in how.missing]
-            notes.append(f"column {name!r}: {', '.join(map(repr, sorted(met)))} taken as missing")
-    return notes
+            text = f"column {name!r}: {', '.join(map(repr, sorted(met)))} taken as missing"
+            remarks.append(Remark("taken-as-missing", text, name))
+    return remarks

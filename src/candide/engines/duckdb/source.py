@@ -1,73 +1,54 @@
-"""Sources: whatever holds rows, opened as one DuckDB view that may be read again and again.
+"""Sources of DuckDB: whatever holds rows, opened as one view that may be read again and again.
 
 A path, a glob or a folder (CSV, TSV, Parquet, JSON lines, Arrow, Feather; compressed or not), ``-`` for
 standard input, a DuckDB file, an SQL query, a data frame, an Arrow table, a DuckDB relation; a folder of folders of
-documents (:mod:`candide.engines.folders`).
+documents (:mod:`candide.engines.duckdb.folders`).
 
 >>> import pyarrow as pa
->>> with Source.open(pa.table({"age": [30, 41], "job": ["cook", None]})) as source:
+>>> with DuckDBSource.open(pa.table({"age": [30, 41], "job": ["cook", None]})) as source:
 ...     source.columns, source.rows("SELECT count(*) FROM source")
 ({'age': 'BIGINT', 'job': 'VARCHAR'}, [(2,)])
 """
 
-import os
-import re
-import shutil
-import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import duckdb
 
-from candide.engines.duckdb import folders
-from candide.engines.duckdb.csv_form import PLAIN, CsvForm, CsvHints, NumberFormat, form_of
+from candide.engines.batch import Scan
+from candide.engines.duckdb import infer
+from candide.engines.duckdb.attach import Attached, attach, temporary
+from candide.engines.duckdb.csv_form import PLAIN, NumberFormat
+from candide.engines.duckdb.dialect import DuckDBDialect
 from candide.engines.duckdb.duckdb_errors import explained
 from candide.engines.reading import Reading
-from candide.engines.sql.text import identifier, literal, literals
-from candide.errors import InputError, InputTypeError
+from candide.engines.sql.source import SqlSource
+from candide.engines.sql.text import identifier, literal
+from candide.errors import InputError
+from candide.rows.remarks import Remark
 
-VIEW = "source"
-_QUERY = re.compile(r"\s*(\(|--|/\*|select\b|with\b|from\b|values\b)", re.IGNORECASE)
-_FORMATS = {
-    "csv": "csv", "tsv": "csv", "txt": "csv", "tab": "csv", "data": "csv",
-    "parquet": "parquet", "pq": "parquet",
-    "jsonl": "json", "ndjson": "json", "json": "json",
-    "arrow": "arrow", "feather": "arrow", "ipc": "arrow", "arrows": "arrow",
-    "duckdb": "duckdb", "ddb": "duckdb",
-}  # fmt: skip
+if TYPE_CHECKING:
+    from candide.engines.duckdb.engine import DuckDB
+
+_HEAD = 1 << 11  # rows by which the way is known in which numbers are written
 
 
-@dataclass(frozen=True)
-class Batches:
-    """A schema and record batches, to be read once."""
-
-    schema: Any
-    stream: Iterator[Any]
-
-    def __iter__(self) -> Iterator[Any]:
-        return self.stream
-
-
-@dataclass
-class Source:
+class DuckDBSource(SqlSource):
     """An open source: the view ``source`` on a DuckDB connection."""
 
-    name: str  # what to call it in messages
-    con: Any
-    reading: Reading
-    csv: CsvForm | None = None  # of a CSV every column comes as text until `typed` says better
-    relation: Any = None  # a DuckDB relation answers on its own connection
-    keep: list[Any] = field(default_factory=list)  # what must live, or be removed, with the source
-    columns: dict[str, str] = field(default_factory=dict)  # name -> SQL type
-    documents: tuple[str, ...] = ()  # columns known to be free text, however short
-    rows_read: int = 0  # in batches, so far
-    is_query: bool = False  # whose rows may come in another order each time
+    dialect = DuckDBDialect()
+    view = "source"
+
+    def __init__(self, con: Any, reading: Reading, engine: "DuckDB | None" = None):
+        self.con, self.reading = con, reading
+        self.engine = engine  # type: ignore[assignment]
+        self.attached = Attached()
+        self.columns: dict[str, str] = {}
+        self.rows_read = 0
 
     @classmethod
-    def open(cls, data: Any, reading: Reading | None = None) -> Self:
+    def open(cls, data: Any, reading: Reading | None = None, engine: "DuckDB | None" = None) -> Self:
         """Open anything that holds rows."""
         reading = reading or Reading()
         con = duckdb.connect(config={"autoinstall_known_extensions": "false"})
@@ -79,40 +60,59 @@ class Source:
             con.execute(f"SET memory_limit = {literal(reading.memory_limit)}")
         if reading.threads:
             con.execute(f"SET threads = {int(reading.threads)}")
-        source = cls("the data", con, reading)
+        source = cls(con, reading, engine)
         try:
-            source._attach(data)
+            attach(con, data, reading, source.view, source.attached)
             source._describe()
         except BaseException:
             source.close()
             raise
         return source
 
-    def __enter__(self) -> Self:
-        return self
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return self.attached.name
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    @property
+    def documents(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.attached.documents
+
+    @property
+    def untyped(self) -> bool:  # type: ignore[override]
+        return self.attached.csv is not None
+
+    @property
+    def reads_whole(self) -> bool:  # type: ignore[override]
+        return self.attached.csv is not None
 
     def close(self) -> None:
         """Close the connection and remove what was spooled."""
-        self.relation = None
+        self.attached.relation = None
         self.con.close()
-        for thing in self.keep:
+        for thing in self.attached.held:
             if isinstance(thing, Path):
                 thing.unlink(missing_ok=True)
-        self.keep.clear()
+        self.attached.held.clear()
+
+    # Queries
 
     def rows(self, sql: str) -> list[tuple]:
         """Run a query over the view ``source`` and fetch its rows."""
         with explained(self.name):
             return self._query(sql).fetchall()
 
-    def batches(self, sql: str, size: int) -> Batches:
-        """Run a query and read its result as Arrow record batches."""
+    def stream(self, sql: str) -> Iterator[tuple]:
+        for batch in self.arrow_batches(sql, 100_000):
+            yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+    def arrow_batches(self, sql: str, size: int) -> Iterator[Any]:
+        return self.scan(sql, size).batches
+
+    def scan(self, sql: str, size: int) -> Scan:
+        """Run a query; its schema, and its result in Arrow record batches."""
         with explained(self.name):
             reader = self._query(sql).to_arrow_reader(size)
-        return Batches(reader.schema, self._counted(reader))
+        return Scan(reader.schema, self._counted(reader))
 
     def _counted(self, reader: Any) -> Iterator[Any]:
         with explained(self.name):
@@ -125,7 +125,51 @@ class Source:
         with explained(self.name):
             return self._query(sql).to_arrow_table()
 
-    def read_as(self, head: Any, types: Mapping[str, str], formats: Mapping[str, NumberFormat]) -> Any:
+    def head(self, n: int) -> Any:
+        return self.arrow(f"SELECT * FROM {self.view} LIMIT {n}")
+
+    def progress(self) -> float:
+        return max(-1.0, self.con.query_progress() / 100) if self.attached.relation is None else -1.0
+
+    def materialise(self) -> None:
+        """Those of a query are written to a temporary file, once."""
+        if not self.attached.is_query:
+            return
+        path = temporary("parquet", self.attached)
+        with explained(self.name):
+            self._query(f"SELECT * FROM {self.view}").write_parquet(str(path))
+        self.attached.relation, self.attached.is_query = None, False
+        self._create_view(f"read_parquet({literal(str(path))})")
+        self._describe()
+
+    # The types of a CSV, of which every column comes as text until they are known
+
+    def look(self, n: int, target: str, as_text: Sequence[str]) -> tuple[Any, list[Remark]]:
+        head = self.head(n)
+        if self.attached.csv is None or not head.num_rows:
+            return head, []
+        types, formats = infer.types_of(head, target, as_text, comma=self.attached.csv.delimiter != ",")
+        self._typed(types, formats)
+        return self._read_as(head, types, formats), infer.number_format_remarks(formats, head)
+
+    def read_numbers(self, names: Sequence[str]) -> None:
+        """In the way in which they are written in the head."""
+        names = [name for name in names if self.columns.get(name) == "VARCHAR"]
+        if self.attached.csv is None or not names:
+            return
+        head = self.arrow(f"SELECT {', '.join(map(identifier, names))} FROM {self.view} LIMIT {_HEAD}")
+        comma = self.attached.csv.delimiter != ","
+        found = {n: infer.number_type(c, comma=comma) for n, c in zip(names, head.columns, strict=True)}
+        types = {name: kind if kind in ("DATE", "TIMESTAMP") else "DOUBLE" for name, (kind, _) in found.items()}
+        self._typed(types, {name: how for name, (_, how) in found.items()})
+
+    def _typed(self, types: Mapping[str, str], formats: Mapping[str, NumberFormat]) -> None:
+        assert self.attached.csv is not None
+        with explained(self.name):
+            self._create_view(self.attached.csv.reader(types, formats))
+        self.columns |= types
+
+    def _read_as(self, head: Any, types: Mapping[str, str], formats: Mapping[str, NumberFormat]) -> Any:
         """Columns of text, read with SQL types; what does not fit is missing."""
         self.con.register("head", head)
         reads = ", ".join(
@@ -134,199 +178,22 @@ class Source:
         )
         return self.con.sql(f"SELECT {reads} FROM head").to_arrow_table()
 
-    def progress(self) -> float:
-        """How far the running query is, from 0 to 1; negative where that is not known."""
-        return max(-1.0, self.con.query_progress() / 100) if self.relation is None else -1.0
-
-    def materialise(self) -> None:
-        """Have rows come in the same order each time: those of a query are written to a temporary file, once."""
-        if not self.is_query:
-            return
-        path = self._temporary("parquet")
-        with explained(self.name):
-            self._query(f"SELECT * FROM {VIEW}").write_parquet(str(path))
-        self.relation, self.is_query = None, False
-        self._create_view(f"read_parquet({literal(str(path))})")
-        self._describe()
-
-    def typed(self, types: Mapping[str, str], formats: Mapping[str, NumberFormat]) -> None:
-        """Read the columns of a CSV with these SQL types."""
-        if self.csv is not None:
-            with explained(self.name):
-                self._create_view(self.csv.reader(types, formats))
-            self.columns |= types
+    # The view
 
     def _query(self, sql: str) -> Any:
-        return self.con.sql(sql) if self.relation is None else self.relation.query(VIEW, sql)
+        relation = self.attached.relation
+        return self.con.sql(sql) if relation is None else relation.query(self.view, sql)
 
     def _describe(self) -> None:
-        if self.csv is not None:
-            self.columns = dict.fromkeys(self.csv.names, "VARCHAR")
-        elif self.relation is not None:
-            self.columns = dict(zip(self.relation.columns, map(str, self.relation.types), strict=True))
+        if self.attached.csv is not None:
+            self.columns = dict.fromkeys(self.attached.csv.names, "VARCHAR")
+        elif self.attached.relation is not None:
+            relation = self.attached.relation
+            self.columns = dict(zip(relation.columns, map(str, relation.types), strict=True))
         else:
-            self.columns = {row[0]: row[1] for row in self.rows(f"DESCRIBE {VIEW}")}
+            self.columns = {row[0]: row[1] for row in self.rows(f"DESCRIBE {self.view}")}
         if not self.columns:
             raise InputError(f"{self.name} has no columns")
 
     def _create_view(self, reader: str) -> None:
-        self.con.execute(f"CREATE OR REPLACE TEMP VIEW {VIEW} AS SELECT * FROM {reader}")
-
-    def _attach(self, data: Any) -> None:
-        if isinstance(data, duckdb.DuckDBPyRelation):
-            self.relation, self.name, self.is_query = data, "the relation", True
-        elif isinstance(data, str) and _QUERY.match(data) and not os.path.exists(data):
-            self.name, self.is_query = "the query", True
-            with explained(self.name):
-                self._create_view(f"({data.rstrip().rstrip(';')})")
-        elif isinstance(data, str | os.PathLike):
-            self._attach_path(os.fspath(data))
-        else:
-            self._attach_frame(data)
-
-    def _attach_path(self, path: str) -> None:
-        self.name = path
-        if path == "-":
-            path, self.name = str(self._spool()), "standard input"
-        if os.path.isdir(path) and folders.holds_documents(path):
-            self._attach_frame(folders.Files(path, self.reading.encoding or "utf-8", self.reading.errors))
-            self.documents = ("text",)
-            return
-        kind = _format(path)
-        with explained(self.name):
-            if kind == "csv":
-                if not _bytes_in(path):
-                    raise InputError(f"{self.name} is empty")
-                said = self.reading
-                hints = CsvHints(said.delimiter, said.header, said.missing, said.encoding)
-                self.csv = form_of(self.con, _files(path), hints)
-                self._create_view(self.csv.reader({}))
-            elif kind == "parquet":
-                self._create_view(f"read_parquet({literals(_files(path))}, union_by_name = true)")
-            elif kind == "json":
-                self._create_view(f"read_json_auto({literals(_files(path))}, format = 'newline_delimited')")
-            elif kind == "duckdb":
-                self._attach_database(path)
-            else:
-                self._attach_frame(_arrow_dataset(path))
-
-    def _attach_database(self, path: str) -> None:
-        if not os.path.exists(path):
-            raise InputError(f"{path}: no such file")
-        self.con.execute(f"ATTACH {literal(path)} AS db (READ_ONLY)")
-        tables = [
-            row[0]
-            for row in self.con.sql("SELECT table_name FROM duckdb_tables() WHERE database_name = 'db'").fetchall()
-        ]
-        views = [
-            row[0]
-            for row in self.con.sql(
-                "SELECT view_name FROM duckdb_views() WHERE database_name = 'db' AND NOT internal"
-            ).fetchall()
-        ]
-        both = tables + views
-        name = self.reading.table or (both[0] if len(both) == 1 else None)
-        if name is None or name not in both:
-            raise InputError(f"{path}: name one of its tables {sorted(both)} with table= (or --table)")
-        self.is_query = name in views
-        self._create_view(f"db.{identifier(name)}")
-
-    def _attach_frame(self, data: Any) -> None:
-        import pyarrow as pa
-
-        if isinstance(data, pa.RecordBatchReader):
-            data = data.read_all()  # a reader can be read once only
-        elif isinstance(data, Mapping):
-            data = pa.table({str(k): _arrow_column(k, v) for k, v in data.items()})
-        elif isinstance(data, pa.RecordBatch):
-            data = pa.table(data)
-        _check_case(getattr(data, "column_names", None) or list(getattr(data, "columns", ())))
-        self.keep.append(data)
-        try:
-            self.con.register(VIEW, data)
-        except (duckdb.Error, RuntimeError, TypeError):
-            if not hasattr(data, "__arrow_c_stream__"):
-                raise InputTypeError(
-                    f"cannot read rows from {type(data).__name__}; pass a file name, a query, a data frame, "
-                    "an Arrow table, a mapping of columns or a DuckDB relation"
-                ) from None
-            data = pa.table(data)
-            self.keep[-1] = data
-            self.con.register(VIEW, data)
-
-    def _spool(self) -> Path:
-        """Standard input can be read once; a temporary file can be read twice."""
-        stream = sys.stdin.buffer
-        head = stream.read(4096)
-        start = head.lstrip()[:1]
-        kind = "parquet" if head[:4] == b"PAR1" else "jsonl" if start == b"{" else "csv"
-        path = self._temporary(kind)
-        with open(path, "wb") as spool:
-            spool.write(head)
-            shutil.copyfileobj(stream, spool, 1 << 20)
-        return path
-
-    def _temporary(self, kind: str) -> Path:
-        """A file that is removed with the source."""
-        handle, name = tempfile.mkstemp(prefix="candide-", suffix=f".{kind}")
-        os.close(handle)
-        self.keep.append(Path(name))
-        return Path(name)
-
-
-def _check_case(names: Sequence[object]) -> None:
-    """Refuse names that SQL does not tell apart: one of the columns would silently get another name."""
-    seen: dict[str, object] = {}
-    for name in names:
-        other = seen.setdefault(str(name).lower(), name)
-        if other is not name:
-            raise InputError(f"columns {other!r} and {name!r} differ in case only, or not at all; rename one of them")
-
-
-def _format(path: str) -> str:
-    """The format of a path, a glob or a folder, by the ending of its name."""
-    if os.path.isdir(path):
-        found = sorted({_ending(name) for name in _files(path)})
-        kinds = {_FORMATS[ending] for ending in found}
-        if len(kinds) != 1 or (kinds == {"csv"} and len(found) > 1):  # a .tsv is no .csv
-            raise InputError(f"{path}: a folder must hold files of one known format, found {found or 'none'}")
-        return kinds.pop()
-    if not any(c in path for c in "*?[") and not os.path.exists(path):
-        raise InputError(f"{path}: no such file")
-    return _FORMATS.get(_ending(path), "csv")
-
-
-def _files(path: str) -> tuple[str, ...]:
-    """The path or glob itself; of a folder, all files in it, at any depth, whose format is known."""
-    if not os.path.isdir(path):
-        return (path,)
-    return tuple(sorted(str(p) for p in Path(path).rglob("*") if p.is_file() and _ending(str(p)) in _FORMATS))
-
-
-def _ending(path: str) -> str:
-    name = path.lower()
-    for packed in (".gz", ".zst", ".bz2"):
-        name = name.removesuffix(packed)
-    return name.rpartition(".")[2]
-
-
-def _bytes_in(path: str) -> bool:
-    return not os.path.isfile(path) or os.path.getsize(path) > 0
-
-
-def _arrow_dataset(path: str) -> Any:
-    import pyarrow.dataset as ds
-
-    return ds.dataset(path, format="ipc", partitioning="hive")
-
-
-def _arrow_column(name: object, values: Sequence[Any]) -> Any:
-    import pyarrow as pa
-
-    try:
-        return pa.array(values, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        try:
-            return pa.array([None if v is None else str(v) for v in values])
-        except pa.ArrowInvalid as error:
-            raise InputError(f"column {name!r}: {error}") from None
+        self.con.execute(f"CREATE OR REPLACE TEMP VIEW {self.view} AS SELECT * FROM {reader}")

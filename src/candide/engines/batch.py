@@ -1,0 +1,126 @@
+"""Batches: rows on their way to a model, in Arrow record batches of one layout, whichever engine reads them.
+
+Of every part of the plan, in order, each column is ``f0``, ``f1``, ..., or ``code0``, ... where the engine has looked
+up its levels; then come the columns to keep, ``k0``, ``k1``, ..., and the ``fold`` of each row if it is asked for. A
+column that the source lacks is missing in every row.
+
+>>> from candide.engines.base import open_source
+>>> from candide.model.plan import make_plan
+>>> from candide.rows.table import Table
+>>> table = Table.of({"age": [30.0, 41.0, 8.0], "job": ["cook", "smith", None]})
+>>> with open_source(table) as source:
+...     [batch] = batches_of(source, make_plan(table), ["job"]).batches
+>>> batch.schema.names
+['f0', 'f1', 'k0']
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide.model.plan import Part, Plan
+from candide.rows import matching
+from candide.rows.blocks import Block
+from candide.rows.table import Table
+
+if TYPE_CHECKING:
+    from candide.engines.base import Folds, Source
+
+BATCH = 1 << 17  # rows in a batch
+_VALUES = 1 << 23  # values in a batch, where rows are wide
+_DOCUMENTS = 1 << 12  # and of rows with documents, which are long
+
+
+@dataclass(frozen=True)
+class Scan:
+    """The schema of batches, and the batches, to be read once."""
+
+    schema: Any
+    batches: Iterator[Any]
+
+
+def batch_size(plan: Plan) -> int:
+    """How many rows of a plan's columns are read at a time."""
+    if any(part.has_documents for part in plan.parts):
+        return _DOCUMENTS
+    return min(BATCH, max(_VALUES // max(1, len(plan.columns)), 1 << 11))
+
+
+def places(plan: Plan) -> Iterator[tuple[Part, int]]:
+    """Every column of every part, in order."""
+    return ((part, j) for part in plan.parts for j in range(len(part.columns)))
+
+
+def is_text(part: Part) -> bool:
+    """Whether its columns are read as they are written: categories and documents."""
+    return part.has_levels or part.has_documents
+
+
+def number_columns(plan: Plan) -> list[str]:
+    """The columns that a plan reads as numbers."""
+    return [str(n) for part in plan.parts if not is_text(part) for n in part.columns]
+
+
+def blocks(plan: Plan, batch: Any) -> list[Block]:
+    """The rows of a batch as the model takes them, one block a part."""
+    at, out, names = 0, list[Block](), batch.schema.names
+    for part in plan.parts:
+        width = len(part.columns)
+        columns, ready = batch.columns[at : at + width], [name.startswith("code") for name in names[at : at + width]]
+        at += width
+        if not part.has_levels:
+            out.append(part.block(Table.of(dict(zip(part.columns, columns, strict=True)))))
+            continue
+        block: NDArray = np.empty((batch.num_rows, width), np.int32, order="F")
+        for j, column in enumerate(columns):
+            is_code = ready[j]
+            block[:, j] = column.to_numpy() if is_code else matching.codes(part.levels[j], column)
+        out.append(block)
+    return out
+
+
+def batches_of(
+    source: "Source",
+    plan: Plan,
+    keep: Sequence[str] = (),
+    *,
+    folds: "Folds | None" = None,
+    span: tuple[int, int] | None = None,
+) -> Scan:
+    """Rows of a source in this layout, from the batches that every source gives."""
+    import pyarrow as pa
+
+    there = [name for name in dict.fromkeys([*map(str, plan.columns), *keep]) if name in source.columns]
+    wanted = [str(part.columns[j]) for part, j in places(plan)]
+    text = [part.has_documents for part, _ in places(plan)]
+
+    def laid_out(batch: Any) -> Any:
+        columns = dict(zip(there, batch.columns, strict=False))
+        out = {}
+        for i, name in enumerate(wanted):
+            absent = pa.string() if text[i] else pa.float64()
+            out[f"f{i}"] = columns[name] if name in columns else pa.nulls(batch.num_rows, absent)
+        out |= {f"k{i}": columns[name] for i, name in enumerate(keep)}
+        return pa.RecordBatch.from_pydict(out | ({"fold": batch.columns[-1]} if folds else {}))
+
+    found = source.batches(there, batch_size(plan), folds)
+    laid = map(laid_out, found if span is None else _span(found, *span))
+    first = next(laid, None)
+    if first is None:
+        first = laid_out(pa.RecordBatch.from_pydict({n: source.head(0).column(n).combine_chunks() for n in there}))
+    return Scan(first.schema, chain([first], laid))
+
+
+def _span(batches: Any, start: int, n: int) -> Iterator[Any]:
+    """``n`` rows from ``start`` on."""
+    for batch in batches:
+        part = batch.slice(min(start, batch.num_rows), n)
+        start, n = max(0, start - batch.num_rows), n - part.num_rows
+        if part.num_rows:
+            yield part
+        if not n:
+            return

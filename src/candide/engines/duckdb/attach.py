@@ -1,0 +1,209 @@
+"""Attaching: a file, a folder, a frame, a database or a query becomes the view that a source reads.
+
+>>> con, found = duckdb.connect(), Attached()
+>>> attach(con, "SELECT 1 AS x", Reading(), "source", found)
+>>> found.name, found.is_query, con.sql("SELECT x FROM source").fetchall()
+('the query', True, [(1,)])
+"""
+
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from candide.engines.duckdb import folders
+from candide.engines.duckdb.csv_form import CsvForm, CsvHints, form_of
+from candide.engines.duckdb.duckdb_errors import explained
+from candide.engines.reading import Reading
+from candide.engines.sql.text import identifier, literal, literals
+from candide.errors import InputError, InputTypeError
+
+_QUERY = re.compile(r"\s*(\(|--|/\*|select\b|with\b|from\b|values\b)", re.IGNORECASE)
+_FORMATS = {
+    "csv": "csv", "tsv": "csv", "txt": "csv", "tab": "csv", "data": "csv",
+    "parquet": "parquet", "pq": "parquet",
+    "jsonl": "json", "ndjson": "json", "json": "json",
+    "arrow": "arrow", "feather": "arrow", "ipc": "arrow", "arrows": "arrow",
+    "duckdb": "duckdb", "ddb": "duckdb",
+}  # fmt: skip
+
+
+@dataclass
+class Attached:
+    """What is known of data once it is attached, and what must live, or be removed, with the source."""
+
+    name: str = "the data"  # in messages
+    csv: CsvForm | None = None
+    relation: Any = None  # a DuckDB relation answers on its own connection
+    is_query: bool = False  # whose rows may come in another order each time
+    documents: tuple[str, ...] = ()
+    held: list[Any] = field(default_factory=list)
+
+
+def attach(con: Any, data: Any, reading: Reading, view: str, found: Attached) -> None:
+    """Have a view on a connection that reads the data; what is found out of them is noted."""
+    if isinstance(data, duckdb.DuckDBPyRelation):
+        found.relation, found.name, found.is_query = data, "the relation", True
+    elif isinstance(data, str) and _QUERY.match(data) and not os.path.exists(data):
+        found.name, found.is_query = "the query", True
+        with explained(found.name):
+            _create(con, view, f"({data.rstrip().rstrip(';')})")
+    elif isinstance(data, str | os.PathLike):
+        _attach_path(con, os.fspath(data), reading, view, found)
+    else:
+        _attach_frame(con, data, view, found)
+
+
+def _create(con: Any, view: str, reader: str) -> None:
+    con.execute(f"CREATE OR REPLACE TEMP VIEW {view} AS SELECT * FROM {reader}")
+
+
+def _attach_path(con: Any, path: str, reading: Reading, view: str, found: Attached) -> None:
+    found.name = path
+    if path == "-":
+        path, found.name = str(_spool(found)), "standard input"
+    if os.path.isdir(path) and folders.holds_documents(path):
+        _attach_frame(con, folders.Files(path, reading.encoding or "utf-8", reading.errors), view, found)
+        found.documents = ("text",)
+        return
+    kind = _format(path)
+    with explained(found.name):
+        if kind == "csv":
+            if not _bytes_in(path):
+                raise InputError(f"{found.name} is empty")
+            hints = CsvHints(reading.delimiter, reading.header, reading.missing, reading.encoding)
+            found.csv = form_of(con, _files(path), hints)
+            _create(con, view, found.csv.reader({}))
+        elif kind == "parquet":
+            _create(con, view, f"read_parquet({literals(_files(path))}, union_by_name = true)")
+        elif kind == "json":
+            _create(con, view, f"read_json_auto({literals(_files(path))}, format = 'newline_delimited')")
+        elif kind == "duckdb":
+            _attach_database(con, path, reading, view, found)
+        else:
+            _attach_frame(con, _arrow_dataset(path), view, found)
+
+
+def _attach_database(con: Any, path: str, reading: Reading, view: str, found: Attached) -> None:
+    if not os.path.exists(path):
+        raise InputError(f"{path}: no such file")
+    con.execute(f"ATTACH {literal(path)} AS db (READ_ONLY)")
+    tables = con.sql("SELECT table_name FROM duckdb_tables() WHERE database_name = 'db'").fetchall()
+    views = con.sql("SELECT view_name FROM duckdb_views() WHERE database_name = 'db' AND NOT internal").fetchall()
+    both = [row[0] for row in tables + views]
+    name = reading.table or (both[0] if len(both) == 1 else None)
+    if name is None or name not in both:
+        raise InputError(f"{path}: name one of its tables {sorted(both)} with table= (or --table)", value=name)
+    found.is_query = (name,) in views
+    _create(con, view, f"db.{identifier(name)}")
+
+
+def _attach_frame(con: Any, data: Any, view: str, found: Attached) -> None:
+    import pyarrow as pa
+
+    if isinstance(data, pa.RecordBatchReader):
+        data = data.read_all()  # a reader can be read once only
+    elif isinstance(data, Mapping):
+        data = pa.table({str(k): _arrow_column(k, v) for k, v in data.items()})
+    elif isinstance(data, pa.RecordBatch):
+        data = pa.table(data)
+    _check_case(getattr(data, "column_names", None) or list(getattr(data, "columns", ())))
+    found.held.append(data)
+    try:
+        con.register(view, data)
+    except (duckdb.Error, RuntimeError, TypeError):
+        if not hasattr(data, "__arrow_c_stream__"):
+            raise InputTypeError(
+                f"cannot read rows from {type(data).__name__}",
+                remedy="pass a file name, a query, a data frame, an Arrow table, a mapping of columns "
+                "or a DuckDB relation",
+            ) from None
+        data = pa.table(data)
+        found.held[-1] = data
+        con.register(view, data)
+
+
+def _spool(found: Attached) -> Path:
+    """Standard input can be read once; a temporary file can be read twice."""
+    stream = sys.stdin.buffer
+    head = stream.read(4096)
+    start = head.lstrip()[:1]
+    kind = "parquet" if head[:4] == b"PAR1" else "jsonl" if start == b"{" else "csv"
+    path = temporary(kind, found)
+    with open(path, "wb") as spool:
+        spool.write(head)
+        shutil.copyfileobj(stream, spool, 1 << 20)
+    return path
+
+
+def temporary(kind: str, found: Attached) -> Path:
+    """A file that is removed with the source."""
+    handle, name = tempfile.mkstemp(prefix="candide-", suffix=f".{kind}")
+    os.close(handle)
+    found.held.append(Path(name))
+    return Path(name)
+
+
+def _check_case(names: Sequence[object]) -> None:
+    """Refuse names that SQL does not tell apart: one of the columns would silently get another name."""
+    seen: dict[str, object] = {}
+    for name in names:
+        other = seen.setdefault(str(name).lower(), name)
+        if other is not name:
+            raise InputError(f"columns {other!r} and {name!r} differ in case only, or not at all; rename one of them")
+
+
+def _format(path: str) -> str:
+    """The format of a path, a glob or a folder, by the ending of its name."""
+    if os.path.isdir(path):
+        found = sorted({_ending(name) for name in _files(path)})
+        kinds = {_FORMATS[ending] for ending in found}
+        if len(kinds) != 1 or (kinds == {"csv"} and len(found) > 1):  # a .tsv is no .csv
+            raise InputError(f"{path}: a folder must hold files of one known format, found {found or 'none'}")
+        return kinds.pop()
+    if not any(c in path for c in "*?[") and not os.path.exists(path):
+        raise InputError(f"{path}: no such file")
+    return _FORMATS.get(_ending(path), "csv")
+
+
+def _files(path: str) -> tuple[str, ...]:
+    """The path or glob itself; of a folder, all files in it, at any depth, whose format is known."""
+    if not os.path.isdir(path):
+        return (path,)
+    return tuple(sorted(str(p) for p in Path(path).rglob("*") if p.is_file() and _ending(str(p)) in _FORMATS))
+
+
+def _ending(path: str) -> str:
+    name = path.lower()
+    for packed in (".gz", ".zst", ".bz2"):
+        name = name.removesuffix(packed)
+    return name.rpartition(".")[2]
+
+
+def _bytes_in(path: str) -> bool:
+    return not os.path.isfile(path) or os.path.getsize(path) > 0
+
+
+def _arrow_dataset(path: str) -> Any:
+    import pyarrow.dataset as ds
+
+    return ds.dataset(path, format="ipc", partitioning="hive")
+
+
+def _arrow_column(name: object, values: Sequence[Any]) -> Any:
+    import pyarrow as pa
+
+    try:
+        return pa.array(values, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        try:
+            return pa.array([None if v is None else str(v) for v in values])
+        except pa.ArrowInvalid as error:
+            raise InputError(str(error), column=name) from None

@@ -1,0 +1,95 @@
+"""The DuckDB engine: files, frames, queries and tables, counted by one aggregate query and scored in a stream.
+
+>>> engine = DuckDB()
+>>> with engine.open({"age": [30, 41], "job": ["cook", None]}) as source:
+...     source.columns
+{'age': 'BIGINT', 'job': 'VARCHAR'}
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from candide.engines.base import Counted, Engine, Folds, Prepared, Rows, Source
+from candide.engines.batch import Scan, batch_size, places
+from candide.engines.duckdb.source import DuckDBSource
+from candide.engines.reading import Reading
+from candide.engines.sql import count as sql
+from candide.engines.sql.column import Column
+from candide.engines.sql.dialect import Expr
+from candide.engines.sql.source import fold_of, select
+from candide.engines.sql.statistics import KINDS
+from candide.model.plan import Part, Plan
+from candide.rows.labels import Labels
+
+_LEVELS_EACH = 1 << 8  # levels of a column that a query spells: to read one costs as much as to look up a thousand rows
+_LEVELS = 1 << 11  # and of all columns
+
+
+class DuckDB(Engine):
+    """Says moments, sums and levels itself, where a query is not slower to plan than the rows to count."""
+
+    name = "duckdb"
+    counts = KINDS
+
+    def open(self, data: Any, reading: Reading | None = None) -> DuckDBSource:
+        return DuckDBSource.open(data, reading or Reading(), self)
+
+    def says(self, part: Part) -> bool:
+        too_wide = len(part.columns) > sql.WIDE and not part.has_levels
+        return part.spec.kind in self.counts and not callable(part.spec.transform) and not too_wide
+
+    def count(self, rows: Rows, prepared: Prepared) -> Counted:
+        return sql.count(rows, prepared)
+
+    def score(
+        self,
+        source: Source,
+        plan: Plan,
+        keep: Sequence[str] = (),
+        *,
+        folds: Folds | None = None,
+        codes: bool = True,
+        span: tuple[int, int] | None = None,
+    ) -> Scan:
+        assert isinstance(source, DuckDBSource)
+        chosen, room = [], _LEVELS if codes else 0
+        for i, (part, j) in enumerate(places(plan)):
+            value = _value(source, part, j)
+            known = part.levels[j] if part.has_levels else Labels(())
+            kind = source.columns.get(str(part.columns[j]), "")
+            if kind.startswith(("VARCHAR", "ENUM")) and _can_spell(known, room):
+                room -= len(known)
+                chosen.append(exp.alias_(source.dialect.code(value, known), f"code{i}"))
+            else:
+                chosen.append(exp.alias_(value, f"f{i}"))
+        chosen += [exp.alias_(exp.column(name, quoted=True), f"k{i}") for i, name in enumerate(keep)]
+        query = select(source, [*chosen, *fold_of(source, folds)], folds)
+        some = "" if span is None else f" LIMIT {span[1]} OFFSET {span[0]}"
+        return source.scan(query + some, batch_size(plan))
+
+
+def _value(source: DuckDBSource, part: Part, j: int) -> Expr:
+    """A column as the model wants it; null where the source lacks it."""
+    name = str(part.columns[j])
+    kind = source.columns.get(name)
+    if kind is None:
+        return exp.cast(exp.Null(), "TEXT" if part.has_levels or part.has_documents else "DOUBLE")
+    column = Column(name, kind, source.dialect, is_level=part.has_levels)
+    if part.has_documents:
+        return column.raw if kind.upper() in ("VARCHAR", "BLOB") else exp.cast(column.raw, "TEXT")
+    return column.read if part.has_levels else column.value
+
+
+def _can_spell(levels: Labels, room: int) -> bool:
+    """Whether all levels are text, and few and plain enough for a query."""
+    if not 0 < len(levels) <= min(room, _LEVELS_EACH):
+        return False
+    if not all(isinstance(v, str) and "\0" not in v for v in levels.values):
+        return False
+    try:
+        "".join(levels.values).encode()
+    except UnicodeEncodeError:  # half of a character
+        return False
+    return True

@@ -1,0 +1,142 @@
+"""Preparing: a look at a source's head, and the plan and hints for counting it whole."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from candide import wording
+from candide.engines import arrays
+from candide.engines.base import Prepared, Source, has_columns
+from candide.engines.batch import is_text, number_columns
+from candide.errors import InputError
+from candide.model.census import Census
+from candide.model.plan import Part, Plan, named_events, plan_of
+from candide.rows.kinds import LOOK, Column, look
+from candide.rows.labels import Labels
+from candide.rows.remarks import Remark
+from candide.rows.table import Table
+from candide.tally.base import ratio
+
+_VALUES, _FEWEST = 1 << 23, 1 << 11  # values of the look, and its rows, where there are very many columns
+_WORDY = ("category", "identifier")
+_FEW = 1000  # classes
+_FEW_NUMBERS = 20  # classes that are fractions, or numbers in text
+_NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*$|\s*(nan|[+-]?inf(inity)?)\s*$", re.IGNORECASE)
+MANY_LEVELS = 1000  # a histogram of more levels than this is slower than a query of its own
+
+
+def prepare(
+    source: Source, target: str, events: Any = "auto", drop: Sequence[str] = (), weight: str | None = None
+) -> Prepared:
+    """Look at the head of a source: give untyped columns their types, and every column its kind and event model."""
+    has_columns(source, target=target, weight=weight, drop=drop)
+    asked = named_events(events) if isinstance(events, Mapping) else {}
+    as_text = [str(n) for n, event in asked.items() if is_text(Part(event, (n,)))]
+    head, remarks = source.look(max(_FEWEST, min(LOOK, _VALUES // len(source.columns))), target, as_text)
+    if head.num_rows == 0:
+        raise InputError(f"{source.name} has no rows")
+    values = dict(zip(head.column_names, head.columns, strict=True))
+    remarks += check_target(target, values[target])
+    wanted = {n: column for n, column in values.items() if n not in {target, weight, *drop}}
+    columns = [Column(n, "text") if n in source.documents else look(n, column) for n, column in wanted.items()]
+    remarks += [note for c in columns if c.kind in _WORDY for note in _spelled_numbers(str(c.name), values[c.name])]
+    remarks += [
+        Remark("left-out", f"column {c.name!r} is left out: {c.why}", c.name)
+        for c in columns
+        if c.event is None and c.name not in asked
+    ]
+    plan = plan_of(columns, events)
+    remarks += _fractions(head, plan)
+    spelled = [str(n) for part in plan.parts if part.has_levels for n in part.columns] if source.untyped else []
+    nan = any(pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py() for column in head.columns)
+    many, near = _hints(plan, head, weight is not None or source.needs_middle)
+    return Prepared(plan, list(columns), many, near, spelled, remarks, nan)
+
+
+def prepare_like(source: Source, known: Census, target: str, weight: str | None = None) -> Prepared:
+    """The plan of a census, for a source that must have its columns; untyped columns get the types they need."""
+    plan = known.plan
+    has_columns(source, target=target, weight=weight)
+    missing = [str(name) for name in plan.columns if str(name) not in source.columns]
+    if missing:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise InputError(f"{source.name} has no column {missing[0]!r}{more}, which the model counts", value=missing[0])
+    levels = [(str(n), s) for part in plan.parts for n, s in zip(part.columns, part.levels, strict=False)]
+    source.read_numbers([*number_columns(plan), *([weight] if weight else [])])
+    many = [name for name, known_levels in levels if len(known_levels) > MANY_LEVELS // 2]
+    return Prepared(plan, many=many, near=_middles(known))
+
+
+def check_target(name: str, column: Any) -> list[Remark]:
+    """Refuse a target that cannot be a class; a remark on one that looks like a measurement."""
+    present = column.drop_null()
+    if pa.types.is_nested(column.type):
+        raise InputError("it holds lists or structures; a class is one value", column=name)
+    distinct, n = present.unique(), len(present.unique())
+    is_float = pa.types.is_floating(column.type)
+    quantity = is_float or (pa.types.is_string(column.type) and all(map(_NUMBER.match, distinct.to_pylist())))
+    if n > _FEW or (quantity and n > _FEW_NUMBERS):
+        raise InputError(
+            f"column {name!r} has {n:,} different values in the first {len(column):,} rows: "
+            "an identifier or a quantity, not a class; name another target, or bin it",
+            value=n,
+        )
+    broken = [v for v in distinct.to_pylist() if quantity and math.isfinite(float(v)) and float(v) % 1]
+    if not broken:
+        return []
+    text = f"column {name!r}: labels such as {wording.listing(sorted(broken), 3)} look like a measurement"
+    return [Remark("label-measurement", text, name, "each value is taken for a class of its own")]
+
+
+def _fractions(head: pa.Table, plan: Plan) -> list[Remark]:
+    try:
+        return arrays.fractions(Table.of(head), plan)
+    except InputError:  # no numbers at all, as will be said when they are counted
+        return []
+
+
+def _spelled_numbers(name: str, column: Any) -> list[Remark]:
+    """A word where a column became text though most of its values are numbers."""
+    if not pa.types.is_string(column.type):
+        return []
+    values = column.drop_null().unique().to_pylist()
+    odd = [value for value in values if not _NUMBER.match(value)]
+    if not 0 < len(odd) < len(values) / 2:
+        return []
+    text = f"column {name!r} is read as text because of {wording.listing(odd, 3)}"
+    remedy = f"to read it as numbers, mend these or pass --na {odd[0]!r} (na=[...])"
+    return [Remark("numbers-as-text", text, name, remedy)]
+
+
+def _hints(plan: Plan, head: pa.Table, needs_middle: bool) -> tuple[list[str], dict[str, float]]:
+    """Columns with very many levels, and where it is needed a value near the middle of each number."""
+    many, near = [], {}
+    table = Table.of(head)
+    for part in plan.parts:
+        for name in part.columns:
+            if part.has_levels:
+                if len(Labels.of(table.column(name))) > MANY_LEVELS:
+                    many.append(str(name))
+            elif needs_middle and part.spec.kind == "moments":
+                values = part.spec.transformed(np.asarray(table.numbers((name,)), float))
+                near[str(name)] = float(np.nanmean(values)) if np.isfinite(values).any() else 0.0
+    return many, near
+
+
+def _middles(known: Census) -> dict[str, float]:
+    """The mean so far of every number: a value near the middle."""
+    found: dict[str, float] = {}
+    for part, tally in zip(known.plan.parts, known.tallies, strict=True):
+        if part.spec.kind == "moments":
+            pooled: Any = tally.pool()
+            found |= {str(n): float(m) for n, m in zip(part.columns, pooled.mean[0], strict=True)}
+        elif part.spec.kind == "sums":
+            pooled = tally.pool()
+            mean = ratio(pooled.total, pooled.n)[0]
+            found |= {str(n): float(m) for n, m in zip(part.columns, mean, strict=True)}
+    return found

@@ -1,0 +1,78 @@
+"""A column as SQL sees it: its name and type in the source, and what it is called once it has been read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from candide.engines.sql.dialect import Dialect, Expr
+
+_PLAIN = ("VARCHAR", "TEXT", "BOOLEAN", "DATE", "TIMESTAMP")
+_FLOATS = ("DOUBLE", "FLOAT", "REAL")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column to be counted or scored.
+
+    ``read`` is projected once, in a subquery; every aggregate then works on the plain name ``alias``.
+    """
+
+    name: str
+    type: str
+    dialect: Dialect
+    alias: str = ""
+    is_level: bool = False
+    weight: str | None = None  # the alias of the weight
+    nan: bool = True  # whether a number may be NaN
+    near: float | Mapping[Any, float] = 0.0  # a value near the middle, or one for each label, for sums around it
+
+    @property
+    def x(self) -> Expr:
+        return exp.column(self.alias)
+
+    @property
+    def raw(self) -> Expr:
+        return exp.column(self.name, quoted=True)
+
+    @property
+    def middle(self) -> Expr:
+        if not isinstance(self.near, Mapping):
+            return exp.Literal.number(repr(self.near))
+        cases = [exp.If(this=exp.convert(label), true=exp.Literal.number(repr(v))) for label, v in self.near.items()]
+        return exp.Case(this=exp.column("y"), ifs=cases, default=exp.Literal.number("0.0"))
+
+    @property
+    def read(self) -> Expr:
+        """The value as aggregates want it: NaN, which they would count, is missing."""
+        nan = self.dialect.is_nan(self.raw) if self.is_float and (self.nan or self.is_level) else None
+        return self.value if nan is None else exp.Case(ifs=[exp.If(this=exp.Not(this=nan), true=self.value)])
+
+    @property
+    def value(self) -> Expr:
+        """The value as the model wants it: a level, or a double; times and dates are days."""
+        kind = self.type.upper()
+        if self.is_level and not self.is_float:
+            plain = kind in _PLAIN or "INT" in kind
+            return self.raw if plain else exp.cast(self.raw, "DOUBLE" if kind.startswith("DECIMAL") else "TEXT")
+        is_time = kind in ("DATE", "INTERVAL") or kind.startswith("TIME")
+        return self.dialect.days(self.raw) if is_time else self.dialect.double(self.raw)
+
+    @property
+    def is_float(self) -> bool:
+        return self.type.upper() in _FLOATS
+
+    def total(self, value: Expr) -> Expr:
+        """The (weighted) sum of a value."""
+        if self.weight is None:
+            return self.dialect.total(value)
+        return self.dialect.total(exp.Mul(this=exp.column(self.weight), expression=exp.Paren(this=value)))
+
+    def present(self, value: Expr) -> Expr:
+        """The weight of the rows where a value is present."""
+        if self.weight is None:
+            return exp.Count(this=value)
+        there = exp.Not(this=exp.Is(this=value, expression=exp.Null()))
+        total = self.dialect.total(exp.column(self.weight))
+        return exp.Filter(this=total, expression=exp.Where(this=there))

@@ -1,0 +1,233 @@
+"""Counting by SQL: the census of a whole table as one aggregate query, whatever its size.
+
+Rows are grouped by class (and fold); every statistic of every column comes back in one row a group. Columns
+with very many levels, and weighted levels, take a query of their own.
+
+>>> import pyarrow as pa
+>>> from candide.engines.base import open_source
+>>> from candide.engines.prepare import prepare
+>>> with open_source(pa.table({"age": [30, 40, 8], "job": ["cook", "smith", None], "y": ["a", "a", "b"]})) as source:
+...     [census] = count(Rows(source, "y"), prepare(source, "y")).censuses
+>>> census.labels.values, census.tallies[0].mean.tolist(), census.plan.parts[1].levels[0].values
+(('a', 'b'), [[35.0], [8.0]], ('cook', 'smith'))
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+from sqlglot import exp
+
+from candide.engines.base import Counted, Prepared, Rows
+from candide.engines.sql.column import Column
+from candide.engines.sql.dialect import Dialect, Expr, number
+from candide.engines.sql.source import SqlSource, fold_of, project
+from candide.engines.sql.statistics import levels_key, levels_met, statistic
+from candide.errors import InputError
+from candide.model.census import Census
+from candide.model.plan import Part, Plan
+from candide.rows.labels import Labels, is_absent
+from candide.rows.matching import read_levels
+from candide.tally import Moments, Tally
+
+_SETS = 40  # grouping sets in one query
+WIDE = 400  # columns in one query, where columns can be read apart: planning costs more than linearly
+
+Keys = dict[tuple[Any, int], int]  # (label, fold) -> position of its group
+Answers = dict[str, list[Any]]  # key of an expression -> its value in each group
+Asked = tuple[Part, list[Column]]  # a part, and all or some of its columns
+
+
+def count(rows: Rows, prepared: Prepared) -> Counted:
+    """One census a fold (one in all without folds), from one pass over the source.
+
+    Where none was seen in its head no NaN is expected, which saves a test of every number; one that comes later makes
+    sums that are not finite, and a second pass. So does a middle far from the values, around which digits were lost.
+    """
+    try:
+        counted = _counted(rows, prepared)
+    except InputError:  # what else is wrong is said again
+        if prepared.nan:
+            raise
+        prepared = replace(prepared, nan=True)
+        counted = _counted(rows, prepared)
+    around = rows.weight is not None or rows.source.needs_middle
+    near = _nearer(counted, prepared) if around else {}
+    return _counted(rows, replace(prepared, near=near)) if near else counted
+
+
+def _counted(rows: Rows, prepared: Prepared) -> Counted:
+    source: Any = rows.source
+    dialect, plan = source.dialect, prepared.plan
+    places = list(_places(source, prepared, rows.weight))
+    apart = [c for _, columns in places for c in columns if _is_apart(c, prepared, dialect)]
+    aliases = {column.alias for column in apart}
+    together = [(part, [c for c in columns if c.alias not in aliases]) for part, columns in places]
+    runs = [together] if source.reads_whole else list(_runs(together, WIDE))  # a CSV is read whole, and once
+    keys, answers, unlabelled = _grouped(rows, runs[0])
+    for run in runs[1:]:
+        answers |= _grouped(rows, run, keys)[1]
+    answers |= {levels_key(column): [{} for _ in keys] for column in apart}
+    for start in range(0, len(apart), step := _SETS if dialect.grouping_sets else 1):
+        _levels_apart(rows, apart[start : start + step], keys, answers)
+    for column in (c for _, columns in places for c in columns if c.name in prepared.spelled and c.is_level):
+        found = answers[levels_key(column)]
+        meant = read_levels(list({level for met in found for level in (met or ())}))
+        answers[levels_key(column)] = [{meant[level]: n for level, n in (met or {}).items()} for met in found]
+    return Counted(_censuses(plan, places, keys, answers, rows.n_folds), unlabelled)
+
+
+def _places(source: SqlSource, prepared: Prepared, weight: str | None) -> Iterator[Asked]:
+    """The columns of every part, as SQL sees them; each place has an alias of its own."""
+    i, w = 0, None if weight is None else "w"
+    for part in prepared.plan.parts:
+        nan = prepared.nan or part.spec.kind == "levels"  # a threshold would take NaN for the largest number
+        columns = []
+        for name in map(str, part.columns):
+            near = prepared.near.get(name, 0.0)
+            kind = source.columns[name]
+            columns.append(Column(name, kind, source.dialect, f"f{i}", part.has_levels, w, nan, near))
+            i += 1
+        yield part, columns
+
+
+def _is_apart(column: Column, prepared: Prepared, dialect: Dialect) -> bool:
+    if not column.is_level:
+        return False
+    return column.weight is not None or column.name in prepared.many or dialect.histogram(column.x) is None
+
+
+def _runs(asked: Sequence[Asked], most: int) -> Iterator[list[Asked]]:
+    """The same in runs of so many columns."""
+    run, room = list[Asked](), most
+    for part, columns in asked:
+        while len(columns) > room:
+            run.append((part, columns[:room]))
+            columns = columns[room:]
+            yield run
+            run, room = [], most
+        if columns:
+            run.append((part, columns))
+            room -= len(columns)
+    yield run
+
+
+def _grouped(rows: Rows, asked: Sequence[Asked], order: Keys | None = None) -> tuple[Keys, Answers, int]:
+    """The answers of some columns in each group, in the order of the groups where it is known; rows without a label."""
+    source: Any = rows.source
+    wanted: dict[str, Expr] = {"rows": exp.Count(this=exp.Star()), **_totals(rows.weight, source.dialect)}
+    for part, columns in asked:
+        if columns:
+            wanted |= statistic(part).ask(part, columns, source.dialect)
+    fold = exp.column("fold") if rows.folds else number(0)  # not a key where it is the same in all rows
+    select = exp.Select(expressions=[exp.column("y"), fold, *wanted.values()])
+    inner = _projected(rows, [c for _, columns in asked for c in columns]).subquery("t", copy=False)
+    select = select.from_(inner, copy=False).group_by("1", *(["2"] if rows.folds else []), copy=False)
+    groups = source.rows(select.sql(source.dialect.name, copy=False))
+    found = [row for row in groups if not is_absent(row[0])]
+    if not found:
+        raise InputError(f"no row of {source.name} has a label", column=rows.target)
+    if order is not None:
+        found.sort(key=lambda row: order[row[0], int(row[1])])
+    answers = {key: [row[at] for row in found] for at, key in enumerate(wanted, 2)}
+    unlabelled = sum(row[2] for row in groups) - sum(row[2] for row in found)
+    return {(row[0], int(row[1])): g for g, row in enumerate(found)}, answers, unlabelled
+
+
+def _projected(rows: Rows, columns: Sequence[Column]) -> exp.Select:
+    """Label ``y``, ``fold``, weight ``w``, and the columns as the model wants them, by their aliases."""
+    source: Any = rows.source
+    fold = fold_of(source, rows.folds) or [exp.alias_(number(0), "fold")]
+    chosen = [exp.alias_(exp.column(rows.target, quoted=True), "y"), *fold]
+    if rows.weight is not None:
+        chosen.append(exp.alias_(source.dialect.double(exp.column(rows.weight, quoted=True)), "w"))
+    chosen += [exp.alias_(column.read, column.alias, copy=False) for column in columns]
+    return project(source, chosen, rows.folds)
+
+
+def _totals(weight: str | None, dialect: Dialect) -> dict[str, Expr]:
+    if weight is None:
+        return {"weight": exp.Count(this=exp.Star())}
+    w = exp.column("w")
+    missing = exp.Sub(this=exp.Count(this=exp.Star()), expression=exp.Count(this=w))
+    return {"weight": dialect.total(w.copy()), "least weight": exp.Min(this=w.copy()), "weights missing": missing}
+
+
+def _levels_apart(rows: Rows, columns: Sequence[Column], keys: Keys, answers: Answers) -> None:
+    """Count levels by grouping by them, one grouping set a column: the way that bears a million levels, and weights."""
+    source: Any = rows.source
+    names = [exp.column(column.alias) for column in columns]
+    total = exp.Count(this=exp.Star()) if rows.weight is None else source.dialect.total(exp.column("w"))
+    group = [exp.column("y"), exp.column("fold")]
+    which = exp.Anonymous(this="grouping_id", expressions=names) if len(columns) > 1 else number(0)
+    select = exp.select("y", "fold", exp.alias_(which, "which"), exp.alias_(total, "total"), *names)
+    select = select.from_(_projected(rows, columns).subquery("t"))
+    if len(columns) > 1:
+        sets = [exp.Tuple(expressions=[*group, name]) for name in names]
+        select.set("group", exp.Group(grouping_sets=[exp.GroupingSets(expressions=sets)]))
+    else:
+        select = select.group_by(*group, *names)
+    bit = {(1 << len(columns)) - 1 - (1 << (len(columns) - 1 - j)): j for j in range(len(columns))}
+    for label, fold, mask, weight, *values in source.stream(select.sql(source.dialect.name)):
+        j = bit[mask]
+        if not is_absent(label) and not is_absent(values[j]):
+            answers[levels_key(columns[j])][keys[label, int(fold)]][values[j]] = weight
+
+
+def _nearer(counted: Counted, prepared: Prepared) -> dict[str, Any]:
+    """A middle for each label of a column, where the one used lies so far out that digits were lost."""
+    whole = reduce(add, counted.censuses)
+    out: dict[str, Any] = dict(prepared.near)
+    for part, tally in zip(whole.plan.parts, whole.tallies, strict=True):
+        if isinstance(tally, Moments):
+            for j, name in enumerate(map(str, part.columns)):
+                if ((tally.mean[:, j] - out.get(name, 0.0)) ** 2 * tally.n[:, j] > 1e5 * tally.m2[:, j]).any():
+                    out[name] = dict(zip(whole.labels.values, tally.mean[:, j].tolist(), strict=True))
+    return out if out != prepared.near else {}
+
+
+def _censuses(plan: Plan, places: Sequence[Asked], keys: Keys, answers: Answers, folds: int) -> list[Census]:
+    labels = Labels.of([label for label, _ in keys])
+    _check_weights(answers)
+    code = np.array([labels.encode([label])[0] for label, _ in keys], np.intp)
+    fold_of_group = np.array([fold for _, fold in keys])
+    counted = [_tally(part, columns, answers) for part, columns in places]
+    plan, tallies = Plan(plan.columns, tuple(part for part, _ in counted)), [tally for _, tally in counted]
+    out = []
+    for fold in range(folds):
+        mine = np.flatnonzero(fold_of_group == fold)
+        moved = tuple(_some_groups(tally, mine).remap(code[mine], len(labels)) for tally in tallies)
+        weight = np.zeros(len(labels))
+        weight[code[mine]] = [answers["weight"][g] for g in mine]
+        out.append(Census(plan, labels, weight, moved, sum(int(answers["rows"][g]) for g in mine)))
+    return out
+
+
+def _tally(part: Part, columns: list[Column], answers: Mapping[str, Sequence[Any]]) -> tuple[Part, Tally]:
+    """A part with the levels that were met, and its tally, a row a group."""
+    if part.has_levels:
+        part = replace(part, levels=tuple(levels_met(column, answers) for column in columns))
+    tally = statistic(part).build(part, columns, answers)
+    for state in tally.arrays().values():
+        if not np.isfinite(state).all():
+            j = int(np.argwhere(~np.isfinite(state))[0][1])
+            name = columns[j].name if state.shape[1] == len(columns) else columns[0].name
+            raise InputError(
+                f"column {name!r} holds an infinite value, or one too large to square; make it missing, or drop the row"
+            )
+    return part, tally
+
+
+def _some_groups(tally: Tally, groups: np.ndarray) -> Tally:
+    arrays = {k: v if k == "offsets" else v[groups] for k, v in tally.arrays().items()}
+    return type(tally).from_arrays(arrays)
+
+
+def _check_weights(answers: Answers) -> None:
+    for low, missing in zip(answers.get("least weight", ()), answers.get("weights missing", ()), strict=True):
+        if missing or (low is not None and not low >= 0):
+            what = "missing" if missing else f"{low:g}"
+            raise InputError(f"a weight is {what}; weights must be numbers >= 0", value=None if missing else low)

@@ -1,0 +1,75 @@
+"""Some columns of a source as a model reads them, with the class of each row: what pictures are drawn from.
+
+>>> from candide.demo import garden
+>>> from candide.engines.base import open_source
+>>> with open_source({"height_cm": [20.0, 50.0], "herb": ["thyme", None]}) as source:
+...     columns, codes = columns_of(source, Fitted(garden()), ["height_cm"], "herb")
+>>> columns["height_cm"].tolist(), codes.tolist()
+([20.0, 50.0], [2, -1])
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide.engines.base import Source
+from candide.engines.batch import places
+from candide.errors import unknown
+from candide.model.fitted import Fitted
+from candide.model.plan import Plan
+from candide.rows.matching import codes, respelled
+from candide.rows.table import Name
+from candide.tasks.scoring import prepare_to_score, unknown_class
+
+
+def columns_of(
+    source: Source, fitted: Fitted, features: Sequence[Name], target: str | None = None
+) -> tuple[dict[Name, Any], NDArray | None]:
+    """Columns of all rows, and class codes, -1 where there is none; None where no target is given."""
+    import pyarrow as pa
+
+    plan = _only(fitted.plan, features)
+    for name in features:
+        if str(name) not in source.columns:
+            raise unknown(f"column in {source.name}:", str(name), source.columns)
+    prepare_to_score(source, plan)
+    scan = source.engine.score(source, plan, [target] if target else [], codes=False)
+    table = pa.Table.from_batches(scan.batches, scan.schema).combine_chunks()
+    read: dict[Name, Any] = {}
+    for i, (part, j) in enumerate(places(plan)):
+        name, column = part.columns[j], table.column(i).combine_chunks()
+        if part.has_levels:
+            read[name] = respelled(column, part.levels[j])
+            continue
+        read[name] = column.to_numpy(zero_copy_only=False)
+        if source.columns[str(name)].upper().startswith(("DATE", "TIMESTAMP")):
+            read[name] = _dates(read[name])
+    return read, None if target is None else _classes(source, fitted, table.column("k0"))
+
+
+def _classes(source: Source, fitted: Fitted, column: Any) -> NDArray[np.intp]:
+    found = codes(fitted.labels, column)
+    strange = np.flatnonzero(found == len(fitted.labels))
+    if len(strange):
+        raise unknown_class(source, column[int(strange[0])].as_py(), fitted.labels)
+    return found
+
+
+def _dates(days: NDArray) -> NDArray:
+    """Days since 1970 as times, none where they are absent."""
+    out, there = np.full(len(days), "NaT", "datetime64[us]"), np.isfinite(days)
+    out[there] = np.rint(days[there] * 86_400e6).astype(np.int64).astype("datetime64[us]")
+    return out
+
+
+def _only(plan: Plan, features: Sequence[Name]) -> Plan:
+    parts = []
+    for part in plan.parts:
+        mine = [j for j, name in enumerate(part.columns) if name in features]
+        if mine:
+            columns = tuple(part.columns[j] for j in mine)
+            parts.append(replace(part, columns=columns, levels=tuple(part.levels[j] for j in mine if part.levels)))
+    return Plan(tuple(features), tuple(parts))

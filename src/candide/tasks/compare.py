@@ -1,0 +1,22 @@
+"""Comparing: what moved between two models, most surprising first.
+
+>>> from candide.demo import garden
+>>> from candide.model.fitted import Fitted
+>>> compare(Fitted(garden()), Fitted(garden())).columns
+[]
+"""
+
+from candide.errors import InputError
+from candide.explain import compare as comparing
+from candide.explain.compare import Comparison
+from candide.tasks.models import Model, fitted_of
+
+
+def compare(before: Model, after: Model, most: int = 12) -> Comparison:
+    """What moved between two models: classes, columns and levels, ``most`` of each."""
+    try:
+        return comparing.compare(fitted_of(before), fitted_of(after), most)
+    except InputError as error:
+        if not (isinstance(before, str) and isinstance(after, str)):
+            raise
+        raise InputError(f"{before} and {after}: {error}") from None

@@ -1,0 +1,44 @@
+"""Evaluating: a model scored on a source whose labels are known.
+
+>>> from candide.tasks.learn import learn
+>>> rows = {"size": [float(i % 10) for i in range(200)], "kind": ["a" if i % 10 < 5 else "b" for i in range(200)]}
+>>> evaluate(learn(rows, "kind").fitted, rows).accuracy
+1.0
+"""
+
+from functools import reduce
+from operator import add
+from typing import Any
+
+from candide.engines.base import Watch, open_source, silent
+from candide.engines.reading import Reading
+from candide.errors import InputError
+from candide.tasks.models import Model, fitted_of, target_of
+from candide.tasks.scores import Scores
+from candide.tasks.scoring import labelled
+
+
+def evaluate(
+    model: Model,
+    data: Any,
+    target: str | None = None,
+    *,
+    weight: str | None = None,
+    reading: Reading | None = None,
+    watch: Watch = silent,
+) -> Scores:
+    """Score a model on a source whose labels are known, in the column ``target`` or that which the model learned.
+
+    Rows without a label, or with one that the model does not know, are left out, and a warning says how many.
+    """
+    fitted = fitted_of(model)
+    name = target_of(fitted, target)
+    with open_source(data, reading) as source, watch(source, "scoring"):
+        found = labelled(source, fitted, name, Scores.of, weight)
+        scores = list(found.results)
+        where = source.name
+    if not scores:
+        labels = list(fitted.labels.values)
+        raise InputError(f"no row of {where} has a label the model knows, {labels}", column=name)
+    found.tell(name)
+    return reduce(add, scores)

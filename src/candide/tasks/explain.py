@@ -1,0 +1,62 @@
+"""Explaining rows of a source by their numbers: why each is given its class.
+
+>>> from candide.demo import garden, rows
+>>> from candide.model.fitted import Fitted
+>>> plants, herbs = rows(9, seed=0)
+>>> [(one.row, one.decision.prediction) for one in explain(Fitted(garden()), plants, [2, (7, 8)])]
+[(2, 'lavender'), (7, 'sage'), (8, 'thyme')]
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from candide.engines.base import Source, open_source
+from candide.engines.reading import Reading
+from candide.errors import InputError
+from candide.explain import rows as in_memory
+from candide.explain.rows import Decision
+from candide.rows.matching import respelled
+from candide.tasks.models import Model, fitted_of
+from candide.tasks.scoring import prepare_to_score
+
+
+class Explained(NamedTuple):
+    """A row by its number, its label (None where there is none), and why it is given its class."""
+
+    row: int
+    label: Any
+    decision: Decision
+
+
+def explain(
+    model: Model, data: Any, rows: Sequence[int | tuple[int, int]] = (1,), reading: Reading | None = None
+) -> Iterator[Explained]:
+    """Why rows of a source are given their class: rows, and ranges of rows, counted from 1."""
+    fitted = fitted_of(model)
+    names = [name for part in fitted.plan.parts for name in part.columns]
+    levels = {n: s for part in fitted.plan.parts for n, s in zip(part.columns, part.levels, strict=False)}
+    with open_source(data, reading) as source:
+        prepare_to_score(source, fitted.plan)
+        label = [str(fitted.target)] if fitted.target in source.columns else []
+        raw = [name for name in names if not source.untyped and str(name) in source.columns]  # a CSV has only text
+        for one in rows:
+            first, last = one if isinstance(one, tuple) else (one, one)
+            found = _some(source, fitted, [*label, *map(str, raw)], first, last)
+            table = dict(zip(names, found.columns, strict=False))
+            shown = table | dict(zip(raw, found.columns[len(names) + len(label) :], strict=True))
+            table |= {name: respelled(table[name], known) for name, known in levels.items()}
+            labels = found.column("k0").to_pylist() if label else [None] * found.num_rows
+            decisions = in_memory.explain(fitted, table, shown)
+            yield from map(Explained, range(first, last + 1), labels, decisions)
+
+
+def _some(source: Source, fitted: Any, keep: list[str], first: int, last: int) -> Any:
+    """A range of rows as one Arrow table."""
+    import pyarrow as pa
+
+    scan = source.engine.score(source, fitted.plan, keep, codes=False, span=(first - 1, last - first + 1))
+    found = pa.Table.from_batches(scan.batches, scan.schema).combine_chunks()
+    if found.num_rows < last - first + 1:
+        n = sum(batch.num_rows for batch in source.batches(list(source.columns)[:1], 1 << 17))
+        raise InputError(f"{source.name} has {n:,} rows, counted from 1", row=first + found.num_rows)
+    return found

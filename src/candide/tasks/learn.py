@@ -1,0 +1,83 @@
+"""Learning: a source and the column to learn in, a model out; one pass, memory that does not grow.
+
+>>> data = {"age": [25, 32, 47, 51, 8, 62], "job": ["cook", "cook", "smith", None, "smith", "smith"],
+...         "buys": ["no", "no", "yes", "yes", "yes", "yes"]}
+>>> learned = learn(data, "buys")
+>>> learned.fitted.census.labels.values, [(c.name, c.event) for c in learned.columns]
+(('no', 'yes'), [('age', 'gaussian'), ('job', 'categorical')])
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from candide.engines.base import Counted, Rows, Watch, open_source, silent
+from candide.engines.reading import Reading
+from candide.errors import InputError
+from candide.model.census import Census
+from candide.model.fitted import Fitted
+from candide.model.settings import Settings
+from candide.rows.kinds import Column
+from candide.rows.remarks import Remark, left_out
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A fitted model, what was made of each column, and remarks a person should see."""
+
+    fitted: Fitted
+    columns: list[Column]
+    remarks: list[Remark] = field(default_factory=list)
+
+    @property
+    def notes(self) -> list[str]:
+        """The remarks as sentences."""
+        return [str(remark) for remark in self.remarks]
+
+
+def learn(
+    data: Any,
+    target: str,
+    *,
+    events: Any = "auto",
+    drop: Sequence[str] = (),
+    weight: str | None = None,
+    settings: Settings | None = None,
+    reading: Reading | None = None,
+    watch: Watch = silent,
+) -> Learned:
+    """Fit a model to any source in one pass.
+
+    ``drop`` leaves columns out, ``weight`` names a column of row weights. A row without a label is left out, with a
+    remark; labels that look like a measurement are classes, with a remark.
+
+    >>> learned = learn({"x": [1.0, 2.0, 8.0, 9.0, 5.0], "y": ["a", "a", "b", "b", None]}, "y")
+    >>> learned.fitted.census.class_weight.tolist(), learned.notes
+    ([2.0, 2.0], ["1 row has no value of 'y' and was left out"])
+    """
+    from candide.engines.count import count
+    from candide.engines.prepare import prepare
+
+    with open_source(data, reading) as source:
+        prepared = prepare(source, target, events, drop, weight)
+        with watch(source, "counting"):
+            counted = count(Rows(source, target, weight), prepared)
+    [census] = counted.censuses
+    fitted = Fitted(checked(census, target), settings or Settings(), target)
+    fitted.model  # noqa: B018  an estimate that cannot be had is an error now, not at the first prediction
+    return Learned(fitted, prepared.columns, prepared.remarks + unlabelled(target, counted))
+
+
+def checked(census: Census, target: str) -> Census:
+    """Refuse a census of one class."""
+    if len(census.labels) < 2:
+        raise InputError(
+            f"column {target!r} has one class only, {census.labels.values[0]!r}; a classifier needs at least two",
+            value=census.labels.values[0],
+        )
+    return census
+
+
+def unlabelled(target: str, counted: Counted) -> list[Remark]:
+    """A remark on rows without a label."""
+    return left_out(counted.unlabelled, f"no value of {target!r}", target)

@@ -1,0 +1,37 @@
+"""Whatever stands for a model: a fitted one, an estimator, or the path of a model file.
+
+>>> from candide.demo import garden
+>>> fitted = Fitted(garden())
+>>> fitted_of(fitted) is fitted
+True
+"""
+
+import os
+from typing import Any
+
+from candide.errors import InputError, InputTypeError
+from candide.model.fitted import Fitted
+
+Model = Any  # a Fitted, an estimator of Candide, or the path of a model file
+
+
+def fitted_of(model: Model) -> Fitted:
+    """What was fitted: of an estimator its own, of a path that of the file."""
+    if isinstance(model, str | os.PathLike):
+        from candide import store
+
+        return store.load(model)
+    held = getattr(model, "fitted_", model)
+    if isinstance(held, Fitted):
+        return held
+    if hasattr(model, "fit"):
+        raise InputError(f"this {type(model).__name__} is not fitted yet; call fit(X, y)")
+    raise InputTypeError(f"{type(model).__name__} is no model; pass a fitted estimator, or the path of a model file")
+
+
+def target_of(fitted: Fitted, target: str | None) -> str:
+    """The column of the labels: the one that is named, or else the model's own."""
+    name = target or fitted.target
+    if name is None:
+        raise InputError("the model does not say which column it learned; name it with --target (target=...)")
+    return name

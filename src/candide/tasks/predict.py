@@ -1,0 +1,84 @@
+"""Predicting: a source scored in a stream, Arrow batches in, Arrow batches out, never the whole table.
+
+A scored table has the input columns asked for, then ``prediction``, ``p_<class>`` for every class, and ``log_density``.
+A column the model knows and the source lacks is missing in every row; other columns are passed by.
+
+>>> from candide.tasks.learn import learn
+>>> rows = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None], "buys": ["no", "no", "yes", "yes"]}
+>>> predict(learn(rows, "buys").fitted, {"age": [30], "job": ["cook"]}).to_pylist()[0]["prediction"]
+'no'
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from candide.engines.base import Source, Watch, open_source, silent
+from candide.engines.reading import Reading
+from candide.errors import InputError, unknown
+from candide.kernels import threads
+from candide.model.fitted import Fitted
+from candide.tasks.models import Model, fitted_of
+from candide.tasks.scoring import prepare_to_score, scored
+
+
+def predict(
+    model: Model,
+    data: Any,
+    *,
+    out: str | os.PathLike | None = None,
+    keep: Sequence[str] = (),
+    reading: Reading | None = None,
+    watch: Watch = silent,
+) -> Any:
+    """Score a source in a stream: into a file (the number of rows comes back), or into an Arrow table.
+
+    ``keep`` names input columns to pass through; ``["all"]`` keeps all.
+    """
+    fitted = fitted_of(model)
+    with open_source(data, reading) as source, watch(source, "scoring"):
+        prepare_to_score(source, fitted.plan)
+        schema, batches = scored_table(source, fitted, list(source.columns) if list(keep) == ["all"] else keep)
+        if out is None:
+            import pyarrow as pa
+
+            return pa.Table.from_batches(batches, schema)
+        from candide.engines.duckdb.write import write
+
+        return write(schema, batches, Path(out))
+
+
+def scored_table(source: Source, fitted: Fitted, keep: Sequence[str] = ()) -> tuple[Any, Iterator[Any]]:
+    """The schema and the batches of the scored table."""
+    import pyarrow as pa
+
+    for name in keep:
+        if name not in source.columns:
+            raise unknown("column to keep", name, source.columns)
+    labels, plan = fitted.labels, fitted.plan
+    names = [*keep, "prediction", *(f"p_{v}" for v in labels.values), "log_density"]
+    if len(set(names)) < len(names):
+        twice = next(n for n in names if names.count(n) > 1)
+        raise InputError(
+            f"the scored table would have two columns {twice!r}", value=twice, remedy="keep other columns, or rename it"
+        )
+    scan = source.engine.score(source, plan, keep)
+    kinds = [scan.schema.field(f"k{i}").type for i in range(len(keep))]
+    values = pa.array(labels.array.tolist())
+    kinds += [values.type, *[pa.float64()] * (len(labels) + 1)]
+    schema = pa.schema(list(zip(names, kinds, strict=True)))
+    has_density = all(part.event.has_density for part in plan.parts)
+
+    def work(batch: Any) -> Any:
+        log_posterior, density = scored(fitted, batch)
+        winner = values.take(pa.array(log_posterior.argmax(axis=1)))
+        p = np.exp(log_posterior)
+        kept = [batch.column(f"k{i}") for i in range(len(keep))]
+        last = pa.array(density) if has_density else pa.nulls(len(density), pa.float64())
+        columns = [*kept, winner, *(pa.array(p[:, c]) for c in range(len(labels))), last]
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    return schema, threads.ahead(work, scan.batches)

@@ -1,0 +1,152 @@
+"""Scoring: the rows of an open source under a model, and against their labels where these are known.
+
+>>> from candide.demo import garden, rows
+>>> from candide.engines.base import open_source
+>>> plants, herbs = rows(9, seed=0)
+>>> with open_source({**plants, "herb": herbs}) as source:
+...     [(log_posterior, y, _)] = labelled(source, Fitted(garden()), "herb", lambda *scored: scored).results
+>>> log_posterior.shape, y.tolist()
+((9, 3), [1, 0, 0, 0, 2, 2, 1, 2, 1])
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide import wording
+from candide.engines.base import Source, has_columns
+from candide.engines.batch import blocks, number_columns
+from candide.engines.count import weights
+from candide.errors import InputError, unknown
+from candide.kernels import threads
+from candide.model.fitted import Fitted
+from candide.model.model import Model, ask
+from candide.model.plan import Plan
+from candide.rows import matching, remarks
+from candide.rows.blocks import Floats
+from candide.rows.labels import Labels
+from candide.rows.remarks import Remark, left_out
+
+T = TypeVar("T")
+Work = Callable[[Floats, NDArray[np.intp], Floats | None], T]  # log p(class | x), class codes, weights
+
+
+def prepare_to_score(source: Source, plan: Plan, stacklevel: int = 3) -> None:
+    """Have a source's numbers read, and see that it has the plan's columns: an error if none, a warning if not all."""
+    source.read_numbers(number_columns(plan))
+    absent = [str(name) for name in plan.columns if str(name) not in source.columns]
+    if not absent:
+        return
+    others = {name.lower(): name for name in source.columns if name not in plan.columns}
+    pairs = [(name, close) for name in absent[:3] for close in get_close_matches(name.lower(), others, 1)]
+    near = ", ".join(f"{others[close]!r} for {name!r}" for name, close in pairs)
+    hint = f"did you mean {near}?" if near else ""
+    if len(absent) == len(plan.columns):
+        there = wording.listing(list(source.columns))
+        raise InputError(
+            f"{source.name} has none of the model's columns {wording.listing(absent)}; it has {there}", remedy=hint
+        )
+    text = f"{source.name} lacks {wording.listing(absent)}: taken as missing in every row"
+    remarks.warn([Remark("column-absent", text, absent[0], hint)], stacklevel)
+
+
+def scored(fitted: Fitted, batch: Any) -> tuple[Floats, Floats]:
+    """log p(class | x) and log p(x) of the rows of a batch."""
+    return scored_blocks(fitted.plan, fitted.model, blocks(fitted.plan, batch))
+
+
+def scored_blocks(plan: Plan, model: Model, rows: list[Any]) -> tuple[Floats, Floats]:
+    """The same of rows in blocks; an infinite value is an error that names its column."""
+    return ask(Model.scored, model, [part.columns for part in plan.parts], rows)
+
+
+@dataclass
+class Labelled(Generic[T]):
+    """What came of each batch of rows that have a label, and how many rows were left out."""
+
+    results: Iterator[T]
+    missing: int = 0  # rows without a label
+    unknown: int = 0  # rows whose label the model does not know
+    strange: set[Any] = field(default_factory=set)  # some of such labels
+
+    def tell(self, target: str, stacklevel: int = 2) -> None:
+        """Warn of rows that were left out, once all results have been read."""
+        strange = wording.listing(sorted(map(str, self.strange)), 3)
+        told = left_out(self.missing, f"no value of {target!r}", target)
+        told += left_out(self.unknown, f"a label the model does not know ({strange})", target)
+        remarks.warn(told, stacklevel + 1)
+
+
+def labelled(
+    source: Source, fitted: Fitted, target: str, work: Work[T], weight: str | None = None, *, strict: bool = False
+) -> Labelled[T]:
+    """Score the rows of a source against their labels: ``work`` on each batch, on threads, results in order.
+
+    Rows without a label, and with one that the model does not know, are left out, and counted; ``strict`` refuses the
+    latter.
+    """
+    has_columns(source, target=target, weight=weight)
+    prepare_to_score(source, fitted.plan, stacklevel=4)
+    scan = source.engine.score(source, fitted.plan, [target, *([weight] if weight else [])])
+
+    def one(batch: Any) -> tuple[Truth, T | None]:
+        truth = Truth.of(fitted.labels, batch, weight)
+        known = truth.known
+        log_posterior, _ = scored(fitted, batch)
+        if known.all():
+            return truth, work(log_posterior, truth.codes, truth.weight) if len(known) else None
+        w = None if truth.weight is None else truth.weight[known]
+        return truth, work(log_posterior[known], truth.codes[known], w) if known.any() else None
+
+    def results() -> Iterator[T]:
+        for truth, result in threads.ahead(one, scan.batches):
+            out.missing += truth.n_missing
+            out.unknown += truth.n_unknown
+            out.strange.update(truth.strange)
+            if strict and truth.strange:
+                raise unknown_class(source, truth.strange[0], fitted.labels)
+            if result is not None:
+                yield result
+
+    out = Labelled(results())
+    return out
+
+
+def unknown_class(source: Source, label: Any, labels: Labels) -> InputError:
+    """The error for a label that the model does not know."""
+    return unknown(f"class in {source.name}:", label, labels.values[:40])
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The labels of a batch as class codes, however they are spelled, and the weights of its rows."""
+
+    codes: NDArray[np.intp]
+    n_classes: int
+    weight: Floats | None
+    strange: tuple[Any, ...] = ()  # some labels that the model does not know
+
+    @classmethod
+    def of(cls, labels: Labels, batch: Any, weight: str | None = None) -> "Truth":
+        """Of a batch that keeps the label first, and then the weight."""
+        column = batch.column("k0")
+        codes = matching.codes(labels, column)
+        w = None if weight is None else weights(weight, batch.column("k1"))
+        strange = np.flatnonzero(codes == len(labels))[:3]
+        return cls(codes, len(labels), w, tuple(column.take(strange).to_pylist()))
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        return (self.codes >= 0) & (self.codes < self.n_classes)
+
+    @property
+    def n_missing(self) -> int:
+        return int((self.codes < 0).sum())
+
+    @property
+    def n_unknown(self) -> int:
+        return int((self.codes == self.n_classes).sum())

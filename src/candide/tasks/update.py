@@ -1,0 +1,226 @@
+"""Updating: rows counted into a model, taken out of it, or a window moved over them; models added up.
+
+What is counted later is counted as the model was, and spelled as it spells, so that tallies add. A model that is named
+by the path of its file is changed there, under its lock: counting, which may take long, comes first, and the file is
+held only while the counts go in or out. Any other model is left as it is, and the changed one comes back.
+
+>>> from candide.tasks.learn import learn
+>>> june = {"size": [1.0, 1.2, 3.1, 3.3], "fruit": ["plum", "plum", "pear", "pear"]}
+>>> july = {"size": [1.1, 3.0], "fruit": ["plum", "fig"]}
+>>> model = learn(june, "fruit").fitted
+>>> change = update(model, july)
+>>> change.fitted.census.class_weight.tolist(), change.rows, [one.label for one in change.new_classes]
+([1.0, 2.0, 3.0], 2, ['fig'])
+>>> forget(change.fitted, july).fitted.census.class_weight.tolist()
+[0.0, 2.0, 2.0]
+>>> slide(change.fitted, {"size": [3.2], "fruit": ["pear"]}, june).fitted.census.class_weight.tolist()
+[1.0, 1.0, 1.0]
+>>> merge([model, change.fitted]).census.n_rows
+10
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial, reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide import wording
+from candide.engines.base import Rows, Watch, open_source, silent
+from candide.engines.reading import Reading
+from candide.errors import MergeError
+from candide.model.census import Census
+from candide.model.fitted import Fitted
+from candide.model.plan import Plan
+from candide.rows.labels import Labels
+from candide.rows.matching import match
+from candide.rows.remarks import Remark
+from candide.tasks.models import Model, fitted_of, target_of
+
+
+@dataclass(frozen=True)
+class NewClass:
+    """A class that a model did not have, the weight of its rows, and the known class that may be meant."""
+
+    label: Any
+    rows: float
+    did_you_mean: Any = None
+
+    def __str__(self) -> str:
+        hint = "" if self.did_you_mean is None else f"; did you mean {self.did_you_mean!r}?"
+        return f"new class {self.label!r} ({wording.plural(self.rows)}){hint}"
+
+
+@dataclass(frozen=True)
+class Change:
+    """A model after a change, how many rows went in or out, the classes that came with them, and remarks."""
+
+    fitted: Fitted
+    rows: int
+    new_classes: list[NewClass] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
+
+    @property
+    def notes(self) -> list[str]:
+        """The remarks as sentences."""
+        return [str(remark) for remark in self.remarks]
+
+
+def update(
+    model: Model,
+    data: Any,
+    *,
+    scale: float = 1.0,
+    target: str | None = None,
+    weight: str | None = None,
+    reading: Reading | None = None,
+    watch: Watch = silent,
+    wait: float = 30.0,
+) -> Change:
+    """Count more rows into a model. New classes and new levels may come at any time.
+
+    ``scale`` lets what was counted before count so many times: 0.99 forgets a hundredth.
+    """
+    more = count_like(fitted_of(model), data, target=target, weight=weight, reading=reading, watch=watch)
+    return _changed(model, lambda fitted: fitted.scale(scale).census + more, more.n_rows, more, wait)
+
+
+def forget(
+    model: Model,
+    data: Any,
+    *,
+    target: str | None = None,
+    weight: str | None = None,
+    reading: Reading | None = None,
+    watch: Watch = silent,
+    wait: float = 30.0,
+) -> Change:
+    """Take rows that were counted earlier out of a model, as if they had never been seen.
+
+    Rows that were never counted are an error, and the model stays as it is.
+    """
+    part = count_like(fitted_of(model), data, target=target, weight=weight, reading=reading, watch=watch)
+    return _changed(model, lambda fitted: fitted.census - part, part.n_rows, part, wait)
+
+
+def slide(
+    model: Model,
+    add: Any,
+    remove: Any,
+    *,
+    target: str | None = None,
+    weight: str | None = None,
+    reading: Reading | None = None,
+    watch: Watch = silent,
+    wait: float = 30.0,
+) -> Change:
+    """Move a window: count new rows in and old ones out, in one change of the model."""
+    count = partial(count_like, fitted_of(model), target=target, weight=weight, reading=reading, watch=watch)
+    new, old = count(add), count(remove)
+    return _changed(model, lambda before: before.census + new - old, new.n_rows + old.n_rows, new, wait)
+
+
+def merge(models: Sequence[Model], out: str | os.PathLike | None = None, *, detail: str | None = None) -> Fitted:
+    """Add models: the sum is the model of all their rows. Classes and levels are united; ``out`` keeps it in a file."""
+
+    def plus(whole: Fitted, other: Model) -> Fitted:
+        try:
+            return whole + fitted_of(other)
+        except MergeError as error:
+            raise MergeError(f"{_named(models[0])} and {_named(other)}: {error}") from None
+
+    whole = reduce(plus, models[1:], fitted_of(models[0]))
+    if out is not None:
+        from candide import store
+
+        store.save(whole, out, detail=detail)
+    return whole
+
+
+def _named(model: Model) -> str:
+    return os.fspath(model) if isinstance(model, str | os.PathLike) else "a model"
+
+
+def count_like(
+    model: Model,
+    data: Any,
+    *,
+    target: str | None = None,
+    weight: str | None = None,
+    reading: Reading | None = None,
+    watch: Watch = silent,
+) -> Census:
+    """Count a source as a model was counted, so that the census can be added to the model's, or taken from it."""
+    from candide.engines.count import count
+    from candide.engines.prepare import prepare_like
+
+    fitted = fitted_of(model)
+    known, name = fitted.census, target_of(fitted, target)
+    with open_source(data, reading) as source:
+        prepared = prepare_like(source, known, name, weight)
+        with watch(source, "counting"):
+            [census] = count(Rows(source, name, weight), prepared).censuses
+    return recoded(census, known.plan, known.labels)
+
+
+def _changed(model: Model, change: Callable[[Fitted], Census], rows: int, met: Census, wait: float) -> Change:
+    known: list[Labels] = []
+
+    def changed(before: Fitted) -> Fitted:
+        known.append(before.labels)
+        return before.with_census(change(before))
+
+    if isinstance(model, str | os.PathLike):
+        from candide import store
+
+        new = store.update(model, changed, wait=wait)
+    else:
+        new = changed(fitted_of(model))
+    classes = list(_new_classes(met, known[-1]))
+    remarks = [Remark("new-class", str(one)) for one in classes]
+    if not new.census.class_weight.any():
+        text = f"{_named(model)} has no rows left: it answers by its priors alone"
+        remarks.append(Remark("no-rows", text, remedy="count rows into it, or remove it"))
+    return Change(new, rows, classes, remarks)
+
+
+def _new_classes(census: Census, known: Labels) -> list[NewClass]:
+    from difflib import get_close_matches
+
+    spelled = {str(label).casefold(): label for label in known.values}
+    found = []
+    for label, weight in zip(census.labels.values, census.class_weight.tolist(), strict=True):
+        if weight and label not in known.index:
+            near = get_close_matches(str(label).casefold(), spelled, 1, 0.7)
+            found.append(NewClass(label, weight, spelled[near[0]] if near else None))
+    return found
+
+
+def recoded(census: Census, plan: Plan, labels: Labels) -> Census:
+    """A census with its labels and levels spelled as these are, where they mean the same."""
+    parts, tallies = [], []
+    for part, like, tally in zip(census.plan.parts, plan.parts, census.tallies, strict=True):
+        united = [_moved(mine, theirs) for mine, theirs in zip(part.levels, like.levels, strict=True)]
+        if united:
+            sizes = tuple(len(levels) for levels, _ in united)
+            everyone = np.arange(len(census.labels))
+            tally = tally.remap(everyone, len(everyone), tuple(to for _, to in united), sizes)
+        parts.append(replace(part, levels=tuple(levels for levels, _ in united)))
+        tallies.append(tally)
+    classes, to = _moved(census.labels, labels)
+    weight = np.zeros(len(classes))
+    weight[to] = census.class_weight
+    moved = tuple(tally.remap(to, len(classes)) for tally in tallies)
+    return Census(Plan(plan.columns, tuple(parts)), classes, weight, moved, census.n_rows)
+
+
+def _moved(mine: Labels, like: Labels) -> tuple[Labels, NDArray[np.intp]]:
+    """Labels in another spelling, and where each goes; what would fall together stays apart as it was."""
+    values = match(mine.values, like)
+    new = Labels.of(np.fromiter(values, object, len(values)))
+    if len(new) < len(mine):
+        return mine, np.arange(len(mine))
+    return new, new.encode(np.fromiter(values, object, len(values)))
