@@ -128,8 +128,8 @@ class Engine(Protocol):
         ...
 
     def says(self, part: Part) -> bool:
-        """Whether it counts this part itself; else its rows are counted from batches."""
-        return part.spec.kind in self.counts
+        """Whether it counts this part itself; else, and where a Python function is tallied, rows come in batches."""
+        return part.spec.kind in self.counts and not callable(part.spec.transform)
 
     def count(self, rows: Rows, prepared: Prepared) -> Counted:
         """One census a fold (one in all without folds) of a plan whose parts it says."""

@@ -38,7 +38,7 @@ class DuckDB(Engine):
 
     def says(self, part: Part) -> bool:
         too_wide = len(part.columns) > sql.WIDE and not part.has_levels
-        return part.spec.kind in self.counts and not callable(part.spec.transform) and not too_wide
+        return super().says(part) and not too_wide
 
     def count(self, rows: Rows, prepared: Prepared) -> Counted:
         return sql.count(rows, prepared)

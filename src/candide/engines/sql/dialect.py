@@ -71,7 +71,8 @@ class Dialect:
 
     def hash(self, x: Expr) -> Expr:
         """A whole number >= 0 that looks drawn at random, from a whole number >= 0."""
-        spread = exp.Mod(this=exp.Paren(this=exp.Mul(this=x, expression=number(1103515245))), expression=number(2**31))
+        product = exp.Mul(this=exp.Paren(this=x), expression=number(1103515245))  # of a linear congruential generator
+        spread = exp.Mod(this=exp.Paren(this=product), expression=number(2**31))
         return exp.cast(exp.Div(this=exp.Paren(this=spread), expression=number(65536)), "BIGINT")
 
     def histogram(self, x: Expr) -> Expr | None:

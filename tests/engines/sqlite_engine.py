@@ -1,0 +1,76 @@
+"""An engine in one file: SQLite of the standard library. It says moments and levels; the rest comes in batches.
+
+It has no variance, no histogram and no NaN, so that its dialect is shorter than the protocol's own words.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+from sqlglot import exp
+
+from candide.engines.base import Counted, Engine, Prepared, Rows
+from candide.engines.reading import Reading
+from candide.engines.sql import count as sql
+from candide.engines.sql.dialect import Dialect, Expr, call, number
+from candide.engines.sql.source import SqlSource
+from candide.engines.sql.text import identifier
+
+
+class SQLiteDialect(Dialect):
+    name = "sqlite"
+
+    def double(self, x: Expr) -> Expr:
+        return exp.cast(x, "REAL")
+
+    def is_nan(self, x: Expr) -> None:
+        return None  # what would be NaN is null
+
+    def days(self, x: Expr) -> Expr:
+        return exp.Sub(this=call("julianday", x), expression=number(2440587.5))
+
+
+class SQLite(Engine):
+    name = "sqlite"
+    counts = frozenset({"moments", "levels"})
+
+    def open(self, data: Any, reading: Reading | None = None) -> "SQLiteSource":
+        """A path; which table of several ``reading`` says."""
+        return SQLiteSource(data, (reading or Reading()).table, self)
+
+    def count(self, rows: Rows, prepared: Prepared) -> Counted:
+        return sql.count(rows, prepared)
+
+
+class SQLiteSource(SqlSource):
+    dialect = SQLiteDialect()
+    needs_middle = True
+
+    def __init__(self, path: Any, table: str | None, engine: SQLite):
+        self.name, self.engine, self.con = str(path), engine, sqlite3.connect(path)
+        [*_, (last,)] = self.con.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
+        self.view = table or last
+        self.columns = {row[1]: row[2] for row in self.con.execute(f"PRAGMA table_info({identifier(self.view)})")}
+
+    def rows(self, query: str) -> list[tuple]:
+        return self.con.execute(query).fetchall()
+
+    def head(self, n: int) -> pa.Table:
+        return pa.Table.from_batches(self.arrow_batches(f"SELECT * FROM {identifier(self.view)} LIMIT {n}", max(n, 1)))
+
+    def arrow_batches(self, query: str, size: int) -> Iterator[pa.RecordBatch]:
+        found = self.con.execute(query)
+        names = [column[0] for column in found.description]
+        while some := found.fetchmany(size):
+            self.rows_read += len(some)
+            columns = zip(names, zip(*some, strict=True), strict=True)
+            arrays = [pa.array(column, self._type(name)) for name, column in columns]
+            yield pa.RecordBatch.from_arrays(arrays, names)
+
+    def _type(self, name: str) -> pa.DataType | None:
+        """A batch of nulls has the type of its column."""
+        return {"REAL": pa.float64(), "INTEGER": pa.int64(), "TEXT": pa.string()}.get(self.columns.get(name, ""))
+
+    def close(self) -> None:
+        self.con.close()

@@ -1,0 +1,158 @@
+"""Every engine counts and scores as the array engine does: the same rows, the same census, the same posteriors."""
+
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from tests.engines.sqlite_engine import SQLite
+
+from candide.engines.base import Folds, engine, engine_for, open_source
+from candide.engines.reading import Reading
+from candide.events import EventModel
+from candide.rows.table import Table
+from candide.tasks import cross_validate, evaluate, explain, forget, learn, predict, update
+
+N = 400
+
+
+@pytest.fixture(scope="module")
+def rows() -> pa.Table:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, N)
+    return pa.table(
+        {
+            "height": pa.array(1e6 + 8 * y + rng.normal(0, 6, N), mask=rng.random(N) < 0.1),
+            "visits": rng.poisson(2 + y),
+            'a "name"; --': np.array(["cook", "smith", "it's", 'say "hi"'])[rng.integers(0, 4, N)],
+            "member": pa.array(rng.integers(0, 2, N), mask=rng.random(N) < 0.2),
+            "note": [f"{'free prize' if c else 'see you'} at number {i % 7} then" for i, c in enumerate(y)],
+            "w": rng.integers(1, 4, N).astype(float),
+            "label": pa.array(np.array(["a", "b", "it's"])[y], mask=rng.random(N) < 0.05),
+        }
+    )
+
+
+def as_sqlite(table: pa.Table, path: Path) -> Path:
+    kinds = {"double": "REAL", "int64": "INTEGER", "string": "TEXT"}
+    with sqlite3.connect(path) as con:
+        quoted = ['"' + name.replace('"', '""') + '"' for name in table.column_names]
+        types = [kinds[str(column.type)] for column in table.columns]
+        con.execute(f"CREATE TABLE rows ({', '.join(map(' '.join, zip(quoted, types, strict=True)))})")
+        marks = ", ".join("?" * len(quoted))
+        con.executemany(f"INSERT INTO rows VALUES ({marks})", zip(*(c.to_pylist() for c in table.columns), strict=True))
+    con.close()
+    return path
+
+
+@pytest.fixture(params=["duckdb", "sqlite"])
+def opened(request, rows, tmp_path):
+    """The same rows, open in an engine."""
+    if request.param == "duckdb":
+        with open_source(rows) as source:
+            yield source
+    else:
+        with SQLite().open(as_sqlite(rows, tmp_path / "rows.db")) as source:
+            yield source
+
+
+def same(a, b):
+    assert (a.labels, a.n_rows, a.plan) == (b.labels, b.n_rows, b.plan)
+    np.testing.assert_allclose(a.class_weight, b.class_weight, rtol=1e-12)
+    for mine, theirs in zip(a.tallies, b.tallies, strict=True):
+        for name, state in theirs.arrays().items():
+            np.testing.assert_allclose(mine.arrays()[name], state, rtol=1e-9, atol=1e-9, err_msg=name)
+
+
+class Halved(EventModel):
+    """Tallies a Python function of the values, which no database can say."""
+
+    name, kind = "halved", "moments"
+
+    def transform(self, x):
+        return x / 2
+
+    def parameters(self, tally, prior, how):
+        return {"mean": tally.mean}
+
+    def log_density(self, x, mean):
+        return -((x / 2 - mean) ** 2)
+
+
+EVENTS = {
+    "auto": "auto",
+    "levels and logs": {"visits": "categorical", "height": "lognormal"},
+    "sums": {"visits": "poisson"},
+    "an own transform": {"visits": Halved()},
+    "a group": {("height", "visits"): "gaussian-full"},
+    "a threshold": {"visits": "bernoulli"},
+}
+
+
+@pytest.mark.parametrize("events", EVENTS.values(), ids=EVENTS)
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_the_census_is_that_of_the_array_engine(opened, rows, events, weight):
+    drop = ["note", *([] if weight else ["w"])]
+    found = learn(opened, "label", events=events, weight=weight, drop=drop)
+    wanted = learn(Table.of(rows), "label", events=events, weight=weight, drop=drop)
+    same(found.fitted.census, wanted.fitted.census)
+    assert found.notes == wanted.notes
+
+
+def test_text_is_counted_from_batches_beside_what_the_engine_says(opened, rows):
+    events = {"note": "text"}
+    same(
+        learn(opened, "label", events=events).fitted.census, learn(Table.of(rows), "label", events=events).fitted.census
+    )
+
+
+def test_rows_are_scored_and_explained_alike(opened, rows):
+    fitted = learn(rows, "label").fitted
+    mine, theirs = predict(fitted, opened, keep=["visits"]), predict(fitted, Table.of(rows), keep=["visits"])
+    assert mine.column_names == theirs.column_names
+    assert mine["prediction"].equals(theirs["prediction"])
+    for name in mine.column_names[2:]:
+        np.testing.assert_allclose(mine[name].to_numpy(), theirs[name].to_numpy(), rtol=1e-9)
+    with pytest.warns(UserWarning, match="left out"):
+        assert evaluate(fitted, opened).log_loss == pytest.approx(evaluate(fitted, rows).log_loss, rel=1e-12)
+    [mine], [theirs] = explain(fitted, opened, [7]), explain(fitted, rows, [7])
+    assert (mine.row, mine.label, str(mine.decision)) == (7, theirs.label, str(theirs.decision))
+
+
+def test_what_was_counted_can_be_taken_away_again(opened, rows):
+    fitted = learn(rows, "label").fitted
+    more = update(fitted, opened).fitted
+    assert more.census.n_rows == 2 * fitted.census.n_rows
+    np.testing.assert_allclose(forget(more, opened).fitted.census.class_weight, fitted.census.class_weight)
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_every_row_is_scored_in_the_fold_in_which_it_was_counted(opened, rows, seed):
+    found = cross_validate(opened, "label", drop=["w"], folds=4, seed=seed)
+    assert found.total.n == rows["label"].drop_null().length()
+    fold = np.concatenate([b.columns[-1].to_numpy() for b in opened.batches(["w"], 64, Folds(4, seed))])
+    assert set(np.bincount(fold, minlength=4)) <= set(range(N // 4 - 3, N // 4 + 4))
+    assert len(set(map(tuple, fold.reshape(-1, 4).tolist()))) > 1
+
+
+def test_a_source_that_is_open_stays_open(opened):
+    learn(opened, "label")
+    assert opened.head(1).num_rows == 1
+
+
+def test_the_table_of_engines():
+    assert engine("duckdb").counts == {"moments", "sums", "levels"}
+    assert (engine_for("rows.csv").name, engine_for(Table.of({"x": [1.0]})).name) == ("duckdb", "arrays")
+
+
+def test_the_toy_stays_small():
+    assert len((Path(__file__).parent / "sqlite_engine.py").read_text().splitlines()) <= 120
+
+
+def test_a_table_of_several_is_named(rows, tmp_path):
+    path = as_sqlite(rows, tmp_path / "rows.db")
+    with sqlite3.connect(path) as con:
+        con.execute("CREATE TABLE other (x REAL)")
+    with SQLite().open(path, Reading(table="rows")) as source:
+        assert list(source.columns) == rows.column_names

@@ -1,0 +1,42 @@
+"""One rule for labels and levels that one source spells differently from another."""
+
+import datetime as dt
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from candide.rows.labels import Labels
+from candide.rows.matching import codes, match, respelled
+
+DAY, NOON = dt.date(2024, 2, 29), dt.datetime(2024, 2, 29, 12)
+
+
+@pytest.mark.parametrize(
+    ("known", "spelled", "meant"),
+    [
+        ((0, 1), ["0", "1", "1.0", "7", "x"], [0, 1, 1, 7, "x"]),
+        ((0.5, 1.5), ["0.5", "1.50", "x"], [0.5, 1.5, "x"]),
+        ((False, True), ["true", "False", "TRUE", "yes"], [True, False, True, "yes"]),
+        (("0", "1"), [0, 1.0, True, 2.5], ["0", "1", "true", "2.5"]),
+        (("True", "False"), [True, False], ["True", "False"]),
+        ((DAY,), ["2024-02-29", "2024-03-01", NOON, "soon"], [DAY, dt.date(2024, 3, 1), DAY, "soon"]),
+        ((NOON,), ["2024-02-29 12:00", DAY], [NOON, dt.datetime(2024, 2, 29)]),
+        ((1, "a"), ["1", "a", "b"], [1, "a", "b"]),
+        ((), ["a", 1], ["a", 1]),
+    ],
+)
+def test_values_take_the_type_of_the_known(known, spelled, meant):
+    assert match(spelled, Labels(known)) == meant
+
+
+@pytest.mark.parametrize("of", [list, pa.array, lambda v: np.array(v, object)], ids=["list", "arrow", "objects"])
+def test_codes_of_what_is_spelled_differently(of):
+    assert codes(Labels((0, 1)), of(["1", None, "0", "x", "1"])).tolist() == [1, -1, 0, 2, 1]
+    assert codes(Labels(("0", "1")), of([1, None, 0, 7, 1])).tolist() == [1, -1, 0, 2, 1]
+    assert respelled(of(["1", None, "x"]), Labels((0, 1))).tolist() == [1, None, "x"]
+
+
+def test_what_is_known_is_not_changed():
+    labels = Labels.of([1, "1", "true"])
+    assert codes(labels, np.array([1, "1", "true", True], object)).tolist() == [0, 1, 2, 0]
