@@ -67,17 +67,17 @@ def test_what_a_column_says_is_what_it_changes_when_all_others_are_missing(garde
         prior = log_odds(alone(row, ()))
         assert facts["class_prior"] == pytest.approx(prior)
         assert facts["log_odds"] == pytest.approx(log_odds(row))
-        said = {one["column"]: (one["value"], one["nats"]) for one in facts["columns"]}
-        assert {name: value for name, (value, _) in said.items()} == {name: value for name, [value] in row.items()}
+        parts = {one["column"]: (one["value"], one["nats"]) for one in facts["columns"]}
+        assert {name: value for name, (value, _) in parts.items()} == {name: value for name, [value] in row.items()}
         for name in row:
-            assert said[name][1] == pytest.approx(log_odds(alone(row, (name,))) - prior, abs=1e-9)
+            assert parts[name][1] == pytest.approx(log_odds(alone(row, (name,))) - prior, abs=1e-9)
         sizes = [abs(one["nats"]) for one in facts["columns"]]
         assert sizes == sorted(sizes, reverse=True)
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.sampled_from(["predictive", "mean", "map"]), st.lists(st.integers(0, 299), min_size=1, max_size=5))
-def test_what_is_said_adds_up_to_the_log_odds(estimate, rows):
+def test_contributions_add_up_to_the_log_odds(estimate, rows):
     model = cd.NaiveBayes(EVENTS, estimate=estimate).fit(PLANTS, HERBS)
     some = {name: column[rows] for name, column in PLANTS.items()}
     log_p = np.sort(model.predict_log_proba(some), axis=1)
@@ -108,21 +108,21 @@ def test_for_a_person(garden):
 
 def test_a_model_without_counts_explains_the_same(garden, tmp_path):
     assert run("merge", garden / "m.candide", "-o", tmp_path / "s.candide", "--detail", "score").exit_code == 0
-    asked = garden / "plants.parquet", "--rows", "1-20"
-    assert ask("explain", tmp_path / "s.candide", *asked) == ask("explain", garden / "m.candide", *asked)
+    rows = garden / "plants.parquet", "--rows", "1-20"
+    assert ask("explain", tmp_path / "s.candide", *rows) == ask("explain", garden / "m.candide", *rows)
 
 
 def test_standard_input_missing_values_and_levels_never_seen(garden):
     text = "soil,height_cm,leaf_mm,flowers,scented\npeat,50.5,,3,yes\n"
     [facts] = ask("explain", garden / "m.candide", "-", stdin=text)
-    said = {one["column"]: one for one in facts["columns"]}
-    assert (said["soil"]["value"], said["soil"]["known"]) == ("peat", False)
-    assert (said["leaf_mm"]["value"], said["leaf_mm"]["nats"]) == (None, 0.0)
-    assert (said["height_cm"]["value"], facts["label"]) == (50.5, None)
+    parts = {one["column"]: one for one in facts["columns"]}
+    assert (parts["soil"]["value"], parts["soil"]["known"]) == ("peat", False)
+    assert (parts["leaf_mm"]["value"], parts["leaf_mm"]["nats"]) == (None, 0.0)
+    assert (parts["height_cm"]["value"], facts["label"]) == (50.5, None)
     assert "peat (never seen)" in run("explain", garden / "m.candide", "-", stdin=text).output
 
 
-def test_text_and_dates_are_told_as_they_were_given(tmp_path):
+def test_text_and_dates_are_shown_as_they_were_given(tmp_path):
     days = [datetime.date(2024, 1, 1) + datetime.timedelta(i * 37) for i in range(8)]
     rows = pa.table(
         {"day": days, "body": ["free prize"] * 4 + ["see you at five"] * 4, "kind": ["spam"] * 4 + ["ham"] * 4}
@@ -151,20 +151,25 @@ def test_what_is_impossible_speaks_for_the_other_without_bound(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "remedy"),
     [
-        ("0", "rows are counted from 1"),
-        ("9-3", "a range goes up"),
-        ("first", "pass a number, such as 7"),
-        ("3-", "pass a number, such as 7"),
-        ("299-302", "row 301: .*plants.parquet has 300 rows"),
+        ("0", "rows are counted from 1, and a range goes up"),
+        ("9-3", "rows are counted from 1, and a range goes up"),
+        ("first", "pass a number, such as 7, or a range, such as 3-9"),
+        ("3-", "pass a number, such as 7, or a range, such as 3-9"),
     ],
 )
-def test_rows_that_there_are_not(garden, rows, said):
-    result = run("explain", garden / "m.candide", garden / "plants.parquet", f"--rows={rows}")
-    assert isinstance(result.exception, InputError)
-    with pytest.raises(InputError, match=said):
-        raise result.exception
+def test_what_is_no_row(garden, rows, remedy):
+    error = run("explain", garden / "m.candide", garden / "plants.parquet", f"--rows={rows}").exception
+    assert isinstance(error, InputError)
+    assert (error.value, error.remedy) == (rows, remedy)
+
+
+def test_rows_that_there_are_not(garden):
+    error = run("explain", garden / "m.candide", garden / "plants.parquet", "--rows=299-302").exception
+    assert isinstance(error, InputError)
+    assert str(error).startswith("row 301: ")
+    assert "plants.parquet has 300 rows" in str(error)
 
 
 def test_one_class_leaves_nothing_to_decide():

@@ -138,17 +138,17 @@ def test_where_no_columns_are_named_the_two_strongest_of_numbers_are_drawn_and_n
     drawn = (folder / "three.candide", "-o", tmp_path / "p.png", "-w", what)
     options = ("--class", "sage", "--class", "thyme") if what == "surface" else ()
     assert ask("plot", *drawn, *options)["features"] == best
-    told = " ".join(run("plot", *drawn, *options).output.split())
-    assert f"note drawn over '{best[0]}' and '{best[1]}'" in told
-    assert "name others: --feature A --feature B" in told
+    output = " ".join(run("plot", *drawn, *options).output.split())
+    assert f"note drawn over '{best[0]}' and '{best[1]}'" in output
+    assert "name others: --feature A --feature B" in output
     assert "note" not in run("plot", *drawn, *options, *PAIR).output
 
 
 def test_a_plane_of_a_table_with_one_column_of_numbers_is_refused(tmp_path):
     table = {"age": [30.0, 40.0, 50.0], "job": ["cook", "smith", "cook"], "town": ["a", "b", "b"]}
     cd.NaiveBayes().fit(table, ["x", "y", "x"]).save(tmp_path / "m.candide")
-    told = str(run("plot", tmp_path / "m.candide", "-o", tmp_path / "p.png", "-w", "regions").exception)
-    assert told == "this picture is of two columns of numbers, and the model has one, 'age'; draw its densities"
+    error = str(run("plot", tmp_path / "m.candide", "-o", tmp_path / "p.png", "-w", "regions").exception)
+    assert error == "this picture is of two columns of numbers, and the model has one, 'age'; draw its densities"
 
 
 BAD = [
@@ -159,17 +159,17 @@ BAD = [
     (("-w", "surface", *PAIR), "needs two classes, and the model has 3: lavender, sage, thyme"),
     (("-w", "means"), "this picture is for images, whose columns are pixels; if the 5 columns of this model are"),
     (("-w", "means"), "--shape 1x5; else draw densities, regions, ellipses or network"),
-    (("-w", "means", "--shape", "28"), "--shape '28': pass rows and columns"),
+    (("-w", "means", "--shape", "28"), "--shape '28' is no shape; pass rows and columns"),
     (("-w", "means", "--shape", "28x28"), "the model has 5 columns"),
 ]
 
 
-@pytest.mark.parametrize(("options", "told"), BAD)
-def test_what_cannot_be_drawn(herbs, options, told, tmp_path):
+@pytest.mark.parametrize(("options", "text"), BAD)
+def test_what_cannot_be_drawn(herbs, options, text, tmp_path):
     folder, _, _ = herbs
     result = run("plot", folder / "three.candide", "-o", tmp_path / "p.png", *options)
     assert result.exit_code == 1
-    assert told in str(result.exception)
+    assert text in str(result.exception)
     assert not list(tmp_path.iterdir())
 
 

@@ -10,11 +10,11 @@ from click.testing import CliRunner
 from sklearn.datasets import load_iris
 
 import candide as cd
-from candide import report
 from candide.cli import cli
 from candide.errors import InputError
 from candide.events import Gaussian
 from candide.explain import columns as explain
+from candide.report import summary
 from candide.tasks.learn import learn
 from candide.tasks.update import count_like
 from candide.tasks.validate import cross_validate
@@ -117,7 +117,7 @@ def test_strengths_of_a_group_are_finite_and_correlations_of_many_columns_are_le
     rows = {given.column: given.rows for given in explain.conditionals(model.fitted_)}
     assert rows["petal_width"] == ["df", "loc", "scale", "correlation with petal_length"]
     assert rows["sepal_width"] == ["df", "loc", "scale"]
-    assert all(np.isfinite(value) for value in report.model_facts(model.fitted_, 5)["strengths"].values())
+    assert all(np.isfinite(value) for value in summary.of_model(model, 5).strengths.values())
     wide = np.random.default_rng(1).normal(size=(40, 12))
     many = cd.GaussianBayes().fit(wide, np.arange(40) % 2)
     assert next(explain.conditionals(many.fitted_)).rows == ["df", "loc", "scale"]

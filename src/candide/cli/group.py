@@ -1,17 +1,17 @@
-"""The group of commands, and the options and habits they share."""
+"""The group of commands, and the habits they share: how a model is loaded, and how a result is shown."""
 
-import json
-import math
 import os
 import warnings
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 from click import get_current_context
 
 from candide import __version__
 from candide.errors import InputError, ModelFileError
+
+if TYPE_CHECKING:
+    from candide.model.fitted import Fitted
 
 click.rich_click.TEXT_MARKUP = "markdown"
 click.rich_click.MAX_WIDTH = 100
@@ -32,7 +32,19 @@ def _note(message: Warning | str, *_: object, **__: object) -> None:
     click.echo(f"note: {message}", err=True)
 
 
-def load_model(model: str, data: str | None = None) -> Any:
+def show_result(found: Any, as_json: bool) -> None:
+    """Show a summary: for a person, or as a line of JSON."""
+    if as_json:
+        from candide.report import json
+
+        click.echo(json.dumps(found))
+    else:
+        from candide.report import terminal
+
+        terminal.say(found)
+
+
+def load_model(model: str, data: str | None = None) -> "Fitted":
     """The model of a file; where MODEL and DATA seem to be swapped an error says so."""
     from candide import store
 
@@ -40,11 +52,17 @@ def load_model(model: str, data: str | None = None) -> Any:
         return store.load(model)
     except ModelFileError:
         if data is not None and is_model(data):
-            command = get_current_context().info_name
-            raise InputError(
-                f"{model} is no model, but {data} is; did you mean: candide {command} {data} {model}"
-            ) from None
+            remedy = f"did you mean: candide {get_current_context().info_name} {data} {model}"
+            raise InputError(f"{model} is no model, but {data} is", value=model, remedy=remedy) from None
         raise
+
+
+def load_to_predict(model: str, data: str | None = None) -> "Fitted":
+    """The model of a file, with a word where it has no rows left, and so nothing to say."""
+    fitted = load_model(model, data)
+    if fitted.has_counts and not fitted.census.class_weight.any():
+        warnings.warn(f"{model} has no rows: it answers by its priors alone", stacklevel=2)
+    return fitted
 
 
 def is_model(path: str) -> bool:
@@ -56,22 +74,3 @@ def is_model(path: str) -> bool:
     with open(path, "rb") as file:
         head = file.read(9)
     return int.from_bytes(head[:8], "little") <= LARGEST_HEADER and head[8:] == b"{"
-
-
-def warn_if_empty(model: str, fitted: Any) -> None:
-    """A word where a model has no rows left, and so nothing to say."""
-    if fitted.has_counts and not fitted.census.class_weight.any():
-        warnings.warn(f"{model} has no rows: it answers by its priors alone", stacklevel=2)
-
-
-def print_json(facts: Any) -> None:
-    click.echo(json.dumps(_plain(facts), allow_nan=False, default=str))
-
-
-def _plain(value: Any) -> Any:
-    """Facts in which what JSON cannot say, NaN and the infinities, is null."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {key: _plain(one) for key, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value

@@ -4,7 +4,7 @@ from typing import Any
 
 import rich_click as click
 
-from candide.cli.group import cli, print_json
+from candide.cli.group import cli, load_model, show_result
 from candide.cli.options import AS_JSON, MODEL, reading_options
 from candide.engines.reading import Reading
 from candide.errors import InputError
@@ -62,27 +62,21 @@ def plot(model: str, data: str | None, output: str, as_json: bool, **options: An
     `candide plot iris.candide iris.csv -o regions.svg --what regions --feature petal_length --feature petal_width`,
     `candide plot digits.candide -o means.png --what means --shape 28x28`
     """
-    from rich.markup import escape
-
-    from candide import report, store
     from candide.cli import progress
     from candide.plot.picture import PictureSpec, format_of, picture, write
     from candide.plot.rows import Rows
+    from candide.report import summary
 
-    format_of(output)  # said before any work is done
+    format_of(output)  # an error before any work is done
     names = ("what", "features", "classes", "kind", "bins", "normalise")
     spec = PictureSpec(**{name: options.pop(name) for name in names}, shape=_shape(options.pop("shape")))
     target, dpi = options.pop("target"), options.pop("dpi")
-    fitted, reading = store.load(model), Reading(**options)
+    fitted, reading = load_model(model), Reading(**options)
     with progress.watching(not as_json) as watch:
         rows = None if data is None else Rows(data, target, reading, watch)
-        figure, facts = picture(fitted, spec, rows)
-        facts |= {"output": output, "format": write(figure, output, dpi)}
-    if as_json:
-        print_json(facts)
-    else:
-        note = [f"[yellow]note[/yellow]  {escape(facts['note'])}"] if "note" in facts else []
-        report.say(escape(f"{spec.what} of {model} drawn into {output}"), *note)
+        figure, drawn = picture(fitted, spec, rows)
+        form = write(figure, output, dpi)
+    show_result(summary.of_picture(model, drawn, output, form), as_json)
 
 
 def _shape(text: str | None) -> tuple[int, ...] | None:
@@ -90,5 +84,6 @@ def _shape(text: str | None) -> tuple[int, ...] | None:
         return None
     sides = text.lower().split("x")
     if len(sides) != 2 or not all(side.strip().isdecimal() for side in sides):
-        raise InputError(f"--shape {text!r}: pass rows and columns, such as --shape 28x28")
+        remedy = "pass rows and columns, such as --shape 28x28"
+        raise InputError(f"--shape {text!r} is no shape", value=text, remedy=remedy)
     return tuple(int(side) for side in sides)

@@ -1,14 +1,16 @@
 """Doctor: what this installation runs on.
 
->>> findings()["candide"]
+>>> examine().findings["candide"]
 '0.1.0'
 """
 
 import platform
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from candide import __version__, kernels
 from candide.kernels import threads
+from candide.report.record import Summary
 
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "narwhals", "duckdb", "pyarrow", "pandas", "polars", "matplotlib")
 _REMARK = {
@@ -18,18 +20,27 @@ _REMARK = {
 }
 
 
-def findings() -> dict[str, str]:
+@dataclass(frozen=True, repr=False)
+class Installation(Summary):
     """Version, Python, kernels, threads and libraries, as text."""
-    facts = {
+
+    findings: Mapping[str, str]
+
+
+def examine() -> Installation:
+    """Look at this installation."""
+    known = {
         "candide": __version__,
         "python": platform.python_version(),
         "kernels": _REMARK[kernels.NAME],
         "threads": str(threads.count()),
     }
-    return facts | {name: _version(name) for name in _LIBRARIES}
+    return Installation(known | {name: _version(name) for name in _LIBRARIES})
 
 
 def _version(name: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version(name)
     except PackageNotFoundError:

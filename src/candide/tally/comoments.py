@@ -172,6 +172,10 @@ class CoMoments:
         square = {n: a[:, features[:, None], features] for n, a in self._states().items() if a.ndim == 3}
         return type(self)(weight=self.weight, mean=self.mean[:, features], **square)
 
+    def seen(self, j: int) -> dict[str, float]:
+        """What a person sees of a feature of a pooled tally."""
+        return {"mean": float(self.mean[0, j]), "sd": float(np.sqrt(self.m2[0, j] / self.n[0, j]))}
+
     def arrays(self) -> dict[str, NDArray]:
         """The whole state; of a symmetric matrix the lower triangle."""
         lower = np.tril_indices(self.mean.shape[1])

@@ -115,6 +115,10 @@ class Levels:
         """The tally of all rows as if they were of one class."""
         return type(self)(self.counts.sum(axis=0, keepdims=True), self.offsets)
 
+    def seen(self, j: int) -> dict[str, float]:
+        """What a person sees of a feature of a pooled tally."""
+        return {"level": int(self.offsets[j + 1] - self.offsets[j])}
+
     def arrays(self) -> dict[str, NDArray]:
         return {"counts": self.counts, "offsets": self.offsets}
 

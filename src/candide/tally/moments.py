@@ -106,6 +106,10 @@ class Moments:
         parts = (type(self)(self.n[c : c + 1], self.mean[c : c + 1], self.m2[c : c + 1]) for c in range(len(self.n)))
         return reduce(add, parts, nothing)
 
+    def seen(self, j: int) -> dict[str, float]:
+        """What a person sees of a feature of a pooled tally."""
+        return {"mean": float(self.mean[0, j]), "sd": float(np.sqrt(self.m2[0, j] / self.n[0, j]))}
+
     def arrays(self) -> dict[str, NDArray]:
         return {"n": self.n, "mean": self.mean, "m2": self.m2}
 

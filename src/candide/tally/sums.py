@@ -92,6 +92,10 @@ class Sums:
         """The tally of all rows as if they were of one class."""
         return type(self)(*(a.sum(axis=0, keepdims=True) for a in (self.n, self.total, self.log_factorial)))
 
+    def seen(self, j: int) -> dict[str, float]:
+        """What a person sees of a feature of a pooled tally."""
+        return {"mean": float(self.total[0, j] / self.n[0, j])}
+
     def arrays(self) -> dict[str, NDArray]:
         return {"n": self.n, "total": self.total, "log_factorial": self.log_factorial}
 

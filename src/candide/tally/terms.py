@@ -243,6 +243,10 @@ class Terms:
         cells = word[by_term], self.total[by_term], self.documents[by_term]
         return type(self)(self.n, self.length, letters, starts, self.classes, *cells)
 
+    def seen(self, j: int) -> dict[str, float]:
+        """What a person sees of a pooled tally."""
+        return {"term": self.n_terms}
+
     def arrays(self) -> dict[str, NDArray]:
         """The whole state in one order, whatever order the documents came in."""
         whole = self.in_order()

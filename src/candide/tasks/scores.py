@@ -18,7 +18,14 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-METRICS = ("accuracy", "balanced_accuracy", "log_loss", "brier", "auc", "calibration_error")
+METRICS = {  # properties of Scores, and what they mean
+    "accuracy": "the most probable class is right",
+    "balanced_accuracy": "the same, classes counting alike",
+    "log_loss": "surprise in nats; lower is better",
+    "brier": "squared error; lower is better",
+    "auc": "a row of a class ranks above others",
+    "calibration_error": "confidence off from what came true",
+}
 _CONFIDENCE_BINS = 15  # Naeini, Cooper and Hauskrecht (2015)
 # Log-odds are ranked in bins, by their sign, exponent and first bits: from 2**-8 to 800, each at most 1/512 wide for
 # its place. Ties count half, so the error of the AUC is of second order.

@@ -8,9 +8,12 @@ lavender      12
 thyme          3
 """
 
+import io
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from functools import singledispatch
+from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -26,24 +29,42 @@ _WIDTH = 110  # of what is written to a file or a pipe
 _GAP, _NARROW = 2, 10  # between columns; text is cut down to this width, numbers never
 
 
-def say(*parts: RenderableType) -> None:
-    """Print parts one under another, a line between. A Text is printed as it is, to be copied, however long its lines.
+Parts = list[RenderableType]  # one under another, a line between
 
-    Every other string is markup.
-    """
+
+@singledispatch
+def parts(found: Any) -> Parts:
+    """A summary for a person, part by part. A Text is to be copied, however long its lines; a string is markup."""
+    raise TypeError(f"{type(found).__name__} has no renderer for a terminal")
+
+
+def say(found: Any) -> None:
+    """Print a summary."""
     known = sys.stdout.isatty() or "COLUMNS" in os.environ
     console = Console(highlight=False, width=None if known else _WIDTH)
     console.print()
-    for part in parts:
+    for part in parts(found):
         console.print(part, soft_wrap=isinstance(part, Text))
         console.print()
+
+
+def text(found: Any) -> str:
+    """A summary as it is printed, without colours."""
+    width = int(os.environ.get("COLUMNS") or _WIDTH)
+    console = Console(highlight=False, width=width, file=io.StringIO(), color_system=None, force_jupyter=False)
+    with console.capture() as printed:
+        for i, part in enumerate(parts(found)):
+            if i:
+                console.print()
+            console.print(part, soft_wrap=isinstance(part, Text))
+    return "\n".join(line.rstrip() for line in printed.get().splitlines())
 
 
 def panel(text: str, title: str) -> Panel:
     return Panel(text, title=title, title_align="left", expand=False)
 
 
-def notes(texts: Sequence[str]) -> list[RenderableType]:
+def notes(texts: Sequence[str]) -> Parts:
     """Remarks that a person should see, as one part; no part where there is none."""
     return ["\n".join(f"[yellow]note[/yellow]  {escape(text)}" for text in texts)] if texts else []
 

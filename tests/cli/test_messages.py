@@ -17,7 +17,7 @@ from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
 
 import candide as cd
 from candide import cli, demo
-from candide.errors import CandideError
+from candide.errors import CandideError, ModelFileError
 from candide.events import EVENTS
 
 RNG = np.random.default_rng(2)
@@ -35,16 +35,17 @@ def ask(*args):
     return json.loads(result.stdout, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
 
 
-def complaint(*args):
+def failure(*args):
+    """The error with which a command ends."""
     result = run(*args)
     assert result.exit_code == 1, result.output
     assert isinstance(result.exception, CandideError)
-    return str(result.exception)
+    return result.exception
 
 
 @pytest.fixture(scope="module")
 def herbs(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("told")
+    folder = tmp_path_factory.mktemp("messages")
     plants, y = demo.rows(600, seed=8)
     columns = {name: pa.array(column, from_pandas=True) for name, column in plants.items()}
     pyarrow.csv.write_csv(pa.table({**columns, "herb": y}), folder / "herbs.csv")
@@ -71,9 +72,9 @@ SMALL = "age,job,y\n30,cook,no\n41,smith,yes\n35,cook,no\n52,smith,yes\n"
      "--seed=1"],
 )  # fmt: skip
 def test_a_fitted_model_takes_no_options_of_learning(herbs, option):
-    said = complaint("evaluate", herbs / "herbs.candide", herbs / "herbs.csv", option)
-    assert said.startswith(f"{option.partition('=')[0]}: ")
-    assert f"cross-validation, candide evaluate {herbs / 'herbs.csv'} --target herb" in said
+    error = failure("evaluate", herbs / "herbs.candide", herbs / "herbs.csv", option)
+    assert error.value == option.partition("=")[0]
+    assert f"cross-validation, candide evaluate {herbs / 'herbs.csv'} --target herb" in error.remedy
 
 
 def test_a_fitted_model_takes_the_options_of_reading(herbs):
@@ -82,31 +83,35 @@ def test_a_fitted_model_takes_the_options_of_reading(herbs):
 
 def test_a_model_alone_asks_for_data(herbs):
     for more in ((), ("--target", "herb")):
-        said = complaint("evaluate", herbs / "herbs.candide", *more)
-        assert f"pass DATA to score it on: candide evaluate {herbs / 'herbs.candide'} DATA" in said
-    assert complaint("evaluate", herbs / "herbs.csv") == "say which column to learn: --target COL"
+        error = failure("evaluate", herbs / "herbs.candide", *more)
+        assert error.value == str(herbs / "herbs.candide")
+        assert error.remedy == f"pass DATA to score it on: candide evaluate {herbs / 'herbs.candide'} DATA"
+    assert str(failure("evaluate", herbs / "herbs.csv")) == "say which column to learn: --target COL"
+    assert failure("evaluate", *[herbs / "herbs.csv"] * 3).remedy == "pass DATA with --target, or MODEL and DATA"
 
 
 @pytest.mark.parametrize("command", ["predict", "evaluate", "explain", "update", "forget"])
 def test_swapped_arguments(herbs, command):
     before = (herbs / "herbs.candide").read_bytes()
-    said = complaint(command, herbs / "herbs.csv", herbs / "herbs.candide")
-    assert f"did you mean: candide {command} {herbs / 'herbs.candide'} {herbs / 'herbs.csv'}" in said
-    assert "not a whole Candide model file" in complaint(command, herbs / "herbs.csv", herbs / "herbs.csv")
+    error = failure(command, herbs / "herbs.csv", herbs / "herbs.candide")
+    assert error.value == str(herbs / "herbs.csv")
+    assert error.remedy == f"did you mean: candide {command} {herbs / 'herbs.candide'} {herbs / 'herbs.csv'}"
+    assert isinstance(failure(command, herbs / "herbs.csv", herbs / "herbs.csv"), ModelFileError)
     assert (herbs / "herbs.candide").read_bytes() == before
 
 
 def test_a_model_that_does_not_know_its_target_asks_for_it(herbs, tmp_path):
     plants, y = demo.rows(200, seed=8)
     cd.NaiveBayes().fit(plants, y).save(tmp_path / "m.candide")
-    assert "--target COL" in complaint("evaluate", tmp_path / "m.candide", herbs / "herbs.csv")
+    error = failure("evaluate", tmp_path / "m.candide", herbs / "herbs.csv")
+    assert error.remedy == "name the column of the labels: --target COL"
     assert ask("evaluate", tmp_path / "m.candide", herbs / "herbs.csv", "-t", "herb")["rows"] == 600
 
 
 # What comes next.
 
 
-def test_the_next_commands_repeat_what_was_asked_and_run(tmp_path):
+def test_the_next_commands_repeat_the_options_and_run(tmp_path):
     rows = SMALL.replace("job", "the job").replace("35", "?") * 1 + "38,cook,no\n44,smith,yes\n"
     options = ("--drop", "age", "--event", "the job=categorical", "--class-prior", "uniform", "--na", "?", "--header")
     folder = tmp_path / "a folder"
@@ -142,7 +147,7 @@ def test_the_next_commands_are_not_broken_in_a_narrow_terminal(tmp_path):
 # Changing a model.
 
 
-def test_a_label_mistyped_is_told_as_a_new_class(tmp_path):
+def test_a_label_mistyped_is_named_as_a_new_class(tmp_path):
     path, _ = model_of(tmp_path, "w,y\n1,Iris-setosa\n2,Iris-setosa\n5,Iris-virginica\n6,Iris-virginica\n")
     (tmp_path / "more.csv").write_text("w,y\n1.5,iris-setosa\n7,Iris-virginica\n8,elm\n9,elm\n")
     result = run("update", path, tmp_path / "more.csv")
@@ -222,15 +227,15 @@ def test_columns_named_together_are_split_unless_one_has_that_name(tmp_path):
     rows = {"b": RNG.integers(0, 9, 60), "c": RNG.integers(0, 9, 60), "d,e": RNG.integers(0, 9, 60)}
     pq.write_table(pa.table({**rows, "y": ["u", "v"] * 30}), tmp_path / "rows.parquet")
     fit = ("fit", tmp_path / "rows.parquet", "-t", "y")
-    for asked, expected in [
+    for option, expected in [
         ("b,c=multinomial", {"b": "multinomial", "c": "multinomial", "d,e": "gaussian"}),
         ("b,c=poisson", {"b": "poisson", "c": "poisson", "d,e": "gaussian"}),
         ("d,e=poisson", {"b": "gaussian", "c": "gaussian", "d,e": "poisson"}),
     ]:
-        assert {c["column"]: c["event"] for c in ask(*fit, "--event", asked)["columns"]} == expected
+        assert {c["column"]: c["event"] for c in ask(*fit, "--event", option)["columns"]} == expected
     ask(*fit, "--event", "b,c=gaussian-full", "-o", tmp_path / "m.candide")
     assert [part.is_group for part in cd.load(tmp_path / "m.candide").fitted_.plan.parts] == [True, False]
-    assert "unknown event 'poison'; did you mean 'poisson'?" in complaint(*fit, "--event", "b,c=poison")
+    assert str(failure(*fit, "--event", "b,c=poison")).startswith("unknown event 'poison'; did you mean 'poisson'?")
     text = "b,c,y\n1,2,u\n3,1,v\n2,2,u\n4,1,v\n"
     assert run("fit", "-", "-t", "y", "--event", "b,c=poisson", stdin=text).exit_code == 0
 
@@ -245,7 +250,7 @@ def test_the_help_names_every_event_model():
 # Columns.
 
 
-def test_an_empty_column_is_told(tmp_path):
+def test_an_empty_column_is_noted(tmp_path):
     path, output = model_of(tmp_path, SMALL.replace("job,", "job,void,").replace("k,", "k,,").replace("h,", "h,,"))
     assert "note  column 'void' is empty" in output
     [line] = [line for line in output.splitlines() if line.startswith("void")]
@@ -300,10 +305,10 @@ def test_no_table_is_wider_than_the_terminal_and_no_row_takes_two_lines(herbs, w
     assert max(map(len, output.splitlines())) <= width
     names = ["leaf_mm", "height_cm", "flowers", "soil", "scented"]
     by_title = {title: lines for title, *lines in tables}
-    told = next(lines for title, lines in by_title.items() if title.startswith("How much each column"))
-    assert {line.split()[0] for line in told[1:]} == set(names)
-    assert len(told) == 6
-    heads = told[0].split()
+    scores = next(lines for title, lines in by_title.items() if title.startswith("How much each column"))
+    assert {line.split()[0] for line in scores[1:]} == set(names)
+    assert len(scores) == 6
+    heads = scores[0].split()
     assert ("event" in heads) == (width >= 80)
     assert heads[-1] == "p"
     for name in names:
@@ -311,7 +316,7 @@ def test_no_table_is_wider_than_the_terminal_and_no_row_takes_two_lines(herbs, w
 
 
 def test_scored_rows_keep_the_prediction_where_there_is_no_room():
-    from candide.report import layout
+    from candide.report.terminal import layout
 
     names = ["id", *(f"kept{i}" for i in range(9)), "prediction", "p_no", "p_yes", "log_density"]
     rows = [["17", *["something"] * 9, "yes", "0.2500", "0.7500", "-12.2500"]]
@@ -324,7 +329,7 @@ def test_scored_rows_keep_the_prediction_where_there_is_no_room():
     assert cells.split() == ["17", *["something"] * 3, *rows[0][10:]]
 
 
-def test_classes_without_room_are_told(tmp_path):
+def test_classes_without_room_are_counted(tmp_path):
     names = [f"a class with a long name, number {i}" for i in range(9)]
     rows = {"x": np.arange(180) % 9 + RNG.normal(size=180), "y": np.array(names)[np.arange(180) % 9]}
     pq.write_table(pa.table(rows), tmp_path / "rows.parquet")
@@ -347,8 +352,9 @@ def test_a_folder_that_is_not_there_is_named_before_any_work(herbs, tmp_path, co
         "predict": (herbs / "herbs.candide", tmp_path / "none.csv"),
         "merge": (herbs / "herbs.candide",),
     }[command]
-    said = complaint(command, *args, "-o", out)
-    assert said == f"{out}: there is no folder '{out.parent}'; make it first, or write elsewhere"
+    error = failure(command, *args, "-o", out)
+    assert str(error) == f"{out}: there is no folder '{out.parent}'; make it first, or write elsewhere"
+    assert (error.value, error.remedy) == (str(out), "make it first, or write elsewhere")
 
 
 def test_threads_must_be_a_number(herbs):
@@ -364,7 +370,7 @@ def test_a_word_where_a_number_is_expected(tmp_path, command):
     path, _ = model_of(tmp_path, SMALL)
     (tmp_path / "new.csv").write_text(SMALL.replace("35", "forty"))
     rows = ("--row", "3") if command == "explain" else ()
-    said = complaint(command, path, tmp_path / "new.csv", *rows)
-    assert "column 'age': 'forty' is not a number; to candide fit pass --event age=categorical" in said
-    assert "--na 'forty' (na=[...]) if it means a missing value" in said
+    text = str(failure(command, path, tmp_path / "new.csv", *rows))
+    assert "column 'age': 'forty' is not a number; to candide fit pass --event age=categorical" in text
+    assert "--na 'forty' (na=[...]) if it means a missing value" in text
     assert run(command, path, tmp_path / "new.csv", *rows, "--na", "forty").exit_code == 0

@@ -1,0 +1,99 @@
+"""Commands that count into a model and out of it, and add models: update, forget and merge."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import rich_click as click
+
+from candide.cli.group import cli, is_model, load_model, show_result
+from candide.cli.options import AS_JSON, MODEL, TARGET, WEIGHT, output_option, reading_options
+from candide.engines.reading import Reading
+
+_WAIT = click.option(
+    "--wait",
+    default=30.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait for another process that is changing the model.",
+)
+
+
+@cli.command()
+@click.argument("model", type=MODEL)
+@click.argument("data")
+@click.option(
+    "--scale",
+    default=1.0,
+    show_default=True,
+    metavar="FACTOR",
+    help="Let what was counted before count so many times: 0.99 forgets a hundredth.",
+)
+@TARGET
+@WEIGHT
+@_WAIT
+@reading_options
+@AS_JSON
+def update(model: str, data: str, scale: float, as_json: bool, **options: Any) -> None:
+    """Count more rows into a model. New classes and new levels may come at any time; a note names a new class.
+
+    Example: `candide update shop.candide monday.csv`
+    """
+    from candide import tasks
+
+    _change(partial(tasks.update, scale=scale), model, data, "counted into", as_json, options)
+
+
+@cli.command()
+@click.argument("model", type=MODEL)
+@click.argument("data")
+@TARGET
+@WEIGHT
+@_WAIT
+@reading_options
+@AS_JSON
+def forget(model: str, data: str, as_json: bool, **options: Any) -> None:
+    """Take rows that were counted earlier out of a model, as if they had never been seen.
+
+    Rows that were never counted are an error, and the model stays as it is.
+
+    Example: `candide forget shop.candide customer_4711.csv`
+    """
+    from candide import tasks
+
+    _change(tasks.forget, model, data, "taken out of", as_json, options)
+
+
+def _change(task: Callable, model: str, data: str, done: str, as_json: bool, options: dict[str, Any]) -> None:
+    """Change the file of a model by the rows of a source."""
+    from candide.cli import progress
+    from candide.report import summary
+
+    how = {name: options.pop(name) for name in ("target", "weight", "wait")}
+    if not is_model(model):
+        load_model(model, data)  # an error that says what is wrong with it
+    with progress.watching(not as_json) as watch:
+        change = task(model, data, reading=Reading(**options), watch=watch, **how)
+    show_result(summary.of_update(model, done, change), as_json)
+
+
+@cli.command()
+@click.argument("models", nargs=-1, required=True, type=MODEL, metavar="A B ...")
+@output_option("MODEL", "Where to keep the sum.", required=True)
+@click.option(
+    "--detail",
+    default="tally",
+    show_default=True,
+    type=click.Choice(["tally", "explain", "score"]),
+    help="What to keep: the counts, or the parameters alone (with or without how much each column tells).",
+)
+@AS_JSON
+def merge(models: tuple[str, ...], output: str, detail: str, as_json: bool) -> None:
+    """Add models: the sum is the model of all their rows. Classes and levels are united.
+
+    Example: `candide merge north.candide south.candide west.candide -o all.candide`
+    """
+    from candide import tasks
+    from candide.report import summary
+
+    show_result(summary.of_merge(models, tasks.merge(models, output, detail=detail), output, detail), as_json)

@@ -1,0 +1,99 @@
+"""Commands that apply a model to rows: predict and explain."""
+
+import sys
+from typing import Any
+
+import rich_click as click
+
+from candide.cli.group import cli, load_to_predict, show_result
+from candide.cli.options import AS_JSON, MODEL, output_option, reading_options
+from candide.engines.reading import Reading
+from candide.errors import InputError
+
+
+@cli.command()
+@click.argument("model", type=MODEL)
+@click.argument("data", required=False)
+@click.option("--text", metavar="TEXT", help="Score this one document instead of DATA, and say which words decided.")
+@output_option("OUT", "A .parquet, .csv, .tsv or .jsonl file; else the terminal.")
+@click.option("--keep", multiple=True, metavar="COL", help="Pass an input column through (repeatable; 'all' for all).")
+@reading_options
+@AS_JSON
+def predict(
+    model: str,
+    data: str | None,
+    text: str | None,
+    output: str | None,
+    keep: tuple[str, ...],
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Score a table: the prediction, the probability of each class, and log p(x) of every row.
+
+    Examples: `candide predict adult.candide new.csv -o scored.parquet --keep id`,
+    `candide predict sms.candide --text "free prize, call now"`
+    """
+    from candide import tasks
+    from candide.cli import progress
+    from candide.report import summary
+
+    fitted = load_to_predict(model, data)
+    if (data is None) == (text is None):
+        raise InputError("pass DATA, or one document with --text")
+    if text is not None:
+        show_result(summary.of_text(fitted, text), as_json)
+        return
+    with progress.watching(output is not None and not as_json) as watch:
+        scored: Any = tasks.predict(fitted, data, out=output, keep=keep, reading=Reading(**options), watch=watch)
+    if output is not None:
+        show_result(summary.WrittenSummary(scored, output), as_json)
+    elif as_json:
+        for row in scored.to_pylist():
+            show_result(row, as_json)
+    elif sys.stdout.isatty():
+        show_result(summary.of_rows(scored), as_json)
+    else:  # in a pipe: for another program
+        import pyarrow.csv
+
+        pyarrow.csv.write_csv(scored, sys.stdout.buffer)
+
+
+@cli.command()
+@click.argument("model", type=MODEL)
+@click.argument("data")
+@click.option(
+    "--row",
+    "--rows",
+    "rows",
+    multiple=True,
+    metavar="N|A-B",
+    help="Which row of DATA, counted from 1, or which rows: 3,7-9 (repeatable). The first if not given.",
+)
+@reading_options
+@AS_JSON
+def explain(model: str, data: str, rows: tuple[str, ...], as_json: bool, **options: Any) -> None:
+    """Say why rows are given their class: how much each column speaks for it, in nats, against the runner-up.
+
+    With --json there is one object a row, each on a line of its own.
+
+    Examples: `candide explain adult.candide new.csv --row 7`, `candide explain adult.candide new.csv --rows 3,7-9`
+    """
+    from candide import tasks
+    from candide.report import summary
+
+    fitted = load_to_predict(model, data)
+    ranges = [_range(text) for row in rows or ["1"] for text in row.split(",")]
+    for explained in tasks.explain(fitted, data, ranges, Reading(**options)):
+        show_result(summary.of_decision(*explained), as_json)
+
+
+def _range(text: str) -> tuple[int, int]:
+    first, dash, last = text.partition("-")
+    if not (first.strip().isdecimal() and (last.strip().isdecimal() or not dash)):
+        remedy = "pass a number, such as 7, or a range, such as 3-9"
+        raise InputError(f"--row {text!r} is no row", value=text, remedy=remedy)
+    ends = int(first), int(last or first)
+    if not 1 <= ends[0] <= ends[1]:
+        remedy = "rows are counted from 1, and a range goes up"
+        raise InputError(f"--row {text!r} is no row", value=text, remedy=remedy)
+    return ends

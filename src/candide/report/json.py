@@ -1,0 +1,149 @@
+"""JSON: summaries as facts for a program. Nothing is worked out here; keys are part of what Candide promises.
+
+>>> from candide.report.summary import WrittenSummary
+>>> dumps(WrittenSummary(12, "scored.csv"))
+'{"rows": 12, "output": "scored.csv"}'
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import fields
+from functools import singledispatch
+from typing import Any
+
+from candide.report import summary
+from candide.report.doctor import Installation
+from candide.report.record import Summary
+
+
+def dumps(found: Any) -> str:
+    """A summary, or facts, as one line of JSON; what JSON cannot say, NaN and the infinities, is null."""
+    return json.dumps(_plain(facts(found)), allow_nan=False, default=str)
+
+
+@singledispatch
+def facts(found: Any) -> Any:
+    """The facts of a summary; of what is no summary, itself."""
+    return _fields(found) if isinstance(found, Summary) else found
+
+
+def _fields(record: Any) -> dict[str, Any]:
+    return {field.name: getattr(record, field.name) for field in fields(record)}
+
+
+@facts.register
+def _(found: summary.ModelSummary) -> dict[str, Any]:
+    known: dict[str, Any] = {
+        "rows": found.rows,
+        "classes": _shares(found.classes),
+        "strengths": found.strengths or {},
+        "target": found.target,
+        "estimate": found.estimate,
+        "select": found.select,
+        "provenance": found.provenance,
+        "columns": [{"column": one.column, "event": one.event, "given": one.given} for one in found.columns],
+    }
+    if found.scores is not None:
+        known |= {"scores": list(map(_fields, found.scores)), "notes": found.notes}
+    return known
+
+
+@facts.register
+def _(found: summary.FitSummary) -> dict[str, Any]:
+    known = {
+        "rows": found.rows,
+        "target": found.target,
+        "classes": _shares(found.classes),
+        "columns": [{"column": one.column, "kind": one.kind, "event": one.event} for one in found.columns],
+        "strengths": found.strengths,
+        "notes": found.notes,
+        "output": found.output,
+    }
+    return known if found.validation is None else {**known, "cross_validation": facts(found.validation)}
+
+
+@facts.register
+def _(found: summary.DemoSummary) -> dict[str, Any]:
+    metrics = {one.name: one.mean for one in found.scores.metrics}
+    return {"rows": found.rows, "trained_on": found.trained_on, **metrics}
+
+
+@facts.register
+def _(found: summary.ScoreSummary) -> dict[str, Any]:
+    return {
+        "rows": found.rows,
+        "folds": found.folds,
+        **{one.name: {"mean": one.mean, "sd": one.sd} for one in found.metrics},
+        "baseline": {one.name: one.baseline for one in found.metrics},
+        "notes": found.notes,
+        "classes": found.labels,
+        "confusion": found.confusion,
+    }
+
+
+@facts.register
+def _(found: summary.DecisionSummary) -> dict[str, Any]:
+    decision = found.decision
+    return {
+        "row": found.row,
+        "label": found.label,
+        "prediction": decision.prediction,
+        "probability": decision.probability,
+        "runner_up": decision.runner_up,
+        "runner_up_probability": decision.runner_up_probability,
+        "log_odds": decision.log_odds,
+        "class_prior": decision.class_prior,
+        "columns": list(map(_fields, decision.contributions)),
+    }
+
+
+@facts.register
+def _(found: summary.TextSummary) -> dict[str, Any]:
+    words = [{"term": one.term, "count": one.count, "weight": one.weight} for one in found.words]
+    return {"prediction": found.prediction, "probabilities": _by_label(found.probabilities), "words": words}
+
+
+@facts.register
+def _(found: summary.ChangeSummary) -> dict[str, Any]:
+    moves = {name: list(map(_fields, getattr(found, name))) for name in ("classes", "columns", "levels")}
+    return {"rows": found.rows, **moves, "left_out": found.left_out}
+
+
+@facts.register
+def _(found: summary.UpdateSummary) -> dict[str, Any]:
+    new = [{"class": one.label, "rows": one.rows, "did_you_mean": one.did_you_mean} for one in found.new_classes]
+    return {
+        "model": found.model,
+        "rows": found.rows,
+        "rows_in_model": found.rows_in_model,
+        "classes": _by_label(found.classes),
+        "new_classes": new,
+        "notes": found.notes,
+    }
+
+
+@facts.register
+def _(found: summary.PictureSummary) -> dict[str, Any]:
+    return dict(found.drawn)
+
+
+@facts.register
+def _(found: Installation) -> dict[str, Any]:
+    return dict(found.findings)
+
+
+def _shares(classes: tuple[summary.ClassSummary, ...]) -> dict[str, float]:
+    return {str(one.label): one.share for one in classes}
+
+
+def _by_label(values: Mapping[Any, float]) -> dict[str, float]:
+    return {str(label): value for label, value in values.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,66 @@
+"""Summaries: what a model, a fit, scores, decisions and changes look like, as records of plain values.
+
+>>> from candide.demo import garden
+>>> from candide.model.fitted import Fitted
+>>> herbs = of_model(Fitted(garden()))
+>>> [(one.label, round(one.share, 2)) for one in herbs.classes], herbs.columns[0].column, herbs.rows
+([('lavender', 0.33), ('sage', 0.33), ('thyme', 0.33)], 'leaf_mm', 300)
+"""
+
+from candide.report.summary.changes import (
+    ChangeSummary,
+    MergeSummary,
+    UpdateSummary,
+    of_changes,
+    of_merge,
+    of_update,
+)
+from candide.report.summary.columns import ColumnSummary
+from candide.report.summary.models import (
+    ClassSummary,
+    DemoSummary,
+    FitSummary,
+    ModelSummary,
+    of_demo,
+    of_fit,
+    of_model,
+)
+from candide.report.summary.rows import (
+    DecisionSummary,
+    RowsSummary,
+    TextSummary,
+    of_decision,
+    of_rows,
+    of_text,
+)
+from candide.report.summary.scores import MetricSummary, ScoreSummary, of_scores
+from candide.report.summary.written import PictureSummary, WrittenSummary, of_picture
+
+__all__ = [
+    "ChangeSummary",
+    "ClassSummary",
+    "ColumnSummary",
+    "DecisionSummary",
+    "DemoSummary",
+    "FitSummary",
+    "MergeSummary",
+    "MetricSummary",
+    "ModelSummary",
+    "PictureSummary",
+    "RowsSummary",
+    "ScoreSummary",
+    "TextSummary",
+    "UpdateSummary",
+    "WrittenSummary",
+    "of_changes",
+    "of_decision",
+    "of_demo",
+    "of_fit",
+    "of_merge",
+    "of_model",
+    "of_picture",
+    "of_rows",
+    "of_scores",
+    "of_text",
+    "of_update",
+]

@@ -1,0 +1,66 @@
+"""Changes: what moved between two models, and what counting into a model, or out of it, did to it."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from candide.explain.compare import ClassMove, ColumnMove, Comparison, LevelMove
+from candide.model.fitted import Fitted
+from candide.report.record import Summary
+from candide.rows.table import Name
+from candide.tasks.update import Change, NewClass
+
+
+@dataclass(frozen=True, repr=False)
+class ChangeSummary(Summary):
+    """What moved between two models, most surprising first."""
+
+    rows: tuple[int, int]
+    classes: tuple[ClassMove, ...]
+    columns: tuple[ColumnMove, ...]
+    levels: tuple[LevelMove, ...]
+    left_out: tuple[Name, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class UpdateSummary(Summary):
+    """What counting rows into a model, or out of it, did."""
+
+    model: str
+    done: str  # "counted into", "taken out of"
+    rows: int
+    rows_in_model: int
+    classes: Mapping[Any, float]  # weights
+    new_classes: tuple[NewClass, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class MergeSummary(Summary):
+    """A sum of models."""
+
+    models: int
+    rows: int
+    output: str
+    detail: str
+
+
+def of_changes(found: Comparison) -> ChangeSummary:
+    """The summary of a comparison."""
+    return ChangeSummary(
+        found.rows, tuple(found.classes), tuple(found.columns), tuple(found.levels), tuple(found.left_out)
+    )
+
+
+def of_update(model: str, done: str, change: Change) -> UpdateSummary:
+    """The summary of a change that was made to a model file."""
+    after = change.fitted.census
+    weights = dict(zip(after.labels.values, after.class_weight.tolist(), strict=True))
+    return UpdateSummary(
+        model, done, change.rows, after.n_rows, weights, tuple(change.new_classes), tuple(change.notes)
+    )
+
+
+def of_merge(models: Collection[Any], whole: Fitted, output: str, detail: str) -> MergeSummary:
+    """The summary of a sum of models."""
+    return MergeSummary(len(models), whole.census.n_rows, output, detail)

@@ -1,0 +1,107 @@
+"""Columns: what was counted of each, how much it tells, and how it is distributed given the class.
+
+>>> from candide.demo import garden
+>>> fitted = Fitted(garden())
+>>> [(c.column, c.missing, {k: round(v, 1) for k, v in c.seen.items()}) for c in counted(fitted)][:1]
+[('height_cm', 0.0, {'mean': 41.7, 'sd': 16.2})]
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from candide.explain import columns as explained
+from candide.model.fitted import Fitted
+from candide.model.plan import Part
+from candide.rows.table import Name
+
+_LOCATION = ("loc", "scale")  # parameters of Student's t that the mean and the deviation stand for
+
+
+@dataclass(frozen=True)
+class ColumnSummary:
+    """One column. Where a thing is not known, no counts being kept, it is None or empty."""
+
+    column: Name
+    event: str | None  # None: the column was left out
+    kind: str | None = None  # as the source has it: number, category, text, ...
+    strength: float | None = None  # nats per row
+    weight: float | None = None  # of the rows that have a value
+    missing: float | None = None  # the share of the others
+    seen: Mapping[str, float] = field(default_factory=dict)  # over all classes; a whole number is how many there are
+    levels: tuple[str, ...] = ()
+    given: Mapping[str, tuple[float, ...]] | None = None  # a value for each class; None: the model does not use it
+    less: tuple[str, ...] = ()  # names in ``given`` that others stand for
+
+
+def counted(fitted: Fitted, kinds: Mapping[Name, str] | None = None) -> list[ColumnSummary]:
+    """Every column that was counted, in the order of the counts; no column where these are not kept."""
+    if not fitted.has_counts:
+        return []
+    census, strength = fitted.census, fitted.strengths or {}
+    total, found = max(float(census.class_weight.sum()), 1e-300), []
+    for part, tally in zip(census.plan.parts, census.tallies, strict=True):
+        pooled: Any = tally.pool()
+        for j, name in enumerate(part.columns):
+            weight = float(pooled.n[0, j])
+            found.append(
+                ColumnSummary(
+                    name,
+                    part.event.name,
+                    (kinds or {}).get(name),
+                    strength.get(name),
+                    weight,
+                    max(1.0 - weight / total, 0.0),
+                    pooled.seen(j) if weight else {},
+                    _level_names(part, j),
+                )
+            )
+    return found
+
+
+def given_the_class(fitted: Fitted, levels: int) -> list[ColumnSummary]:
+    """Every column that the model uses, given the class, with what was counted of it; strongest first."""
+    known, strength = {one.column: one for one in counted(fitted)}, fitted.strengths or {}
+    found = []
+    for one, (i, j) in zip(explained.conditionals(fitted, levels), _places(fitted), strict=True):
+        before = known.get(one.column) or ColumnSummary(one.column, one.event, strength=strength.get(one.column))
+        rows = dict(zip(one.rows, one.values, strict=True))
+        rows, less = _with_moments(fitted, rows, i, j)
+        given = {name: tuple(values.tolist()) for name, values in rows.items()}
+        found.append(replace(before, given=given, less=less))
+    return strongest_first(found)
+
+
+def strongest_first(columns: Iterable[ColumnSummary]) -> list[ColumnSummary]:
+    """Columns by how much they tell; those of which that is not known come last."""
+    return sorted(columns, key=lambda one: np.inf if one.strength is None else -one.strength)
+
+
+def remarks(columns: Sequence[ColumnSummary]) -> list[str]:
+    """A word on every column in which no row has a value."""
+    empty = [one.column for one in columns if one.weight == 0]
+    return [f"column {name!r} is empty: no row has a value, so it tells nothing" for name in empty]
+
+
+def _places(fitted: Fitted) -> list[tuple[int, int]]:
+    return [(i, j) for i, part in enumerate(fitted.plan.parts) for j in range(len(part.columns))]
+
+
+def _level_names(part: Part, j: int) -> tuple[str, ...]:
+    return tuple(map(str, part.levels[j].values)) if part.levels else ()
+
+
+def _with_moments(fitted: Fitted, rows: dict[str, Any], i: int, j: int) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Before the parameters of Student's t its mean and deviation: what an analyst looks for."""
+    log = "log_" if "log_df" in rows else ""
+    if f"{log}loc" not in rows:
+        return rows, ()
+    if fitted.has_counts:  # of the values counted
+        tally: Any = fitted.chosen.tallies[i]
+        mean, deviation = tally.mean[:, j], np.sqrt(tally.m2[:, j] / np.maximum(tally.n[:, j], 1e-300))
+    else:  # of the distribution
+        df, mean, scale = (rows[f"{log}{name}"] for name in ("df", "loc", "scale"))
+        deviation = scale * np.sqrt(np.where(df > 2, df / np.where(df > 2, df - 2, 1), np.inf))
+    return {f"{log}mean": mean, f"{log}sd": deviation, **rows}, tuple(log + name for name in _LOCATION)

@@ -1,0 +1,130 @@
+"""A model, and what a fit made of a source: classes, columns, scores, remarks."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from candide.explain.features import FeatureScore, feature_scores
+from candide.model.fitted import Fitted
+from candide.report.record import Summary
+from candide.report.summary.columns import ColumnSummary, counted, given_the_class, remarks, strongest_first
+from candide.report.summary.scores import ScoreSummary, of_scores
+from candide.rows.table import Name
+from candide.tasks.models import Model, fitted_of
+
+
+@dataclass(frozen=True)
+class ClassSummary:
+    """A class, its share of the rows and, where counts are kept, their weight."""
+
+    label: Any
+    share: float
+    weight: float | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class ModelSummary(Summary):
+    """What a model is and knows."""
+
+    rows: int | None  # None: not kept
+    target: str | None
+    estimate: str
+    class_prior: str
+    select: int | str | None
+    provenance: Mapping[str, str]
+    classes: tuple[ClassSummary, ...]
+    counted: tuple[ColumnSummary, ...] | None  # strongest first; None where no counts are kept
+    columns: tuple[ColumnSummary, ...]  # those that the model uses, given the class; strongest first
+    strengths: Mapping[Name, float] | None  # nats per row, strongest first
+    scores: tuple[FeatureScore, ...] | None
+    chosen: int | None  # how many of those scored the model uses; None: all
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class FitSummary(Summary):
+    """What a fit made of a source."""
+
+    rows: int
+    target: str | None
+    classes: tuple[ClassSummary, ...]
+    columns: tuple[ColumnSummary, ...]  # as they were counted
+    strongest: tuple[ColumnSummary, ...]  # the same by how much they tell
+    left_out: tuple[ColumnSummary, ...]
+    chosen: int | None  # how many columns the model uses; None: all
+    strengths: Mapping[Name, float]
+    notes: tuple[str, ...]
+    validation: ScoreSummary | None = None
+    output: str | None = None  # the file of the model
+    commands: tuple[str, ...] = ()  # to go on with
+
+
+@dataclass(frozen=True, repr=False)
+class DemoSummary(Summary):
+    """The demo's story, from table to verdict."""
+
+    rows: int  # that were made
+    trained_on: int
+    classes: tuple[ClassSummary, ...]
+    strongest: tuple[ColumnSummary, ...]
+    scores: ScoreSummary  # on the rows held out
+
+
+def of_model(model: Model, levels: int = 12) -> ModelSummary:
+    """The summary of a model, which may be the path of its file; with at most so many levels or terms of a column."""
+    fitted = fitted_of(model)
+    settings, known = fitted.settings, counted(fitted)
+    scores = tuple(feature_scores(fitted)) if fitted.has_counts else None
+    return ModelSummary(
+        fitted.rows,
+        fitted.target,
+        settings.estimate,
+        str(settings.class_prior),
+        settings.select,
+        dict(fitted.provenance),
+        classes(fitted),
+        tuple(strongest_first(known)) if fitted.has_counts else None,
+        tuple(given_the_class(fitted, levels)),
+        fitted.strengths,
+        scores,
+        sum(one.chosen for one in scores) if scores and settings.select else None,
+        tuple(remarks(known)),
+    )
+
+
+def of_fit(learned: Any, validation: Any = None, output: str | None = None, commands: Sequence[str] = ()) -> FitSummary:
+    """The summary of what was learned of a source, with the folds if it was cross-validated."""
+    fitted: Fitted = learned.fitted
+    columns = counted(fitted, {one.name: one.kind for one in learned.columns})
+    used = {one.column for one in columns}
+    return FitSummary(
+        fitted.census.n_rows,
+        fitted.target,
+        classes(fitted),
+        tuple(columns),
+        tuple(strongest_first(columns)),
+        tuple(ColumnSummary(one.name, None, one.kind) for one in learned.columns if one.name not in used),
+        len(fitted.plan.columns) if fitted.settings.select else None,
+        fitted.strengths or {},
+        (*learned.notes, *remarks(columns)),
+        of_scores(fitted, validation.folds) if validation else None,
+        output,
+        tuple(commands),
+    )
+
+
+def of_demo(run: Any) -> DemoSummary:
+    """The summary of a run of the demo."""
+    fitted: Fitted = run.learned.fitted
+    scores = of_scores(fitted, run.scores)
+    rows = fitted.census.n_rows
+    return DemoSummary(
+        rows + round(scores.rows), rows, classes(fitted), tuple(strongest_first(counted(fitted))), scores
+    )
+
+
+def classes(fitted: Fitted) -> tuple[ClassSummary, ...]:
+    """The classes with their shares; their weights too where counts are kept."""
+    labels, shares = fitted.labels.values, fitted.shares.tolist()
+    weights = fitted.census.class_weight.tolist() if fitted.has_counts else [None] * len(labels)
+    return tuple(map(ClassSummary, labels, shares, weights))

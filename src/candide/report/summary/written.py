@@ -1,0 +1,32 @@
+"""Files that a command wrote: scored rows, a picture."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from candide.report.record import Summary
+
+
+@dataclass(frozen=True, repr=False)
+class WrittenSummary(Summary):
+    """Scored rows in a file."""
+
+    rows: int
+    output: str
+
+
+@dataclass(frozen=True, repr=False)
+class PictureSummary(Summary):
+    """A picture of a model in a file."""
+
+    model: str
+    what: str  # the kind of picture
+    output: str
+    drawn: Mapping[str, Any]  # what it shows: features, rows, a note
+    note: str | None = None
+
+
+def of_picture(model: str, drawn: Mapping[str, Any], output: str, form: str) -> PictureSummary:
+    """The summary of a picture and what it shows, drawn into a file of some format."""
+    known = {**drawn, "output": output, "format": form}
+    return PictureSummary(model, drawn["what"], output, known, drawn.get("note"))

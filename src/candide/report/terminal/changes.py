@@ -1,0 +1,59 @@
+"""Changes on a terminal: what moved between two models, and what counting did to one."""
+
+from collections.abc import Callable
+from typing import Any
+
+from rich.console import RenderableType
+from rich.markup import escape
+
+from candide import wording
+from candide.report.summary import ChangeSummary, MergeSummary, UpdateSummary
+from candide.report.terminal.layout import Parts, Sheet, notes, panel, parts
+
+
+@parts.register
+def _(found: ChangeSummary) -> Parts:
+    """What moved between two models, most surprising first."""
+    text = f"{wording.plural(found.rows[0])} before, {found.rows[1]:,} after"
+    shown = [
+        panel(text, "candide diff"),
+        _moves("Classes", found.classes, lambda m: (str(m.label), _change(m.before, m.after, m.status, ".1%"))),
+        _moves("Columns", found.columns, lambda m: (f"{wording.column(m.column)}, {m.label}", _changes(m.values))),
+        _moves(
+            "Levels",
+            found.levels,
+            lambda m: (f"{m.column} = {m.level}, {m.label}", _change(m.before, m.after, m.status)),
+        ),
+    ]
+    if found.left_out:
+        shown.append(f"[dim]not compared: {escape(', '.join(map(str, found.left_out)))}[/dim]")
+    return [*shown, "[dim]moved: divergence in nats; surprise: in nats of evidence that it is no accident[/dim]"]
+
+
+@parts.register
+def _(found: UpdateSummary) -> Parts:
+    text = f"{wording.plural(found.rows)} {found.done} {found.model}, which now has {found.rows_in_model:,}"
+    return [escape(text), *notes(found.notes)]
+
+
+@parts.register
+def _(found: MergeSummary) -> Parts:
+    many = wording.plural(found.models, "model"), wording.plural(found.rows)
+    return [escape(f"{', '.join(many)}, added up in {found.output}")]
+
+
+def _moves(title: str, moves: tuple[Any, ...], words: Callable[[Any], tuple[str, str]]) -> RenderableType:
+    """A table of moves: ``words`` says of one what moved, and how."""
+    if not moves:
+        return f"[dim]{title}: nothing moved[/dim]"
+    rows = [[*map(escape, words(one)), f"{one.moved:.3g}", f"{one.surprise:.3g}"] for one in moves]
+    heads = (title.lower(), "how", "moved", "surprise")
+    return Sheet(f"{title} that moved, most surprising first", *heads, text=["how"], rows=rows)
+
+
+def _change(before: float, after: float, status: str, form: str = ".3g") -> str:
+    return f"{before:{form}} -> {after:{form}}" + (f" ({status})" if status else "")
+
+
+def _changes(values: dict[str, tuple[float, float]]) -> str:
+    return "; ".join(f"{name} {_change(*pair, '')}" for name, pair in values.items())

@@ -1,0 +1,132 @@
+"""A model, and what a fit made of a source, on a terminal."""
+
+from collections.abc import Sequence
+
+from rich.markup import escape
+from rich.text import Text
+
+from candide import wording
+from candide.explain.features import FeatureScore
+from candide.report.summary import ClassSummary, ColumnSummary, DemoSummary, FitSummary, ModelSummary
+from candide.report.terminal.layout import MOST, Parts, Sheet, notes, panel, parts
+from candide.report.terminal.scores import confusion, cross_validated, metrics
+
+
+@parts.register
+def _(found: FitSummary) -> Parts:
+    """From classes to the next commands."""
+    chosen = "" if found.chosen is None else f", {found.chosen} of them chosen"
+    text = (
+        f"{wording.plural(found.rows)} counted, {len(found.classes)} classes of {escape(repr(found.target))}, "
+        f"{wording.plural(len(found.columns), 'column')} modelled{chosen}"
+    )
+    shown: Parts = [panel(text, "candide fit"), classes(found.classes), columns(found.strongest, found.left_out)]
+    shown += notes(found.notes)
+    if found.validation is not None:
+        shown += cross_validated(found.validation)
+    if found.commands:
+        shown.append(Text.assemble(("Next\n", "bold"), "\n".join(f"  {command}" for command in found.commands)))
+    return shown
+
+
+@parts.register
+def _(found: ModelSummary) -> Parts:
+    """Classes, columns by strength, and every column given the class."""
+    counted = "no counts kept" if found.rows is None else f"{wording.plural(found.rows)} counted"
+    target = "" if found.target is None else f"predicts {escape(repr(found.target))}; "
+    text = f"{counted}; {target}estimate: {found.estimate}; class prior: {escape(found.class_prior)}"
+    shown: Parts = [panel(text, "candide show"), classes(found.classes)]
+    if found.counted is not None:
+        shown += [columns(found.counted), *notes(found.notes)]
+    elif found.strengths is not None:
+        rows = [[escape(str(name)), f"{nats:.3f}"] for name, nats in found.strengths.items()]
+        shown.append(Sheet("Columns, strongest first", "column", "nats per row", rows=rows))
+    if found.scores is not None:
+        shown.append(feature_scores(found.scores, found.chosen))
+    shown += [given(one, found.classes) for one in found.columns[:MOST]]
+    if len(found.columns) > MOST:
+        shown.append(f"[dim]and {len(found.columns) - MOST} more columns; --json has them all[/dim]")
+    return shown
+
+
+@parts.register
+def _(found: DemoSummary) -> Parts:
+    story = (
+        f"{found.trained_on:,} plants were drawn from a made-up garden, one value in twenty lost, and counted once.\n"
+        f"The model was then asked about {found.scores.rows:,.0f} plants it had not seen."
+    )
+    return [
+        panel(story, "candide demo"),
+        classes(found.classes),
+        columns(found.strongest),
+        metrics(found.scores, "On plants it has not seen"),
+        confusion(found.scores),
+    ]
+
+
+def classes(some: Sequence[ClassSummary]) -> Sheet:
+    """The classes, their weights where these are kept, and their shares."""
+    with_weights = any(one.weight is not None for one in some)
+    heads = ["class", *(["weight"] if with_weights else []), "share"]
+    rows = [
+        [escape(str(one.label)), *([f"{one.weight:,.10g}"] if with_weights else []), f"{one.share:6.1%}"]
+        for one in some
+    ]
+    return Sheet("Classes", *heads, rows=rows)
+
+
+def columns(counted: Sequence[ColumnSummary], left_out: Sequence[ColumnSummary] = ()) -> Sheet:
+    """The columns with their event models and what was seen of each; then those left out."""
+    rows = [[escape(str(one.column)), str(one.event), escape(_seen(one)), *_figures(one)] for one in counted[:MOST]]
+    for one in left_out:
+        cells = [escape(str(one.column)), "left out", str(one.kind), "", ""]
+        rows.append([f"[dim]{cell}[/dim]" for cell in cells])
+    return Sheet(
+        "Columns, strongest first",
+        *("column", "event model", "seen as", "missing", "nats per row"),
+        text=["event model", "seen as"],
+        rows=rows[:MOST],
+        more=len(counted) + len(left_out) - min(len(rows), MOST),
+    )
+
+
+def _figures(one: ColumnSummary) -> list[str]:
+    missing = "" if one.missing is None else f"{one.missing:.1%}"
+    return [missing, "" if one.strength is None else f"{round(one.strength, 3) + 0.0:.3f}"]
+
+
+def _seen(one: ColumnSummary) -> str:
+    """What a column looks like over all classes: how many levels or terms, or its mean and deviation."""
+    if one.weight == 0:
+        return "empty"
+    text = ", ".join(
+        wording.plural(value, name) if isinstance(value, int) else f"{name} {wording.number(value)}"
+        for name, value in one.seen.items()
+    )
+    names = ", ".join(wording.shortened(name, 20) for name in one.levels[:3])
+    return f"{text}: {names}{', ...' if len(one.levels) > 3 else ''}" if names else text
+
+
+def feature_scores(scores: Sequence[FeatureScore], chosen: int | None) -> Sheet:
+    """How much each column tells of the class, three ways; and which are chosen, where not all are."""
+    rows, with_choice = [], chosen is not None
+    for one in scores:
+        figures = [(one.evidence, ".2f"), (one.per_row, ".3f"), (one.information, ".3f")]
+        cells = ["" if nats is None else f"{nats:{form}}" for nats, form in figures]
+        cells.append("" if one.statistic is None else f"{one.test} = {one.statistic:.2f}")
+        cells.append("" if one.p_value is None else f"{one.p_value:.3g}")
+        cells += ["yes" if one.chosen else ""] if with_choice else []
+        rows.append([escape(wording.column(one.column)), one.event, *cells])
+    heads = ["column", "event", "evidence", "per row", "information", "test", "p", *(["chosen"] if with_choice else [])]
+    some = f"; {chosen:,} of {len(scores):,} chosen" if with_choice else ""
+    title = f"How much each column tells of the class{some} [dim](evidence and information in nats)[/dim]"
+    return Sheet(title, *heads, text=["event"], spare=["event", "per row", "test"], rows=rows)
+
+
+def given(one: ColumnSummary, labels: Sequence[ClassSummary]) -> Sheet:
+    """One column given the class, as a table."""
+    title = f"{escape(str(one.column))} [dim]{one.event}, given the class[/dim]"
+    if not one.given:
+        return Sheet(f"{title} [dim]: empty[/dim]", "")
+    rows = [[escape(name), *map(wording.number, values)] for name, values in one.given.items() if name not in one.less]
+    return Sheet(title, "", *(escape(str(each.label)) for each in labels), rows=rows)

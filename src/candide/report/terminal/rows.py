@@ -1,0 +1,63 @@
+"""Rows on a terminal: why one was given its class, what decided of a document, and scored rows."""
+
+from typing import Any
+
+from rich.markup import escape
+
+from candide import wording
+from candide.report.summary import DecisionSummary, RowsSummary, TextSummary
+from candide.report.terminal.layout import Parts, Sheet, panel, parts
+
+_LINES = 36  # contributions shown one by one
+
+
+@parts.register
+def _(found: DecisionSummary) -> Parts:
+    """The class of a row, and what speaks for it against the runner-up."""
+    decision = found.decision
+    first, second = escape(str(decision.prediction)), escape(str(decision.runner_up))
+    text = f"{first}, p = {decision.probability:.4f}; then {second}, p = {decision.runner_up_probability:.4f}"
+    if found.label is not None:
+        text += f"\nlabelled {escape(str(found.label))}"
+    rows = [
+        [escape(wording.column(one.column)), escape(_value(one)), f"{one.nats:+.3f}"]
+        for one in decision.contributions[:_LINES]
+    ]
+    if more := len(decision.contributions[_LINES:]):
+        rows.append([f"and {more:,} more", "", f"{found.nats_after(_LINES):+.3f}"])
+    rows.append(["[dim]class prior[/dim]", "", f"{decision.class_prior:+.3f}"])
+    rows.append(["[dim]together[/dim]", "", f"{decision.log_odds:+.3f}"])
+    title = f"What speaks for {first} [dim]against {second}, in nats[/dim]"
+    sheet = Sheet(title, "column", "value", "nats", text=["value"], rows=rows)
+    return [panel(text, f"candide explain, row {found.row}"), sheet]
+
+
+def _value(one: Any) -> str:
+    return wording.value(one.value) + ("" if one.known else " (never seen)")
+
+
+@parts.register
+def _(found: TextSummary) -> Parts:
+    likely = sorted(found.probabilities.items(), key=lambda pair: -pair[1])
+    shares = [[escape(str(label)), f"{p:.4f}"] for label, p in likely]
+    words = [[escape(one.term), f"{one.count:g}", f"{one.weight:+.3f}"] for one in found.words]
+    return [
+        panel(escape(str(found.prediction)), "candide predict"),
+        Sheet("Probabilities", "class", "probability", rows=shares),
+        Sheet("Words that decided", "term", "count", "log-odds", rows=words),
+    ]
+
+
+@parts.register
+def _(found: RowsSummary) -> Parts:
+    names = [escape(name) for name in found.columns]
+    text = [name for name, *cells in zip(names, *found.head, strict=True) if any(isinstance(v, str) for v in cells)]
+    title = wording.plural(found.rows) + (f", the first {len(found.head)}" if found.rows > len(found.head) else "")
+    rows = [list(map(_cell, row)) for row in found.head]
+    return [Sheet(title, *names, text=text, vital=list(map(escape, found.results)), rows=rows)]
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4f}" if isinstance(value, float) else escape(str(value))

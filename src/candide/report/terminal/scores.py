@@ -1,0 +1,43 @@
+"""Scores on a terminal: every metric beside its baseline, and the confusion matrix."""
+
+from rich.console import RenderableType
+from rich.markup import escape
+
+from candide import wording
+from candide.report.summary import ScoreSummary
+from candide.report.terminal.layout import Parts, Sheet, notes, parts
+
+
+@parts.register
+def _(found: ScoreSummary) -> Parts:
+    rows = wording.plural(found.rows)
+    title = f"Cross-validated, {found.folds} folds, {rows}" if found.folds > 1 else f"Scored on {rows}"
+    return [metrics(found, title), *notes(found.notes), confusion(found)]
+
+
+def cross_validated(found: ScoreSummary) -> Parts:
+    """The scores of folds, below what was learned of all rows."""
+    return [metrics(found, f"Cross-validated, {found.folds} folds"), *notes(found.notes), confusion(found)]
+
+
+def metrics(found: ScoreSummary, title: str) -> Sheet:
+    """Every metric, its spread over folds, what the class shares alone would have, and its meaning."""
+    several, rows = found.folds > 1, []
+    for one in found.metrics:
+        values = [_number(one.mean), *([_number(one.sd)] if several else []), _number(one.baseline)]
+        rows.append([one.name.replace("_", " "), *values, f"[dim]{one.meaning}[/dim]"])
+    heads = ["metric", "value", *(["± sd"] if several else []), "baseline", "meaning"]
+    return Sheet(f"{title} [dim](baseline: the class shares alone)[/dim]", *heads, text=["meaning"], rows=rows)
+
+
+def confusion(found: ScoreSummary) -> RenderableType:
+    """True classes down, predicted classes across."""
+    if len(found.labels) > 12:
+        return f"[dim]The confusion matrix of {len(found.labels)} classes is in --json.[/dim]"
+    names = [escape(str(label)) for label in found.labels]
+    rows = [[name, *(f"{n:,.10g}" for n in row)] for name, row in zip(names, found.confusion, strict=True)]
+    return Sheet("Confusion", "true \\ predicted", *names, rows=rows)
+
+
+def _number(value: float) -> str:
+    return "" if value != value else f"{value:.4f}"

@@ -1,0 +1,152 @@
+"""Summaries: plain records, one for every command; what renders them only arranges what they hold."""
+
+import json
+from dataclasses import fields, is_dataclass
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from tests.architecture import ROOT, imports
+
+import candide as cd
+from candide import demo, store, tasks
+from candide.cli import cli
+from candide.model.fitted import Fitted
+from candide.report import doctor, summary, terminal
+from candide.report.record import Summary
+from candide.report.summary.columns import strongest_first
+
+PLANTS, HERBS = demo.rows(300, seed=4)
+TABLE = {**PLANTS, "herb": HERBS}
+MAIL = {"body": ["free prize", "see you", "free lunch", "see five"] * 3, "kind": ["spam", "ham", "spam", "ham"] * 3}
+
+
+@pytest.fixture(scope="module")
+def learned():
+    return tasks.learn(TABLE, "herb", events={"flowers": "poisson"})
+
+
+@pytest.fixture(scope="module")
+def found(learned):
+    """A summary of every kind."""
+    model, half = learned.fitted, tasks.learn({k: v[:150] for k, v in TABLE.items()}, "herb").fitted
+    text = tasks.learn(MAIL, "kind", events={"body": "text"}).fitted
+    [explained] = tasks.explain(model, TABLE, [2])
+    return [
+        summary.of_model(model),
+        summary.of_model(model.without_counts()),
+        summary.of_model(text),
+        summary.of_fit(learned, tasks.cross_validate(TABLE, "herb", folds=3), "m.candide", ["candide show m.candide"]),
+        summary.of_scores(model, tasks.evaluate(model, TABLE)),
+        summary.of_decision(*explained),
+        summary.of_text(text, "free prize"),
+        summary.of_rows(tasks.predict(model, TABLE)),
+        summary.of_changes(tasks.compare(half, tasks.learn(TABLE, "herb").fitted)),
+        summary.of_update("m.candide", "counted into", tasks.update(model, {**TABLE, "herb": ["mint"] * 300})),
+        summary.of_merge(["a", "b"], model, "c.candide", "tally"),
+        summary.of_picture("m.candide", {"what": "regions", "note": "of two"}, "p.png", "png"),
+        summary.of_demo(demo.run(400)),
+        summary.WrittenSummary(3, "out.csv"),
+        doctor.examine(),
+    ]
+
+
+def values(record):
+    """All that a record holds, at any depth."""
+    if is_dataclass(record):
+        for field in fields(record):
+            yield from values(getattr(record, field.name))
+    elif isinstance(record, dict):
+        for key, value in record.items():
+            yield key
+            yield from values(value)
+    elif isinstance(record, list | tuple):
+        for value in record:
+            yield from values(value)
+    else:
+        yield record
+
+
+def test_every_record_is_plain_and_rendered_both_ways(found):
+    kinds = {getattr(summary, name) for name in summary.__all__}
+    assert {kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Summary)} <= set(map(type, found))
+    for one in found:
+        assert not any(isinstance(value, np.ndarray | np.generic) for value in values(one))
+        assert str(one) == repr(one) == terminal.text(one)
+        assert str(one).strip()
+        assert json.loads(json.dumps(one.to_dict(), default=str))
+
+
+def test_printed_it_is_what_the_command_shows(learned, tmp_path, monkeypatch):
+    store.save(learned.fitted, tmp_path / "m.candide")
+    for width in (60, 120):
+        monkeypatch.setenv("COLUMNS", str(width))
+        shown = CliRunner().invoke(cli, ["show", str(tmp_path / "m.candide")]).output
+        assert str(summary.of_model(cd.load(tmp_path / "m.candide"))) == "\n".join(
+            line.rstrip() for line in shown.strip("\n").splitlines()
+        )
+    facts = CliRunner().invoke(cli, ["show", str(tmp_path / "m.candide"), "--json"]).output
+    assert json.loads(facts) == json.loads(json.dumps(summary.of_model(learned.fitted).to_dict(), default=str))
+
+
+def test_an_estimator_is_a_model(learned):
+    model = cd.NaiveBayes({"flowers": "poisson"}).fit(PLANTS, HERBS)
+    one, other = summary.of_model(model), summary.of_model(model.fitted_)
+    assert one == other
+    assert one.rows == 300
+    assert one.target is None
+    assert [c.column for c in one.columns] == list(one.strengths)
+    assert summary.of_scores(model, tasks.evaluate(model.fitted_, TABLE, "herb")).labels == tuple(model.classes_)
+
+
+def test_scored_rows_on_a_terminal(learned):
+    scored = tasks.predict(learned.fitted, TABLE, keep=["soil"])
+    one = summary.of_rows(scored)
+    assert (one.rows, len(one.head), one.columns[0], one.results[0]) == (300, 20, "soil", "prediction")
+    title, heads, *rows = str(one).splitlines()
+    assert title == "300 rows, the first 20"
+    assert heads.split()[:2] == ["soil", "prediction"]
+    assert len(rows) == 20
+
+
+@pytest.mark.parametrize(
+    ("events", "seen"),
+    [
+        ("gaussian", {"mean", "sd"}),
+        ("poisson", {"mean"}),
+        ("lognormal", {"mean", "sd"}),
+        ("categorical", {"level"}),
+        ("bernoulli", {"level"}),
+        ("text", {"term"}),
+    ],
+)
+def test_every_tally_says_what_is_seen_of_a_column(events, seen):
+    x = ["one", "two", "three", "one"] if events == "text" else [1, 2, 3, 1]
+    fitted = tasks.learn({"x": x, "y": ["a", "b", "a", "b"]}, "y", events={"x": events}).fitted
+    [one] = summary.of_model(fitted).counted
+    assert set(one.seen) == seen
+    assert one.weight == 4
+    assert one.missing == 0
+
+
+def test_columns_whose_strength_is_not_known_come_last():
+    some = [summary.ColumnSummary(name, "gaussian", strength=s) for name, s in [("a", None), ("b", -1.0), ("c", 2.0)]]
+    assert [one.column for one in strongest_first(some)] == ["c", "b", "a"]
+
+
+RENDERERS = [*sorted((ROOT / "report" / "terminal").glob("*.py")), ROOT / "report" / "json.py"]
+
+
+@pytest.mark.parametrize("path", RENDERERS, ids=lambda p: p.name)
+def test_renderers_compute_nothing(path):
+    rooms = {found.room for found in imports(path)} - {None}
+    assert rooms <= {"report", "wording", "explain"}, "a renderer needs records and words"
+    assert not {found.name.partition(".")[0] for found in imports(path)} & {"numpy", "scipy", "pyarrow"}
+
+
+def test_a_model_without_rows():
+    census = demo.garden()
+    one = summary.of_model(Fitted(census - census))
+    assert [each.share for each in one.classes] == [0.0] * 3
+    assert len(one.notes) == 5
+    assert "empty" in str(one)
