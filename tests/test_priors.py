@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from candide.errors import InputError, InputTypeError
+from candide.errors import InputError, InputTypeError, UnknownNameError
 from candide.events import EVENTS, Bernoulli, EventModel, Gaussian, event_of
 from candide.priors import PRIORS, AddedVariance, Beta, Dirichlet, Gamma, Jeffreys, NormalInverseGamma, prior_of
 from candide.tally import Levels
@@ -12,7 +12,7 @@ from candide.tally import Levels
 def test_every_name_makes_its_prior():
     assert {name: prior_of(name) for name in PRIORS} == {name: prior() for name, prior in PRIORS.items()}
     assert prior_of(None) is None
-    with pytest.raises(InputError, match="unknown prior 'dirichlt'; did you mean 'dirichlet'"):
+    with pytest.raises(UnknownNameError, match="unknown prior 'dirichlt'; did you mean 'dirichlet'"):
         prior_of("dirichlt")
 
 
@@ -22,29 +22,36 @@ def test_priors_compare_and_hash_by_value():
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("make", "parameter", "value"),
     [
-        (lambda: Beta(-1, 1), "Beta: a must be >= 0"),
-        (lambda: Beta(1, float("nan")), "Beta: b must be >= 0 and finite, got nan"),
-        (lambda: Dirichlet([1, 2, -3]), "Dirichlet: alpha must be >= 0 and finite, got -3"),
-        (lambda: Dirichlet(np.inf), "Dirichlet: alpha"),
-        (lambda: Dirichlet([[1.0]]), "flat sequence"),
-        (lambda: Gamma(shape=-1), "Gamma: shape"),
-        (lambda: NormalInverseGamma(kappa=-1), "NormalInverseGamma: kappa must be >= 0"),
-        (lambda: NormalInverseGamma(a=0), "NormalInverseGamma: a must be > 0"),
-        (lambda: NormalInverseGamma(a=1.0), "a must be > 1 where b is None"),
-        (lambda: NormalInverseGamma(mean=np.nan), "NormalInverseGamma: mean must be finite"),
-        (lambda: AddedVariance(-1e-9), "AddedVariance: fraction"),
+        (lambda: Beta(-1, 1), "Beta: a", -1),
+        (lambda: Beta(1, np.inf), "Beta: b", np.inf),
+        (lambda: Dirichlet([1, 2, -3]), "Dirichlet: alpha", -3),
+        (lambda: Dirichlet(np.inf), "Dirichlet: alpha", np.inf),
+        (lambda: Dirichlet([[1.0]]), "Dirichlet: alpha", [[1.0]]),
+        (lambda: Gamma(shape=-1), "Gamma: shape", -1),
+        (lambda: NormalInverseGamma(kappa=-1), "NormalInverseGamma: kappa", -1),
+        (lambda: NormalInverseGamma(a=0), "NormalInverseGamma: a", 0),
+        (lambda: NormalInverseGamma(a=1.0), "NormalInverseGamma: a", 1),
+        (lambda: NormalInverseGamma(mean=-np.inf), "NormalInverseGamma: mean", -np.inf),
+        (lambda: AddedVariance(-1e-9), "AddedVariance: fraction", -1e-9),
     ],
 )
-def test_parameters_are_checked_on_construction(make, message):
-    with pytest.raises(InputError, match=message):
+def test_parameters_are_checked_on_construction(make, parameter, value):
+    with pytest.raises(InputError) as error:
         make()
+    assert error.value.value == value
+    assert error.value.remedy
+    assert error.value.what.startswith(f"{parameter} ")
 
 
-def test_what_is_no_number_is_a_type_error_too():
-    with pytest.raises(InputTypeError, match="Beta: a must be a number, got 'x'"):
+def test_what_is_not_a_number_is_refused():
+    with pytest.raises(InputTypeError) as error:
         Beta("x")
+    assert str(error.value) == "Beta: a is 'x'; pass a number"
+    with pytest.raises(InputError) as error:
+        Beta(np.nan)
+    assert np.isnan(error.value.value)
 
 
 def test_events_are_found_by_name_class_and_instance():
@@ -53,8 +60,9 @@ def test_events_are_found_by_name_class_and_instance():
         assert event_of(name) == event_of(event) == event()
     assert event_of(Gaussian(covariance="tied-diagonal")).covariance == "tied-diagonal"
     for wrong in ("gausian", 3):
-        with pytest.raises(InputError, match="unknown event"):
+        with pytest.raises(UnknownNameError) as error:
             event_of(wrong)
+        assert error.value.value == wrong
 
 
 def test_an_event_models_own_prior_may_be_named_and_is_overruled_by_the_call():
@@ -68,9 +76,10 @@ def test_an_own_event_model_is_told_what_it_lacks():
     class Half(EventModel):
         kind = "sum"
 
-    with pytest.raises(InputError, match="'sum'; did you mean 'sums'"):
+    with pytest.raises(UnknownNameError) as error:
         Half().spec(1)
+    assert error.value.value == "sum"
     with pytest.raises(NotImplementedError, match="Half: give parameters"):
         Half().estimate(None)
-    with pytest.raises(InputError, match="Half event model has no marginal likelihood"):
+    with pytest.raises(InputError, match="Half"):
         Half().evidence(None)

@@ -51,15 +51,17 @@ class Prior:
         try:
             array = np.asarray(value, float)
         except (TypeError, ValueError):
-            raise InputTypeError(f"{who} must be a number, got {value!r}") from None
+            raise InputTypeError(f"{who} is {value!r}", value=value, remedy="pass a number") from None
         if array.ndim > 1:
-            raise InputError(f"{who} must be a number or a flat sequence of numbers, got {array.ndim} dimensions")
+            what = f"{who} has {array.ndim} dimensions"
+            raise InputError(what, value=value, remedy="pass a number or a flat sequence of numbers")
         good = np.isfinite(array)
         if name not in self.signed:
             good &= array > 0 if name in self.positive else array >= 0
         if not good.all():
-            wish = "finite" if name in self.signed else f"{'>' if name in self.positive else '>='} 0 and finite"
-            raise InputError(f"{who} must be {wish}, got {array[~good].flat[0]}")
+            wish = "" if name in self.signed else " > 0" if name in self.positive else " >= 0"
+            bad = float(array[~good].flat[0])
+            raise InputError(f"{who} is {bad:g}", value=bad, remedy=f"pass a finite number{wish}")
         return tuple(array.tolist()) if array.ndim else float(array)
 
 
@@ -134,9 +136,8 @@ class NormalInverseGamma(Prior):
     def __post_init__(self) -> None:
         Prior.__post_init__(self)
         if self.b is None and self.a <= 1:
-            raise InputError(
-                f"NormalInverseGamma: a must be > 1 where b is None (no variance is expected), got {self.a}"
-            )
+            what = f"NormalInverseGamma: a is {self.a:g} and b is None, so that no variance is expected"
+            raise InputError(what, value=self.a, remedy="pass a > 1, or b")
 
 
 @dataclass(frozen=True)

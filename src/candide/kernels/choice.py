@@ -19,7 +19,7 @@ _CHOICES = ("auto", "avx2", "baseline", "numpy")
 
 def _choose(wish: str) -> tuple[str, ModuleType]:
     if wish not in _CHOICES:
-        raise UnknownNameError(f"CANDIDE_KERNELS={wish!r}: pass one of {', '.join(_CHOICES)}")
+        raise UnknownNameError(f"CANDIDE_KERNELS={wish!r}", value=wish, remedy=f"pass one of {', '.join(_CHOICES)}")
     for name in (wish,) if wish != "auto" else _CHOICES[1:]:
         try:
             return name, _load(name)

@@ -28,7 +28,8 @@ def count() -> int:
     asked = os.environ.get("CANDIDE_THREADS")
     if asked:
         if not asked.strip().isdecimal():
-            raise InputError(f"CANDIDE_THREADS: {asked!r} is not a number of threads; set a whole number, such as 2")
+            what = f"CANDIDE_THREADS: {asked!r} is not a number of threads"
+            raise InputError(what, value=asked, remedy="set a whole number, such as 2")
         return max(1, int(asked))
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
