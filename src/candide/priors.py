@@ -16,7 +16,7 @@ parameter, so its MAP is the MLE; ``Jeffreys`` is the prior that does not depend
 >>> Dirichlet(-1)
 Traceback (most recent call last):
     ...
-candide.errors.InputError: Dirichlet: alpha must be >= 0 and finite, got -1.0
+candide.errors.InputError: Dirichlet: alpha is -1; pass a finite number >= 0
 """
 
 from collections.abc import Sequence

@@ -124,7 +124,8 @@ def _hints(plan: Plan, head: pa.Table, needs_middle: bool) -> tuple[list[str], d
                     many.append(str(name))
             elif needs_middle and part.spec.kind == "moments":
                 values = part.spec.transformed(np.asarray(table.numbers((name,)), float))
-                near[str(name)] = float(np.nanmean(values)) if np.isfinite(values).any() else 0.0
+                finite = values[np.isfinite(values)]
+                near[str(name)] = float(finite.mean()) if finite.size else 0.0
     return many, near
 
 

@@ -72,7 +72,7 @@ def murmur(key: bytes) -> int:
     """MurmurHash3 of 32 bits (Appleby), seed 0, as a signed number.
 
     >>> murmur(b"word")
-    -1103607466
+    -968174432
     """
     full, h = 0xFFFFFFFF, 0
     padded = key + bytes(-len(key) % 4)

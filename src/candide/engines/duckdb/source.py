@@ -145,6 +145,8 @@ class DuckDBSource(SqlSource):
     # The types of a CSV, of which every column comes as text until they are known
 
     def look(self, n: int, target: str, as_text: Sequence[str]) -> tuple[Any, list[Remark]]:
+        if self.attached.csv is not None and set(self.columns.values()) != {"VARCHAR"}:  # it was looked at before
+            self._typed(dict.fromkeys(self.columns, "VARCHAR"), {})
         head = self.head(n)
         if self.attached.csv is None or not head.num_rows:
             return head, []

@@ -70,7 +70,8 @@ class OfMoments:
                 continue
             gap = ratio(_numbers(answers[f"{at}_gap"]), n)
             mean = np.where(n > 0, _numbers(answers[f"{at}_middle"]) + gap, 0.0)
-            each.append((n, mean, np.maximum(_numbers(answers[f"{at}_square"]) - n * gap * gap, 0.0)))
+            with np.errstate(invalid="ignore"):  # of an infinity, which is refused by its mean
+                each.append((n, mean, np.maximum(_numbers(answers[f"{at}_square"]) - n * gap * gap, 0.0)))
         return Moments(*(np.stack(state, axis=1) for state in zip(*each, strict=True)))
 
 

@@ -1,0 +1,34 @@
+"""Every engine keeps the published laws, whatever holds the rows."""
+
+from itertools import count
+
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from tests.engines.sqlite_engine import SQLite
+from tests.engines.test_engines import as_sqlite
+
+from candide.engines.base import engine
+from candide.testing import check_engine
+
+
+@pytest.mark.parametrize("name", ["arrays", "duckdb"])
+def test_rows_in_memory(name):
+    check_engine(engine(name))
+
+
+WRITERS = {"rows.parquet": pyarrow.parquet.write_table, "rows.csv": pyarrow.csv.write_csv}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_files(tmp_path, name):
+    def make(table):
+        WRITERS[name](table, tmp_path / name)
+        return str(tmp_path / name)
+
+    check_engine(engine("duckdb"), make)
+
+
+def test_an_engine_of_ones_own(tmp_path):
+    number = count()
+    check_engine(SQLite(), lambda table: as_sqlite(table, tmp_path / f"{next(number)}.db"))
