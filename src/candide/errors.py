@@ -58,10 +58,13 @@ class UnknownNameError(InputError):
 
 
 class CellError(InputError):
-    """Something about one (class, column) cell, known by position until someone who knows the names says it."""
+    """Something about one (class, column) cell, known by position until someone who knows the names says it.
 
-    def __init__(self, class_code: int, feature: int, why: str):
-        super().__init__(f"class {class_code}, column {feature}: {why}")
+    ``row`` is the row that was left out, where an estimate without it fails.
+    """
+
+    def __init__(self, class_code: int, feature: int, why: str, row: int | None = None):
+        super().__init__(f"class {class_code}, column {feature}: {why}", row=row)
         self.class_code, self.feature, self.why = class_code, feature, why
 
 

@@ -10,10 +10,10 @@ from candide.priors import Prior
 
 
 def refuse(where: NDArray, why: str) -> None:
-    """Raise if any (class, feature) cell is marked, naming the first."""
+    """Raise if any (class, feature) cell is marked, naming the first, and the row where there is an axis of rows."""
     if where.any():
-        c, j = np.argwhere(where)[0].tolist()
-        raise CellError(c, j, why)
+        *row, c, j = np.argwhere(where)[0].tolist()
+        raise CellError(c, j, why, row=row[0] if row else None)
 
 
 def refuse_improper(improper: Any, prior: Prior | None) -> None:

@@ -16,14 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.conjugate.checks import refuse, refuse_improper
+from candide.conjugate.leave_one_out import own_without, set_among
 from candide.conjugate.normal import is_flat
 from candide.conjugate.shrinkage import shrunk
 from candide.conjugate.wishart import posterior, wishart_evidence, wishart_prior
 from candide.distributions import Distribution, MultivariateNormal, MultivariateT
+from candide.distributions.multivariate import normal_steps, t_steps
 from candide.distributions.whitening import SingularError
 from candide.errors import CellError, InputError
 from candide.priors import AddedVariance, NormalInverseGamma, NormalInverseWishart, Prior, Unbiased
-from candide.rows.blocks import Floats
+from candide.rows.blocks import Codes, Floats
 from candide.tally import CoMoments, Moments
 from candide.tally.base import ratio
 
@@ -70,9 +72,6 @@ class Split:
         out[:, varying[:, None], varying] = joint
         return out
 
-    def normal(self, mean: Floats, covariance: Floats) -> MultivariateNormal:
-        return MultivariateNormal(self.centre(mean), self.matrix(covariance), self.alone)
-
 
 def _is_whole(prior: Prior | None) -> bool:
     """Whether a prior has a mean and a scale of its own, and so needs nothing of the columns."""
@@ -81,12 +80,28 @@ def _is_whole(prior: Prior | None) -> bool:
     return isinstance(prior, NormalInverseGamma) and prior.mean is not None and prior.b is not None
 
 
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """What is estimated of the columns that vary: a normal, or where there are degrees of freedom a t."""
+
+    mean: Floats  # (class, feature)
+    matrix: Floats  # (class or 1, feature, feature)
+    df: Floats | None = None  # (class)
+    factor: Floats | None = None  # (class) by which the matrix is multiplied
+
+    def law(self, split: Split) -> MultivariateNormal | MultivariateT:
+        mean, matrix = split.centre(self.mean), split.matrix(self.matrix)
+        if self.df is None:
+            return MultivariateNormal(mean, matrix, split.alone)
+        return MultivariateT(self.df, mean, matrix, self.factor, split.alone)
+
+
 def estimate(
     tally: CoMoments, prior: Prior | None, how: str, *, tied: bool, shrinkage: float | str | None = None
 ) -> Distribution:
     """The distribution of columns modelled together. Shrinkage changes the scatter; the prior then comes to that."""
     split = Split.of(tally, prior)
-    law = _most_likely(split, prior, tied, shrinkage) if how == "mle" else _bayes(split, prior, how, tied, shrinkage)
+    law = _fit(split.tally, shrunk(split.tally, shrinkage), split.pooled, prior, how, tied).law(split)
     try:
         law.prepare()
     except SingularError as error:  # a point mass of infinite density in some direction, where no prior widens it
@@ -95,39 +110,39 @@ def estimate(
     return law
 
 
-def _most_likely(split: Split, prior: Prior | None, tied: bool, shrinkage: float | str | None) -> MultivariateNormal:
-    n, scatter = split.tally.weight[:, 0], shrunk(split.tally, shrinkage)
-    refuse(split.tally.weight <= 0, f"no row to take a mean of; {_REMEDY}")
+def _fit(tally: CoMoments, scatter: Floats, pooled: Moments, prior: Prior | None, how: str, tied: bool) -> Fit:
+    """Of a tally, or of one for each row: axes before those of classes and features are carried along."""
+    return (_most_likely if how == "mle" else _bayes)(tally, scatter, pooled, prior, how, tied)
+
+
+def _most_likely(tally: CoMoments, scatter: Floats, pooled: Moments, prior: Prior | None, how: str, tied: bool) -> Fit:
+    n = tally.weight[..., 0]
+    refuse(tally.weight <= 0, f"no row to take a mean of; {_REMEDY}")
     lost = 1.0 if isinstance(prior, Unbiased) else 0.0  # a row for each mean
+    rows = n - lost
     if tied:
-        rows, scatter = np.array([n.sum() - lost * len(n)]), scatter.sum(axis=0, keepdims=True)
-    else:
-        rows = n - lost
-    refuse(rows[:, None] <= 0, f"too few rows for an unbiased covariance; {_REMEDY}")
-    covariance = scatter / rows[:, None, None]
+        rows, scatter = rows.sum(axis=-1, keepdims=True), scatter.sum(axis=-3, keepdims=True)
+    refuse(rows[..., None] <= 0, f"too few rows for an unbiased covariance; {_REMEDY}")
+    covariance = scatter / rows[..., None, None]
     if isinstance(prior, AddedVariance):
-        added = prior.fraction * ratio(split.pooled.m2, split.pooled.n).max(initial=0.0)
-        np.einsum("gjj->gj", covariance)[:] += added
-    return split.normal(split.tally.mean, covariance)
+        added = prior.fraction * ratio(pooled.m2, pooled.n).max(axis=-1, initial=0.0)
+        np.einsum("...jj->...j", covariance)[...] += added[..., None]
+    return Fit(tally.mean, covariance)
 
 
-def _bayes(
-    split: Split, prior: Prior | None, how: str, tied: bool, shrinkage: float | str | None
-) -> MultivariateNormal | MultivariateT:
+def _bayes(tally: CoMoments, scatter: Floats, pooled: Moments, prior: Prior | None, how: str, tied: bool) -> Fit:
     _refuse_mle_only(prior, "pass estimate='mle'")
-    k, p = split.tally.mean.shape
+    k, p = tally.mean.shape[-2:]
     means = k if tied else 1
-    before = wishart_prior(prior, split.pooled, means)
-    after = posterior(split.tally, shrunk(split.tally, shrinkage), before, tied=tied)
-    refuse(after.kappa[:, None] <= 0, f"no row to take a mean of, and {prior!r} is improper; {_REMEDY}")
+    after = posterior(tally, scatter, wishart_prior(prior, pooled, means), tied=tied)
+    refuse(after.kappa[..., None] <= 0, f"no row to take a mean of, and {prior!r} is improper; {_REMEDY}")
     # The joint mode: each of the group's means takes a count, as does the covariance's own exponent.
     below = {"map": after.df + p + 1 + means, "mean": after.df - p - 1}.get(how, after.df - p + 1)
-    refuse(below[:, None] <= 0, f"too few rows for {prior!r}; {_REMEDY}")
-    matrix = after.scale / below[:, None, None]
+    refuse(below[..., None] <= 0, f"too few rows for {prior!r}; {_REMEDY}")
+    matrix = after.scale / below[..., None, None]
     if how != "predictive":
-        return split.normal(after.mean, matrix)
-    df, wider = np.broadcast_to(below, k).copy(), 1.0 + 1.0 / after.kappa
-    return MultivariateT(df, split.centre(after.mean), split.matrix(matrix), wider, split.alone)
+        return Fit(after.mean, matrix)
+    return Fit(after.mean, matrix, np.broadcast_to(below, after.kappa.shape).copy(), 1.0 + 1.0 / after.kappa)
 
 
 def evidence(tally: CoMoments, prior: Prior | None, apart: Floats, *, tied: bool) -> Floats:
@@ -147,3 +162,62 @@ def evidence(tally: CoMoments, prior: Prior | None, apart: Floats, *, tied: bool
 def _refuse_mle_only(prior: Prior | None, remedy: str) -> None:
     if isinstance(prior, AddedVariance | Unbiased):
         raise InputError(f"{prior!r} belongs to the MLE, and has no posterior and no marginal likelihood; {remedy}")
+
+
+def held_out(
+    tally: CoMoments,
+    rows: CoMoments,
+    x: Floats,
+    y: Codes,
+    prior: Prior | None,
+    how: str,
+    *,
+    tied: bool,
+    shrinkage: float | str | None = None,
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """(row, class, feature) terms of complete rows, each under the law without it, and for which rows they hold.
+
+    ``rows`` is the tally of each row as a class of its own. They do not hold where a row is all that makes a column
+    vary, or the rest is singular: such rows are for whoever asks to fit one by one.
+    """
+    split, own = Split.of(tally, prior), own_without(tally, rows, y)
+    moments = Moments(*(set_among(getattr(tally, a), getattr(own, a), y) for a in ("n", "mean", "m2")))
+    pooled = moments.pool()
+    alone, varying = split.alone, np.flatnonzero(~split.alone)
+    usable = np.ones(len(x), bool) if _is_whole(prior) else (is_flat(pooled)[:, 0] == alone).all(axis=1)
+    scatters = shrunk(split.tally, shrinkage), shrunk(own.only(varying), shrinkage)
+    weight, scatter = set_among(tally.weight, own.weight, y), set_among(*scatters, y)
+    left = CoMoments(weight, moments.mean[..., varying], scatter)
+    of_varying = Moments(*(a[..., varying] for a in (pooled.n, pooled.mean, pooled.m2)))
+    terms, regular = _terms(_fit(left, scatter, of_varying, prior, how, tied), x[:, varying])
+    out = np.empty((len(x), *tally.mean.shape))
+    out[:, :, varying] = terms
+    mean = pooled.mean[..., alone]
+    variance = np.where(mean != 0, mean * mean, 1.0)
+    out[:, :, alone] = -0.5 * (np.log(2 * np.pi * variance) + (x[:, None, alone] - mean) ** 2 / variance)
+    return out, usable & regular
+
+
+def _terms(fit: Fit, x: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    """(row, class, feature) what a column adds given those before it, of one fit a row; and which rows have a root."""
+    p = x.shape[1]
+    gap, good = x[:, None, :] - fit.mean, np.ones(len(x), bool)
+    with np.errstate(all="ignore"):
+        deviation = np.sqrt(np.einsum("...jj->...j", fit.matrix))
+        unit = fit.matrix / (deviation[..., :, None] * deviation[..., None, :])  # a column's unit decides nothing
+        good &= np.isfinite(unit).all(axis=(1, 2, 3))
+        unit[~good] = np.eye(p)
+        try:
+            root = np.linalg.cholesky(unit)
+        except np.linalg.LinAlgError:
+            return np.zeros_like(gap), np.zeros(len(x), bool)
+        pivots = np.einsum("...jj->...j", root)
+        good &= (pivots**2 > 10 * p * np.finfo(np.float64).eps).all(axis=(1, 2))
+        size = 1.0 if fit.factor is None else np.sqrt(fit.factor)[..., None]
+        z = gap / (deviation * size)
+        # Of a matrix that all classes share one solution serves them all.
+        z = np.swapaxes(z, 1, 2)[:, None] if root.shape[1] == 1 else z[..., None]
+        z = np.linalg.solve(root, z)
+        z = np.swapaxes(z[:, 0], 1, 2) if root.shape[1] == 1 else z[..., 0]
+        out = normal_steps(z) if fit.df is None else t_steps(z, fit.df[..., None])
+        return out - np.log(pivots * deviation * size), good

@@ -9,11 +9,12 @@ all three are level counts under a Dirichlet.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from candide import numerics
-from candide.rows.blocks import Floats
+from candide.rows.blocks import Codes, Floats
 from candide.tally import Levels
-from candide.tally.base import ratio
+from candide.tally.base import difference, ratio
 
 
 def pseudo_counts(alpha: Floats, how: str) -> Floats:
@@ -48,6 +49,27 @@ def unseen_log_prob(tally: Levels, alpha: Floats, how: str) -> Floats:
     share = np.maximum(ratio(tally.per_feature(extra[None, :])[0], np.diff(tally.offsets)), 0.0)  # mean over the levels
     says = (share > 0) & (total > 0)
     return np.where(says, numerics.log(np.where(says, share / np.where(says, total, 1.0), 1.0)), 0.0).T
+
+
+def held_out_levels(tally: Levels, alpha: Floats, how: str, codes: NDArray, y: Codes, weight: Floats | None) -> Floats:
+    """(row, class, feature) log-probability of each row's levels where the row itself is left out of the counts.
+
+    Only its own cell changes, so no table is made anew. An absent value (a code below 0) says 0.
+    """
+    sizes, row = np.diff(tally.offsets), np.arange(len(codes))
+    known = (codes >= 0) & (codes < sizes)
+    place = np.where(known, tally.offsets[:-1] + codes, -1)  # -1: a cell that counts nothing, after the last
+    counts, extra = (np.pad(a, [*[(0, 0)] * (a.ndim - 1), (0, 1)]) for a in (tally.counts, pseudo_counts(alpha, how)))
+    shares = np.maximum(counts + extra, 0.0)
+    held = shares[:, place].transpose(1, 0, 2)
+    total = np.repeat(tally.per_feature(shares[:, :-1])[None], len(codes), axis=0)
+    gone = np.where(known, 1.0 if weight is None else weight[:, None], 0.0)
+    left = np.maximum(difference(counts[y[:, None], place], gone) + extra[place], 0.0)
+    total[row, y] = difference(total[row, y], held[row, y] - left)
+    held[row, y] = left
+    log_prob = np.where(total > 0, numerics.log_share(held, total), -numerics.log(sizes))
+    unseen = unseen_log_prob(tally, alpha, how).T
+    return np.where(known[:, None, :], log_prob, np.where(codes[:, None, :] < 0, 0.0, unseen))
 
 
 def level_evidence(tally: Levels, alpha: Floats) -> Floats:

@@ -5,6 +5,8 @@ InverseGamma(a, b). After the data, with the pooled scatter of the group,
 
     kappa_n = kappa + n        a_n = a + n_group / 2        b_n = b + scatter_group / 2
 
+The last two axes are (class, feature). Axes before them, such as one tally for each row left out, are carried along.
+
 >>> one = Moments(np.array([[4.0]]), np.array([[2.0]]), np.array([[6.0]]))
 >>> prior = NormalPrior(np.zeros(1), 1.0, np.array([[1.0]]), np.array([[1.0]]))
 >>> after = posterior(one, prior, Groups("diagonal", np.array([False])))
@@ -13,6 +15,7 @@ InverseGamma(a, b). After the data, with the pooled scatter of the group,
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,14 +34,14 @@ class Groups:
     """Which cells share a variance: none, all classes, or all features. A flat column shares only with itself."""
 
     covariance: str  # "diagonal" | "tied-diagonal" | "spherical"; "fixed" groups like "diagonal"
-    flat: NDArray[np.bool_]  # (feature)
+    flat: NDArray[np.bool_]  # (1, feature)
 
     def total(self, cells: Floats) -> Floats:
         """(class, feature) values summed over each cell's group, in every cell of it."""
         if self.covariance == "tied-diagonal":
-            return np.broadcast_to(cells.sum(axis=0), cells.shape)
+            return np.broadcast_to(cells.sum(axis=-2, keepdims=True), cells.shape)
         if self.covariance == "spherical":
-            return np.where(self.flat, cells, np.where(self.flat, 0.0, cells).sum(axis=1, keepdims=True))
+            return np.where(self.flat, cells, np.where(self.flat, 0.0, cells).sum(axis=-1, keepdims=True))
         return cells
 
     def mean(self, cells: Floats) -> Floats:
@@ -47,7 +50,7 @@ class Groups:
 
 @dataclass(frozen=True, eq=False)
 class NormalPrior:
-    mean: Floats  # (feature)
+    mean: Floats  # (1, feature)
     kappa: float
     a: Floats  # (class, feature) of the cell's group, as b
     b: Floats
@@ -72,14 +75,14 @@ def is_flat(tally: Moments, groups: Groups | None = None) -> NDArray[np.bool_]:
     return tally.m2 <= noise if groups is None else groups.total(tally.m2) <= groups.total(noise)
 
 
-def even_out(tally: Moments, prior: Prior | None) -> tuple[Moments, NDArray[np.bool_]]:
+def even_out(tally: Moments, prior: Prior | None, wide: Any = False) -> tuple[Moments, NDArray[np.bool_]]:
     """Give every class the pooled tally in columns that do not vary, with a spread of the mean's size; and which.
 
     Such a column cannot tell classes apart; with one distribution for all classes it does not. A prior with a mean and
-    a scale of its own needs no such help.
+    a scale of its own needs no such help, nor do columns whose variance is made ``wide`` in another way.
     """
     pooled = tally.pool()
-    flat = is_flat(pooled)[0]
+    flat = is_flat(pooled) & ~np.asarray(wide)
     if isinstance(prior, NormalInverseGamma) and prior.mean is not None and prior.b is not None:
         flat = np.zeros_like(flat)
     if not flat.any():
@@ -97,9 +100,9 @@ def normal_prior(prior: Prior | None, evened: Moments, groups: Groups) -> Normal
     if isinstance(prior, Jeffreys | Uniform):
         # 1 / variance, and flat, in all means and the variance of a group.
         a = -means / 2 if isinstance(prior, Jeffreys) else -1.0 - means / 2
-        return NormalPrior(pooled.mean[0], 0.0, a, np.zeros(shape))
+        return NormalPrior(pooled.mean, 0.0, a, np.zeros(shape))
     known = prior if isinstance(prior, NormalInverseGamma) else NormalInverseGamma()
-    mean = pooled.mean[0] if known.mean is None else np.full(shape[1], known.mean)
+    mean = pooled.mean if known.mean is None else np.full_like(pooled.mean, known.mean)
     usual = groups.mean(np.broadcast_to(ratio(pooled.m2, pooled.n), shape))
     b = (known.a - 1.0) * usual if known.b is None else np.full(shape, known.b)
     return NormalPrior(mean, known.kappa, np.full(shape, known.a), b)

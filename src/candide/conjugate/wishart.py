@@ -8,6 +8,8 @@ with the gap between the mean of the data and the prior's. Under InverseWishart(
 one of them has InverseGamma((df - p + 1) / 2, scale_jj / 2): so a NormalInverseGamma prior says the same of a column
 whether columns are modelled together or apart, and of one column both are the same model.
 
+Axes before (class, feature), such as one tally for each row left out, are carried along.
+
 >>> one = CoMoments(np.array([[4.0]]), np.array([[2.0]]), np.array([[[6.0]]]))
 >>> prior = WishartPrior(np.zeros(1), 1.0, 2.0, np.array([2.0]))
 >>> after = posterior(one, one.scatter, prior, tied=False)
@@ -36,7 +38,7 @@ class WishartPrior:
 
     @property
     def improper(self) -> bool:
-        return self.kappa <= 0 or self.df <= len(self.mean) - 1 or bool((self.scale <= 0).any())
+        return self.kappa <= 0 or self.df <= self.mean.shape[-1] - 1 or bool((self.scale <= 0).any())
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,21 +54,21 @@ def wishart_prior(prior: Prior | None, pooled: Moments, means: int) -> WishartPr
 
     ``means`` is how many classes share a covariance.
     """
-    p = pooled.mean.shape[1]
+    p, centre = pooled.mean.shape[-1], pooled.mean[..., 0, :]
     if isinstance(prior, Jeffreys | Uniform):
         # |covariance|^-(p + 1) / 2, and flat, in all means and the covariance of a group.
         df = -means if isinstance(prior, Jeffreys) else -means - p - 1
-        return WishartPrior(pooled.mean[0], 0.0, float(df), np.zeros(p))
-    usual = ratio(pooled.m2, pooled.n)[0]
+        return WishartPrior(centre, 0.0, float(df), np.zeros(p))
+    usual = ratio(pooled.m2, pooled.n)[..., 0, :]
     if isinstance(prior, NormalInverseWishart):
         df = p + 2.0 if prior.df is None else float(prior.df)
         if prior.scale is None and df <= p + 1:
             raise InputError(f"{prior!r}: df must be > {p + 1} for {p} columns where scale is None; pass df={p + 2}")
         scale = (df - p - 1) * usual if prior.scale is None else _a_column(prior.scale, p, "scale")
-        mean = pooled.mean[0] if prior.mean is None else _a_column(prior.mean, p, "mean")
+        mean = centre if prior.mean is None else _a_column(prior.mean, p, "mean")
         return WishartPrior(mean, prior.kappa, df, scale)
     known = prior if isinstance(prior, NormalInverseGamma) else NormalInverseGamma()
-    mean = pooled.mean[0] if known.mean is None else np.full(p, known.mean)
+    mean = centre if known.mean is None else np.full(p, known.mean)
     b = (known.a - 1.0) * usual if known.b is None else np.full(p, known.b)
     return WishartPrior(mean, known.kappa, p - 1 + 2 * known.a, 2 * b)
 
@@ -80,16 +82,18 @@ def _a_column(given: object, p: int, name: str) -> Floats:
 
 def posterior(tally: CoMoments, scatter: Floats, prior: WishartPrior, *, tied: bool) -> WishartPosterior:
     """What prior and tally say together; ``scatter`` is the tally's, or that shrunk."""
-    n = tally.weight[:, 0]
+    n = tally.weight[..., 0]
     kappa = prior.kappa + n
-    gap = np.where(tally.weight > 0, tally.mean - prior.mean, 0.0)
-    mean = prior.mean + gap * ratio(n, kappa)[:, None]
-    pull = ratio(prior.kappa * n, kappa)
+    before = prior.mean[..., None, :]
+    gap = np.where(tally.weight > 0, tally.mean - before, 0.0)
+    mean = before + gap * ratio(n, kappa)[..., None]
+    pulled = gap * ratio(prior.kappa * n, kappa)[..., None]
     if tied:
-        df, scale = np.array([prior.df + n.sum()]), (scatter.sum(axis=0) + (gap * pull[:, None]).T @ gap)[None]
+        df = prior.df + n.sum(axis=-1, keepdims=True)
+        scale = (scatter.sum(axis=-3) + np.swapaxes(pulled, -1, -2) @ gap)[..., None, :, :]
     else:
-        df, scale = prior.df + n, scatter + (gap * pull[:, None])[:, :, None] * gap[:, None, :]
-    np.einsum("gjj->gj", scale)[:] += prior.scale
+        df, scale = prior.df + n, scatter + pulled[..., :, None] * gap[..., None, :]
+    np.einsum("...jj->...j", scale)[...] += prior.scale[..., None, :]
     return WishartPosterior(mean, kappa, df, scale)
 
 

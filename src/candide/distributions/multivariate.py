@@ -263,7 +263,7 @@ class MultivariateNormal(_Elliptical):
         return -0.5 * (p * _LOG_2PI + size) - log_norm
 
     def _steps(self, z: Floats, c: int) -> Floats:
-        return -0.5 * (_LOG_2PI + z * z)
+        return normal_steps(z)
 
     def quadratic(self) -> "OfNumbers":
         """x' A x + w . x with A = -1/2 covariance^-1; where it is tied the square is the same in all classes."""
@@ -326,10 +326,7 @@ class MultivariateT(_Elliptical):
         return norm - 0.5 * (df + p) * np.log1p(size / df)
 
     def _steps(self, z: Floats, c: int) -> Floats:
-        df = self.df[c] + np.arange(z.shape[1])  # each part is a t whose spread grows with those before it
-        before = self.df[c] + np.cumsum(z * z, axis=1) - z * z
-        norm = numerics.log_rising(df / 2, np.full_like(df, 0.5)) - 0.5 * np.log(np.pi * before)
-        return norm - 0.5 * (df + 1) * np.log1p(z * z / before)
+        return t_steps(z, self.df[c])
 
     def _heaviness(self, y: Codes, rng: "np.random.Generator") -> Floats:
         return np.sqrt(self.df[y] / rng.chisquare(self.df[y]))
@@ -344,6 +341,19 @@ class MultivariateT(_Elliptical):
 def _fill(value: Any, name: str, make: Callable[[], NDArray]) -> None:
     if getattr(value, name) is None:
         value.__dict__[name] = make()
+
+
+def normal_steps(z: Floats) -> Floats:
+    """(..., feature) log p of each whitened part given those before it."""
+    return -0.5 * (_LOG_2PI + z * z)
+
+
+def t_steps(z: Floats, df: Floats) -> Floats:
+    """The same under a t: each part is one whose spread grows with those before it."""
+    before = df + np.cumsum(z * z, axis=-1) - z * z
+    df = df + np.arange(z.shape[-1])
+    norm = numerics.log_rising(df / 2, np.full_like(df, 0.5)) - 0.5 * np.log(np.pi * before)
+    return norm - 0.5 * (df + 1) * np.log1p(z * z / before)
 
 
 def _normal_terms(x: Floats, mean: Floats, variance: Floats) -> Floats:

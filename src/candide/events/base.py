@@ -5,22 +5,44 @@ parameters expected), ``predictive`` (the parameters integrated out: Student's t
 The tally stays as it is, so prior and estimate may be chosen again without the data.
 
 An own family names a tally kind and gives ``parameters`` and ``log_density``; the rest is optional.
+
+Every family file has the same sections in the same order: the law, what it is called and takes, its settings, support
+and encoding, the estimate, the evidence, information and test, the rows held out.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from candide.conjugate.leave_one_out import of_rows, without_each
 from candide.distributions import Density, Distribution
 from candide.errors import InputError, unknown
 from candide.priors import Prior, prior_of
-from candide.rows.blocks import Floats
-from candide.tally import KINDS, Spec
+from candide.rows.blocks import Block, Codes, Floats, rows_of
+from candide.tally import KINDS, Spec, Tally
+
+if TYPE_CHECKING:  # read when a test is asked for, so that loading a model stays quick
+    from candide.tally.association import Test
 
 HOWS = ("mle", "map", "mean", "predictive")
+_CELLS = 1 << 20  # (row, class, feature) cells of rows held out at once
+
+
+@dataclass(frozen=True)
+class Support:
+    """The numbers that a family gives probability: from ``low`` to ``high``, all of them or whole ones.
+
+    >>> Support(low=0, whole=True)
+    Support(low=0, high=inf, whole=True, open=False)
+    """
+
+    low: float = -np.inf
+    high: float = np.inf
+    whole: bool = False
+    open: bool = False  # whether ``low`` itself is left out
 
 
 class EventModel:
@@ -35,6 +57,11 @@ class EventModel:
     [2.0, 8.0]
     >>> event.evidence(tally).shape  # log p(values | prior), (class, feature)
     (2, 1)
+    >>> event.information(tally).round(3).tolist(), event.test(tally).name, event.support.whole
+    ([0.462], 'chi2', True)
+    >>> from candide.events import Gaussian
+    >>> Gaussian.variant("full") == Gaussian(covariance="full")  # of the name "gaussian-full"
+    True
 
     An own family gives ``parameters`` and ``log_density``, and comes with the rest.
 
@@ -57,8 +84,15 @@ class EventModel:
     groups: ClassVar[bool] = False  # whether it takes a group of columns, ``events={("a", "b"): ...}``
     joint: ClassVar[bool] = False  # whether the columns of a group depend on each other: then each group is a block
     accepts: ClassVar[tuple[type[Prior], ...]] = (Prior,)  # the priors it knows
+    support: ClassVar[Support | None] = Support()  # None: its values are no numbers
+    _leads: ClassVar[bool] = False  # whether its estimate carries axes before (class, feature) along
     prior: Prior | str | None = None
     transform: Callable[[NDArray], NDArray] | None = None  # what is tallied, if it is not x itself
+
+    @classmethod
+    def variant(cls, name: str) -> Self:
+        """The event model meant by what follows a family's name and a hyphen."""
+        raise unknown("event", f"{cls.name}-{name}", [cls.name])
 
     def spec(self, n_features: int, sizes: tuple[int, ...] = ()) -> Spec:
         """How a block of ``n_features`` columns is tallied: encoding, with no prior in it."""
@@ -69,13 +103,54 @@ class EventModel:
 
     def estimate(self, tally: Any, prior: Prior | str | None = None, how: str = "predictive") -> Distribution:
         """The distribution that the tally gives under the prior; ``prior=None`` means the event model's own."""
-        if how not in HOWS:
-            raise unknown("estimate", how, HOWS)
-        return self._estimate(tally, self._resolve(prior), how)
+        return self._estimate(tally, self._resolve(prior), _checked(how))
 
     def evidence(self, tally: Any, prior: Prior | str | None = None) -> Floats:
         """(class, feature) log marginal likelihood of the tallied values; its sum is that of the block."""
         return self._evidence(tally, self._resolve(prior))
+
+    def information(self, tally: Any) -> Floats | None:
+        """(feature,) mutual information of each column and the class, in nats; None where there is no measure."""
+        from candide.tally import information
+
+        return information.of(tally)
+
+    def test(self, tally: Any) -> "Test | None":
+        """The classical test that each column depends on the class; None where there is none."""
+        from candide.tally import association
+
+        return association.of(tally)
+
+    def held_out(
+        self, tally: Any, prior: Prior | str | None, how: str, block: Block, y: Codes, weight: Floats | None = None
+    ) -> Floats:
+        """(row, class, feature) the terms of each row under the law estimated without it.
+
+        The rows must be among those counted, with their ``weight``: that is what is taken away, from the row's own
+        class and from all that the prior takes from the pooled tally. Levels and classes stay known. So a class of
+        one row is then one that was announced and has no rows: under a proper prior it has the prior's law, and where
+        nothing determines it (MLE) there is the error that fitting without the row gives, with the row. An absent
+        value says 0.
+
+        >>> from candide.events import Poisson
+        >>> from candide.tally import Sums
+        >>> visits, y = np.array([[1.0], [3.0], [8.0]]), np.array([0, 0, 1])
+        >>> tally = Sums.of(visits, y, n_classes=2, spec=Poisson().spec(1))
+        >>> Poisson().held_out(tally, None, "predictive", visits[:1], y[:1]).round(3).tolist()
+        [[[-2.405], [-3.97]]]
+        >>> rest = Sums.of(visits[1:], y[1:], n_classes=2, spec=Poisson().spec(1))
+        >>> Poisson().estimate(rest).terms(visits[:1]).round(3).tolist()
+        [[[-2.405], [-3.97]]]
+        """
+        chosen, how = self._resolve(prior), _checked(how)
+        out = np.empty((block.shape[0], *tally.n.shape))
+        step = max(1, _CELLS // max(1, self._cells(tally)))
+        for start in range(0, len(out), step):
+            rows = slice(start, min(start + step, len(out)))
+            w = None if weight is None else weight[rows]
+            with of_rows(range(start, rows.stop)):
+                out[rows] = self._held_out(tally, chosen, how, rows_of(block, rows), y[rows], w)
+        return out
 
     def _resolve(self, prior: Prior | str | None) -> Any:
         chosen = prior_of(self.prior if prior is None else prior)
@@ -97,6 +172,36 @@ class EventModel:
     def _evidence(self, tally: Any, prior: Any) -> Floats:
         raise InputError(f"the {self._title} event model has no marginal likelihood")
 
+    def _held_out(self, tally: Any, prior: Any, how: str, block: Block, y: Codes, weight: Floats | None) -> Floats:
+        """Of a few rows: all at once where the estimate carries an axis of rows along, else one after another."""
+        if not self._leads:
+            return self._one_by_one(tally, prior, how, block, y, weight)
+        left = without_each(tally, self._row_tallies(tally, block, weight), y)
+        return self._estimate(left, prior, how).terms(block)
+
+    def _one_by_one(self, tally: Any, prior: Any, how: str, block: Block, y: Codes, weight: Floats | None) -> Floats:
+        out = np.empty((len(y), *tally.n.shape))
+        for i in range(len(y)):
+            row, one = rows_of(block, slice(i, i + 1)), slice(i, i + 1)
+            with of_rows([i]):
+                left = tally - self._count(tally, row, y[one], None if weight is None else weight[one], len(tally.n))
+                out[one] = self._estimate(left, prior, how).terms(row)
+        return out
+
+    def _row_tallies(self, tally: Any, block: Block, weight: Floats | None) -> Any:
+        """The tally of each row as a class of its own."""
+        return self._count(tally, block, np.arange(block.shape[0]), weight, block.shape[0])
+
+    def _count(self, like: Any, block: Block, y: Codes, weight: Floats | None, n_classes: int) -> Tally:
+        """Rows counted in the encoding of another tally."""
+        sizes = tuple(np.diff(getattr(like, "offsets", ())).tolist())
+        spec = self.spec(like.n.shape[1], sizes)
+        return type(like).of(block, y, weight, n_classes=n_classes, spec=spec)
+
+    def _cells(self, tally: Any) -> int:
+        """How many numbers a law takes: what bounds the rows held out at once."""
+        return tally.n.size
+
     # What an own event model gives.
 
     def parameters(self, tally: Any, prior: Any, how: str) -> dict[str, Floats]:
@@ -110,6 +215,12 @@ class EventModel:
     draw: Callable[..., NDArray] | None = None  # draw(rng, **params) -> values of the parameters' shape
     # natural(**params) -> weight, base: where log_density is weight * x + base, but for what all classes share
     natural: Callable[..., tuple[Floats, Floats]] | None = None
+
+
+def _checked(how: str) -> str:
+    if how not in HOWS:
+        raise unknown("estimate", how, HOWS)
+    return how
 
 
 @dataclass(frozen=True)

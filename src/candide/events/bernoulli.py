@@ -6,17 +6,18 @@
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from candide.conjugate.checks import refuse_improper
-from candide.conjugate.dirichlet import level_evidence, level_log_prob
+from candide.conjugate.dirichlet import held_out_levels, level_evidence, level_log_prob
 from candide.distributions import Distribution, Switch
+from candide.distributions.base import dense
 from candide.errors import InputError
 from candide.events.base import EventModel
 from candide.priors import Beta, Jeffreys, Prior, Uniform
-from candide.rows.blocks import Floats
+from candide.rows.blocks import Block, Codes, Floats
 from candide.tally import Levels, Spec
 
 
@@ -50,6 +51,11 @@ class Bernoulli(EventModel):
         alpha = _alpha(prior, tally)
         refuse_improper(alpha <= 0, prior)
         return tally.per_feature(level_evidence(tally, alpha))
+
+    def _held_out(self, tally: Any, prior: Any, how: str, block: Block, y: Codes, weight: Floats | None) -> Floats:
+        x = dense(block)
+        codes = np.where(np.isnan(x), -1, x > self.threshold)
+        return held_out_levels(tally, _alpha(prior, tally), how, codes, y, weight)
 
 
 def _alpha(prior: Prior | None, tally: Levels) -> Floats:

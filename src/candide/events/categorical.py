@@ -7,17 +7,18 @@
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from candide.conjugate.checks import refuse_improper
-from candide.conjugate.dirichlet import level_evidence, level_log_prob, unseen_log_prob
+from candide.conjugate.dirichlet import held_out_levels, level_evidence, level_log_prob, unseen_log_prob
 from candide.distributions import Distribution, LevelTable
+from candide.distributions.base import dense
 from candide.errors import InputError
-from candide.events.base import EventModel
+from candide.events.base import EventModel, Support
 from candide.priors import Dirichlet, Jeffreys, Prior, Uniform
-from candide.rows.blocks import Floats
+from candide.rows.blocks import Block, Codes, Floats
 from candide.tally import Levels
 
 
@@ -34,6 +35,7 @@ class Categorical(EventModel):
     name: ClassVar[str] = "categorical"
     kind: ClassVar[str] = "levels"
     accepts: ClassVar[tuple[type[Prior], ...]] = (Dirichlet, Jeffreys, Uniform)
+    support: ClassVar[Support | None] = None
 
     prior: Prior | str | None = field(default=Dirichlet(1.0))
 
@@ -50,6 +52,9 @@ class Categorical(EventModel):
         alpha = _alpha(prior, tally)
         refuse_improper(alpha <= 0, prior)
         return tally.per_feature(level_evidence(tally, alpha))
+
+    def _held_out(self, tally: Any, prior: Any, how: str, block: Block, y: Codes, weight: Floats | None) -> Floats:
+        return held_out_levels(tally, _alpha(prior, tally), how, dense(block), y, weight)
 
 
 def _alpha(prior: Prior | None, tally: Levels) -> Floats:

@@ -9,17 +9,21 @@ predictive is its posterior mean.
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from candide.conjugate.checks import refuse
 from candide.conjugate.dirichlet import level_log_prob, pseudo_counts
 from candide.distributions import Distribution, TermWeights
-from candide.events.base import EventModel
+from candide.events.base import EventModel, Support
 from candide.events.multinomial import as_levels, word_alpha
 from candide.priors import Dirichlet, Jeffreys, Prior, Uniform
+from candide.rows.blocks import Floats
 from candide.tally import Spec, Sums
+
+if TYPE_CHECKING:
+    from candide.tally.association import Test
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,7 @@ class Complement(EventModel):
     has_density: ClassVar[bool] = False
     groups: ClassVar[bool] = True
     accepts: ClassVar[tuple[type[Prior], ...]] = (Dirichlet, Jeffreys, Uniform)
+    support: ClassVar[Support | None] = Support(low=0.0)
 
     norm: bool = False
     prior: Prior | str | None = field(default=Dirichlet(1.0))
@@ -57,3 +62,13 @@ class Complement(EventModel):
             return TermWeights(-logs.T)
         total = logs.sum(axis=1, keepdims=True)
         return TermWeights(np.divide(logs, total, out=np.zeros_like(logs), where=total != 0).T)
+
+    def information(self, tally: Sums) -> Floats | None:
+        from candide.tally.information import of_words
+
+        return of_words(tally)
+
+    def test(self, tally: Sums) -> "Test":
+        from candide.tally.association import of_totals
+
+        return of_totals(tally)

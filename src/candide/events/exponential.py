@@ -8,7 +8,7 @@ The predictive is Lomax (Pareto from zero): the uncertainty of the rate gives it
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,13 @@ from candide import numerics
 from candide.conjugate.checks import refuse, refuse_improper
 from candide.conjugate.gamma import gamma_evidence, gamma_rate, gamma_values
 from candide.distributions import Density, Distribution
-from candide.events.base import EventModel
+from candide.events.base import EventModel, Support
 from candide.priors import Gamma, Jeffreys, Prior, Uniform
 from candide.rows.blocks import Floats
 from candide.tally import Spec, Sums
+
+if TYPE_CHECKING:
+    from candide.tally.association import Test
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,8 @@ class Exponential(EventModel):
     kind: ClassVar[str] = "sums"
     sparse: ClassVar[bool] = True
     accepts: ClassVar[tuple[type[Prior], ...]] = (Gamma, Jeffreys, Uniform)
+    support: ClassVar[Support | None] = Support(low=0.0)
+    _leads: ClassVar[bool] = True
 
     prior: Prior | str | None = field(default=Gamma())
 
@@ -60,6 +65,16 @@ class Exponential(EventModel):
         shape, rate = _gamma(prior, tally)
         refuse_improper((shape <= 0) | (rate <= 0), prior)
         return gamma_evidence(tally.n, tally.total, shape, rate)
+
+    def information(self, tally: Sums) -> Floats | None:
+        from candide.tally.information import of_exponentials
+
+        return of_exponentials(tally)
+
+    def test(self, tally: Sums) -> "Test":
+        from candide.tally.association import of_rates
+
+        return of_rates(tally)
 
 
 def _gamma(prior: Prior | None, tally: Sums) -> tuple[Floats, Floats]:

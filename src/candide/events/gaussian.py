@@ -21,11 +21,12 @@ The predictive is Student's t: with few rows its tails say how little is known, 
 """
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from candide.conjugate.checks import refuse, refuse_improper
+from candide.conjugate.leave_one_out import of_rows
 from candide.conjugate.normal import (
     Groups,
     even_out,
@@ -37,10 +38,11 @@ from candide.conjugate.normal import (
 )
 from candide.conjugate.shrinkage import check_shrinkage
 from candide.distributions import Distribution, Normal, StudentT
+from candide.distributions.base import dense, numbers
 from candide.errors import InputError, unknown
 from candide.events.base import EventModel
 from candide.priors import AddedVariance, Jeffreys, NormalInverseGamma, NormalInverseWishart, Prior, Unbiased, Uniform
-from candide.rows.blocks import Floats
+from candide.rows.blocks import Block, Codes, Floats
 from candide.tally import CoMoments, Moments, Spec
 from candide.tally.base import ratio
 
@@ -91,6 +93,11 @@ class Gaussian(EventModel):
                     "pass covariance='full' or 'tied'"
                 )
 
+    @classmethod
+    def variant(cls, name: str) -> Self:
+        """``gaussian-full`` is Gaussian(covariance="full")."""
+        return cls(covariance=name)
+
     @property
     def together(self) -> bool:
         """Whether the columns of a block are modelled together, by a covariance matrix."""
@@ -133,15 +140,14 @@ class Gaussian(EventModel):
     def _most_likely(self, tally: Moments, prior: Prior | None) -> Normal:
         pooled = tally.pool()
         fraction = prior.fraction if isinstance(prior, AddedVariance) else 0.0
-        added = fraction * ratio(pooled.m2, pooled.n).max(initial=0.0)
-        evened, flat = even_out(tally, None) if added == 0 else (tally, np.zeros(tally.n.shape[1], bool))
+        added = fraction * ratio(pooled.m2, pooled.n).max(axis=-1, initial=0.0, keepdims=True)
+        evened, flat = even_out(tally, None, wide=added > 0)
         groups = Groups(self.covariance, flat)
-        if added == 0:
-            refuse(evened.n <= 0, f"no value to take a mean of; {_REMEDY}")
-            point = is_flat(evened, groups) & (self.covariance != "fixed")
-            refuse(point, f"all values are the same, so the MLE is a point mass; {_REMEDY}")
+        refuse((evened.n <= 0) & (added == 0), f"no value to take a mean of; {_REMEDY}")
+        point = is_flat(evened, groups) & (added == 0) & (self.covariance != "fixed")
+        refuse(point, f"all values are the same, so the MLE is a point mass; {_REMEDY}")
         if self.covariance == "fixed":
-            return Normal(evened.mean, np.full_like(evened.mean, self.fixed + added))
+            return Normal(evened.mean, np.zeros_like(evened.mean) + self.fixed + added)
         rows = groups.total(evened.n)
         if isinstance(prior, Unbiased):
             rows = rows - groups.total((evened.n > 0).astype(np.float64))
@@ -170,6 +176,42 @@ class Gaussian(EventModel):
         whole = isinstance(prior, NormalInverseWishart)  # then no column stands alone, or the usual prior serves
         apart = Gaussian()._evidence(tally.moments(), None if whole else prior) if not _mle_only(prior) else tally.mean
         return evidence(tally, prior, apart, tied=self.covariance == "tied")
+
+    # Rows held out
+
+    @property
+    def _leads(self) -> bool:  # type: ignore[override]
+        return not self.together
+
+    def _cells(self, tally: Any) -> int:
+        return tally.n.size * tally.n.shape[1] if self.together else tally.n.size
+
+    def _held_out(self, tally: Any, prior: Any, how: str, block: Block, y: Codes, weight: Floats | None) -> Floats:
+        """Columns modelled together count rows without an absent value only: to leave out another changes nothing."""
+        if not self.together:
+            return super()._held_out(tally, prior, how, block, y, weight)
+        from candide.conjugate.covariance import held_out
+
+        block = dense(block)
+        x = self.spec(block.shape[1]).transformed(numbers(block)).astype(np.float64, copy=False)
+        out, whole = np.empty((len(x), *tally.n.shape)), ~np.isnan(x).any(axis=1)
+        if not whole.all():
+            out[~whole] = self._estimate(tally, prior, how).terms(block[~whole])
+        at, w = np.flatnonzero(whole), None if weight is None else weight[whole]
+        shape: dict[str, Any] = {"tied": self.covariance == "tied", "shrinkage": self.shrinkage}
+        with of_rows(at):
+            rows = self._row_tallies(tally, block[whole], w)
+            out[whole], good = held_out(tally, rows, x[whole], y[whole], prior, how, **shape)
+        out[whole] += self._log_slope(x[whole])[:, None, :]
+        left = at[~good]
+        with of_rows(left):
+            w = None if weight is None else weight[left]
+            out[left] = self._one_by_one(tally, prior, how, block[left], y[left], w)
+        return out
+
+    def _log_slope(self, x: Floats) -> Floats:
+        """log of the derivative of what is tallied, at what is tallied: what a density gains by the change of scale."""
+        return np.zeros_like(x)
 
 
 def _mle_only(prior: Prior | None) -> bool:

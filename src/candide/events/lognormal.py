@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from candide.distributions import Distribution, LogScale
+from candide.events.base import Support
 from candide.events.gaussian import Gaussian
 from candide.priors import Prior
 from candide.rows.blocks import Floats
@@ -27,6 +28,7 @@ class LogNormal(Gaussian):
     """
 
     name: ClassVar[str] = "lognormal"
+    support: ClassVar[Support | None] = Support(low=0.0, open=True)
 
     def spec(self, n_features: int, sizes: tuple[int, ...] = ()) -> Spec:
         return replace(super().spec(n_features, sizes), transform="log")
@@ -37,3 +39,6 @@ class LogNormal(Gaussian):
     def _evidence(self, tally: Moments | CoMoments, prior: Prior | None) -> Floats:
         """Of x itself: each value's density gains 1/x, and the tally knows the sum of ln x."""
         return super()._evidence(tally, prior) - tally.n * tally.mean
+
+    def _log_slope(self, x: Floats) -> Floats:
+        return -x

@@ -6,7 +6,7 @@
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -14,11 +14,14 @@ from candide.conjugate.checks import refuse_improper
 from candide.conjugate.dirichlet import level_evidence, level_log_prob
 from candide.distributions import DirichletMultinomial, Distribution, TermWeights
 from candide.errors import InputError
-from candide.events.base import EventModel
+from candide.events.base import EventModel, Support
 from candide.events.categorical import dirichlet_alpha
 from candide.priors import Dirichlet, Jeffreys, Prior, Uniform
 from candide.rows.blocks import Floats
 from candide.tally import Levels, Spec, Sums
+
+if TYPE_CHECKING:
+    from candide.tally.association import Test
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,7 @@ class Multinomial(EventModel):
     sparse: ClassVar[bool] = True
     groups: ClassVar[bool] = True
     accepts: ClassVar[tuple[type[Prior], ...]] = (Dirichlet, Jeffreys, Uniform)
+    support: ClassVar[Support | None] = Support(low=0.0)
 
     prior: Prior | str | None = field(default=Dirichlet(1.0))
 
@@ -56,6 +60,16 @@ class Multinomial(EventModel):
         alpha = word_alpha(prior, tally)
         refuse_improper(alpha <= 0, prior)
         return level_evidence(as_levels(tally), alpha)
+
+    def information(self, tally: Sums) -> Floats | None:
+        from candide.tally.information import of_words
+
+        return of_words(tally)
+
+    def test(self, tally: Sums) -> "Test":
+        from candide.tally.association import of_totals
+
+        return of_totals(tally)
 
 
 def as_levels(tally: Sums) -> Levels:

@@ -8,7 +8,7 @@ The predictive is negative binomial: the uncertainty of the rate widens it.
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,13 @@ from candide import numerics
 from candide.conjugate.checks import refuse, refuse_improper
 from candide.conjugate.gamma import gamma_evidence, gamma_rate, gamma_values
 from candide.distributions import Density, Distribution
-from candide.events.base import EventModel
+from candide.events.base import EventModel, Support
 from candide.priors import Gamma, Jeffreys, Prior, Uniform
 from candide.rows.blocks import Floats
 from candide.tally import Spec, Sums
+
+if TYPE_CHECKING:
+    from candide.tally.association import Test
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,8 @@ class Poisson(EventModel):
     kind: ClassVar[str] = "sums"
     sparse: ClassVar[bool] = True
     accepts: ClassVar[tuple[type[Prior], ...]] = (Gamma, Jeffreys, Uniform)
+    support: ClassVar[Support | None] = Support(low=0.0, whole=True)
+    _leads: ClassVar[bool] = True
 
     prior: Prior | str | None = field(default=Gamma())
 
@@ -58,6 +63,16 @@ class Poisson(EventModel):
         shape, rate = _gamma(prior, tally)
         refuse_improper((shape <= 0) | (rate <= 0), prior)
         return gamma_evidence(tally.total, tally.n, shape, rate) - tally.log_factorial
+
+    def information(self, tally: Sums) -> Floats | None:
+        from candide.tally.information import of_poissons
+
+        return of_poissons(tally)
+
+    def test(self, tally: Sums) -> "Test":
+        from candide.tally.association import of_totals
+
+        return of_totals(tally)
 
 
 def _gamma(prior: Prior | None, tally: Sums) -> tuple[Floats, Floats]:

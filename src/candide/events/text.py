@@ -29,7 +29,7 @@ from candide.conjugate.checks import refuse_improper
 from candide.conjugate.dirichlet import pseudo_counts
 from candide.distributions import Distribution
 from candide.errors import InputError, unknown
-from candide.events.base import EventModel
+from candide.events.base import EventModel, Support
 from candide.events.categorical import dirichlet_alpha
 from candide.priors import Dirichlet, Jeffreys, Prior, Uniform
 from candide.rows.blocks import Floats
@@ -63,6 +63,7 @@ class Text(EventModel):
     name: ClassVar[str] = "text"
     kind: ClassVar[str] = "terms"
     accepts: ClassVar[tuple[type[Prior], ...]] = (Dirichlet, Jeffreys, Uniform)
+    support: ClassVar[Support | None] = None
 
     model: str = "multinomial"
     analyzer: str = "word"

@@ -20,24 +20,14 @@ from typing import Any, overload
 import numpy as np
 
 from candide import wording
-from candide.errors import InputError
+from candide.errors import unknown
 from candide.model.census import Census
 from candide.model.fitted import Fitted
 from candide.model.plan import Part
 from candide.model.select import choose, gain, total_weight, units
 from candide.rows.table import Name
-from candide.tally import association, information
 
 _SHOWN = 20  # scores printed before "and more"
-
-_MEASURES: dict[str, tuple[Any, Any]] = {  # by event model, else by tally kind: information, test
-    "multinomial": (information.of_words, association.of_totals),
-    "complement": (information.of_words, association.of_totals),
-    "poisson": (information.of_poissons, association.of_totals),
-    "exponential": (information.of_exponentials, association.of_rates),
-    "moments": (information.of_normals, association.of_means),
-    "levels": (information.of_levels, association.of_levels),
-}
 
 
 @dataclass(frozen=True)
@@ -79,7 +69,7 @@ class FeatureScores(Sequence[FeatureScore]):
         for score in self.scores:
             if score.column == column:
                 return score
-        raise InputError(f"there is no column {column!r} among {[score.column for score in self.scores[:10]]} ...")
+        raise unknown("column", column, [score.column for score in self.scores])
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Columns of values: ``pandas.DataFrame(scores.to_dict())``, or the same of polars or pyarrow."""
@@ -105,11 +95,11 @@ class FeatureScores(Sequence[FeatureScore]):
 def _cells(score: FeatureScore) -> list[str]:
     test = f"{score.test} = {score.statistic:.2f}" if score.statistic is not None else ""
     p = "" if score.p_value is None else f"{score.p_value:.3g}"
-    told = [(score.evidence, ".2f"), (score.per_row, ".3f"), (score.information, ".3f")]
+    measures = [(score.evidence, ".2f"), (score.per_row, ".3f"), (score.information, ".3f")]
     return [
         wording.column(score.column),
         score.event,
-        *("" if v is None else f"{v:{form}}" for v, form in told),
+        *("" if v is None else f"{v:{form}}" for v, form in measures),
         test,
         p,
     ]
@@ -136,10 +126,11 @@ def feature_scores(fitted: Fitted) -> FeatureScores:
 
 def _measures(part: Part, tally: Any, n_units: int) -> list[tuple[float | None, str, float | None, float | None]]:
     """Information, name of the test, statistic and p-value of each unit."""
-    known = _MEASURES.get(part.event.name) or _MEASURES.get(part.event.kind)
-    if known is None or n_units < len(part.columns):
+    if n_units < len(part.columns):
         return [(None, "", None, None)] * n_units
-    told, test = known[0](tally), known[1](tally)
-    nats = [None] * n_units if told is None else told.tolist()
+    information, test = part.event.information(tally), part.event.test(tally)
+    nats = [None] * n_units if information is None else information.tolist()
+    if test is None:
+        return [(one, "", None, None) for one in nats]
     pairs = zip(nats, test.statistic.tolist(), test.p_value.tolist(), strict=True)
-    return [(i, test.name, *((None, None) if t != t else (t, p))) for i, t, p in pairs]
+    return [(one, test.name, *((None, None) if t != t else (t, p))) for one, t, p in pairs]

@@ -10,6 +10,8 @@ classes. Amounts: the likelihood ratio G of exponentials. Weights count as numbe
 """
 
 from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +29,13 @@ class Test:
     p_value: Floats  # (feature,)
 
 
+@singledispatch
+def of(tally: Any) -> Test | None:
+    """The usual test of a kind of tally; None where there is none that holds for all its event models."""
+    return None
+
+
+@of.register
 def of_means(tally: Moments) -> Test:
     """Whether the classes have one mean."""
     return _welch(tally) if len(tally.n) == 2 else _one_way(tally)
@@ -58,6 +67,7 @@ def _one_way(tally: Moments) -> Test:
         return Test("F", np.where(enough, f, np.nan), np.where(enough, fdtrc(groups - 1.0, n - groups, f), np.nan))
 
 
+@of.register
 def of_levels(tally: Levels) -> Test:
     """Pearson's chi-squared; classes and levels that never occur leave the table."""
     n_class = np.repeat(tally.n, np.diff(tally.offsets), axis=1)

@@ -10,6 +10,8 @@ of the divergence of p(class | x) from p(class), which is bounded, so that a cla
 """
 
 from collections.abc import Callable
+from functools import singledispatch
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +30,13 @@ _U = np.linspace(-36.0, 4.5, 406)  # log of a standard exponential: a ratio of r
 _U_WEIGHT = np.exp(_U - np.exp(_U)) * (_U[1] - _U[0])
 
 
+@singledispatch
+def of(tally: Any) -> Floats | None:
+    """(feature,) information by the kind of tally; None where it takes an event model to say."""
+    return None
+
+
+@of.register
 def of_levels(tally: Levels) -> Floats:
     """(feature,) of the table of classes and levels."""
     n_class = np.repeat(tally.n, np.diff(tally.offsets), axis=1)
@@ -46,6 +55,7 @@ def of_words(tally: Sums) -> Floats:
     return of_levels(Levels(pairs, np.arange(0, pairs.shape[1] + 1, 2)))
 
 
+@of.register
 def of_normals(tally: Moments) -> Floats | None:
     """(feature,) of the mixture of normals; a class without any spread is a point that only it and its equals hold."""
     sd = np.sqrt(ratio(tally.m2, tally.n))

@@ -23,6 +23,8 @@ from candide.errors import NotWithinError
 from candide.rows.blocks import Codes, Floats
 from candide.tally.base import Spec, by_parts, minus, ratio, same_shape, spread
 
+_EPS = 4 * np.finfo(np.float64).eps
+
 
 @dataclass(frozen=True, eq=False)
 class Moments:
@@ -61,6 +63,9 @@ class Moments:
         n = minus(self.n, part.n)
         gap = np.where(part.n > 0, self.mean - part.mean, 0.0)
         mean = np.where(n > 0, self.mean + gap * ratio(part.n, n), 0.0)
+        # A mean smaller than the rounding error of the sums it was taken from is 0.
+        blur = _EPS * ratio(np.abs(self.mean) * self.n + np.abs(part.mean) * part.n, n)
+        mean = np.where(np.abs(mean) <= blur, 0.0, mean)
         m2 = self.m2 - part.m2 - gap * gap * part.n * ratio(self.n, n)
         self._check_left(part, n, gap, m2)
         # A spread smaller than the rounding error of the one it was taken from is none.
@@ -102,8 +107,9 @@ class Moments:
 
     def pool(self) -> Self:
         """The tally of all rows as if they were of one class."""
-        nothing = type(self)(*np.zeros((3, 1, self.n.shape[1])))
-        parts = (type(self)(self.n[c : c + 1], self.mean[c : c + 1], self.m2[c : c + 1]) for c in range(len(self.n)))
+        state = self.n, self.mean, self.m2
+        nothing = type(self)(*(np.zeros_like(a[..., :1, :]) for a in state))
+        parts = (type(self)(*(a[..., c : c + 1, :] for a in state)) for c in range(self.n.shape[-2]))
         return reduce(add, parts, nothing)
 
     def seen(self, j: int) -> dict[str, float]:

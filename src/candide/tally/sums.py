@@ -90,7 +90,7 @@ class Sums:
 
     def pool(self) -> Self:
         """The tally of all rows as if they were of one class."""
-        return type(self)(*(a.sum(axis=0, keepdims=True) for a in (self.n, self.total, self.log_factorial)))
+        return type(self)(*(a.sum(axis=-2, keepdims=True) for a in self._state()))
 
     def seen(self, j: int) -> dict[str, float]:
         """What a person sees of a feature of a pooled tally."""

@@ -1,0 +1,63 @@
+"""Leave-one-out: the tally without each of some rows, all at once.
+
+Only the row's own class changes. So the classes of the rows are taken, each without its row, and set back among the
+others: the tally that comes out has an axis of rows before those of classes and features, and an estimate that carries
+leading axes along gives one law a row.
+
+>>> from candide.tally import Sums
+>>> whole = Sums(n=np.array([[2.0], [1.0]]), total=np.array([[5.0], [7.0]]), log_factorial=np.zeros((2, 1)))
+>>> rows = Sums(n=np.ones((2, 1)), total=np.array([[3.0], [7.0]]), log_factorial=np.zeros((2, 1)))
+>>> without_each(whole, rows, np.array([0, 1])).total[:, :, 0].tolist()  # without the 3 of class 0, the 7 of class 1
+[[2.0, 7.0], [5.0, 0.0]]
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
+from typing import TypeVar
+
+import numpy as np
+
+from candide.errors import CellError, NotWithinError
+from candide.rows.blocks import Codes, Floats
+from candide.tally import Tally
+
+T = TypeVar("T", bound=Tally)  # a dataclass of arrays whose first axis is the classes
+
+
+def own_without(tally: T, rows: T, y: Codes) -> T:
+    """The tally of each row's class without the row; ``rows`` is the tally of each row as a class of its own."""
+    try:
+        return type(tally)(**{name: a[y] for name, a in _state(tally).items()}) - rows
+    except NotWithinError as error:
+        raise NotWithinError(error.why, row=error.cell and error.cell[0]) from None
+
+
+def without_each(tally: T, rows: T, y: Codes) -> T:
+    """The tally of all classes without each row, (row, class, ...)."""
+    left = _state(own_without(tally, rows, y))
+    return type(tally)(**{name: set_among(a, left[name], y) for name, a in _state(tally).items()})
+
+
+def set_among(classes: Floats, own: Floats, y: Codes) -> Floats:
+    """(row, class, ...) values of all classes, with that of each row's class replaced by its own."""
+    out = np.repeat(classes[None], len(y), axis=0)
+    out[np.arange(len(y)), y] = own
+    return out
+
+
+@contextmanager
+def of_rows(numbers: "Sequence[int] | Codes") -> Iterator[None]:
+    """Let an error about one of some rows give that row's number; of one row it need not say which."""
+    try:
+        yield
+    except (CellError, NotWithinError) as error:
+        row = int(numbers[error.row or 0])
+        if isinstance(error, CellError):
+            raise CellError(error.class_code, error.feature, error.why, row=row) from None
+        raise NotWithinError(error.why, row=row) from None
+
+
+def _state(tally: T) -> dict[str, Floats]:
+    held = {field.name: getattr(tally, field.name) for field in fields(tally)}  # type: ignore[arg-type]
+    return {name: value for name, value in held.items() if value is not None}
