@@ -140,7 +140,8 @@ class Gaussian(EventModel):
     def _most_likely(self, tally: Moments, prior: Prior | None) -> Normal:
         pooled = tally.pool()
         fraction = prior.fraction if isinstance(prior, AddedVariance) else 0.0
-        added = fraction * ratio(pooled.m2, pooled.n).max(axis=-1, initial=0.0, keepdims=True)
+        spread = np.where(is_flat(pooled), 0.0, pooled.m2)
+        added = fraction * ratio(spread, pooled.n).max(axis=-1, initial=0.0, keepdims=True)
         evened, flat = even_out(tally, None, wide=added > 0)
         groups = Groups(self.covariance, flat)
         refuse((evened.n <= 0) & (added == 0), f"no value to take a mean of; {_REMEDY}")

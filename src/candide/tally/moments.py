@@ -68,8 +68,9 @@ class Moments:
         mean = np.where(np.abs(mean) <= blur, 0.0, mean)
         m2 = self.m2 - part.m2 - gap * gap * part.n * ratio(self.n, n)
         self._check_left(part, n, gap, m2)
-        # A spread smaller than the rounding error of the one it was taken from is none.
-        return type(self)(n, mean, np.where((n > 0) & (m2 > 1e-14 * self.m2), m2, 0.0))
+        # A spread smaller than the rounding error of the one, and of the means, that it was taken from is none.
+        error = _EPS * (np.abs(self.mean) + np.abs(part.mean)) * np.abs(gap) * part.n * ratio(self.n, n)
+        return type(self)(n, mean, np.where((n > 0) & (m2 > 1e-14 * self.m2 + error), m2, 0.0))
 
     def _check_left(self, part: Self, n: Floats, gap: Floats, m2: Floats) -> None:
         """No rows have a negative spread: if what is left has one beyond rounding, ``part`` was never counted."""
