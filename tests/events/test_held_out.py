@@ -155,14 +155,14 @@ def test_a_class_of_one_row_is_left_with_the_prior(name, how):
     assert check(event, prior, how, X, y, None) == len(X)
 
 
-@pytest.mark.parametrize("covariance", COVARIANCES)
+@pytest.mark.parametrize("covariance", ["tied-diagonal", "fixed", "tied"])
 def test_under_mle_the_class_of_one_row_is_an_error_that_names_the_row(covariance):
     event = Gaussian(covariance=covariance)
-    X, y = np.random.default_rng(1).normal(size=(9, 2)), np.array([1, 1, 1, 1, 2, 2, 2, 2, 0])
+    X, y = np.random.default_rng(1).normal(size=(13, 2)), np.array([1] * 6 + [2] * 6 + [0])
     X[2, 1] = np.nan
     with pytest.raises(CellError) as error:
         event.held_out(count(event, X, y), "uniform", "mle", X, y)
-    assert (error.value.row, error.value.class_code) == (8, 0)
+    assert (error.value.row, error.value.class_code) == (12, 0)
 
 
 def test_a_row_that_makes_a_column_vary_leaves_it_flat():

@@ -14,9 +14,8 @@ from sklearn.metrics import mutual_info_score
 import candide as cd
 from candide.errors import InputError
 from candide.events import Bernoulli, Categorical, Exponential, Gaussian, LogNormal, Multinomial, Poisson
-from candide.explain.features import information
 from candide.priors import Dirichlet, NormalInverseGamma
-from candide.tally import Moments, Sums
+from candide.tally import Moments, Sums, information
 
 
 def scored(X, y, events="auto", **settings):
@@ -267,8 +266,9 @@ def test_scores_print_make_frames_and_say_what_is_missing():
     assert frame["chosen"].sum() == 2
     assert frame["chosen"][:2].all()
     assert len(scores[:3]) == 3
-    with pytest.raises(InputError, match="no column 'age'"):
+    with pytest.raises(InputError) as error:
         scores.of("age")
+    assert error.value.value == "age"
 
 
 def test_too_few_values_for_a_test():

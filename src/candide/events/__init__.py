@@ -1,4 +1,8 @@
-"""Event models: class-conditional families, one file each, with the same sections in the same order."""
+"""Event models: class-conditional families, one file each, with the same sections in the same order.
+
+>>> event_of("gaussian").covariance, event_of("gaussian-full").covariance, event_of(EVENTS["poisson"]).name
+('diagonal', 'full', 'poisson')
+"""
 
 from typing import TYPE_CHECKING
 

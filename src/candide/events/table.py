@@ -2,8 +2,8 @@
 
 A program that loads a model pays for the families in the model, and for no other.
 
->>> event_of("gaussian").covariance, event_of("gaussian-full").covariance, event_of(EVENTS["poisson"]).name
-('diagonal', 'full', 'poisson')
+>>> sorted(EVENTS)[:3], EVENTS["gaussian"].__name__
+(['bernoulli', 'categorical', 'complement'], 'Gaussian')
 """
 
 from collections.abc import Iterator, Mapping
