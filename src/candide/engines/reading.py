@@ -13,7 +13,7 @@ from candide.model.settings import setting
 
 @dataclass(frozen=True)
 class Reading:
-    """What may be said of a source."""
+    """How a source is read."""
 
     na: str | tuple[str, ...] = setting(
         (), "Text that means a missing value (repeatable).", metavar="TEXT", repeated=True
