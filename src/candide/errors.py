@@ -57,6 +57,21 @@ class UnknownNameError(InputError):
     """A name (event, prior, column, setting) that is not in its table; ``value`` is the name."""
 
 
+class SourceError(InputError):
+    """A source that cannot be read as it is; ``where`` names it, ``line`` the line, where one is to blame.
+
+    >>> str(SourceError("'x' is not a number", where="rows.csv", line=7, column="age", value="x"))
+    "rows.csv, line 7: column 'age': 'x' is not a number"
+    """
+
+    def __init__(self, what: str, *, where: str, line: int | None = None, **place: Any):
+        super().__init__(what, **place)
+        self.where, self.line = where, line
+
+    def __str__(self) -> str:
+        return f"{self.where}{'' if self.line is None else f', line {self.line}'}: {super().__str__()}"
+
+
 class CellError(InputError):
     """Something about one (class, column) cell, known by position until someone who knows the names says it.
 

@@ -18,7 +18,7 @@ import pytest
 
 import candide as cd
 from candide.engines.reading import Reading
-from candide.errors import InputError
+from candide.errors import InputError, SourceError
 from candide.estimators import NaiveBayes
 from candide.events import EventModel
 from candide.tasks.learn import learn
@@ -273,8 +273,9 @@ def test_nan_is_missing_even_where_the_look_and_the_file_know_nothing_of_it(tmp_
     assert_same_census(census.fitted.census, plain.census_)
     x[25_001] = np.inf
     pq.write_table(pa.table({"x": x, "y": y}), tmp_path / "rows.parquet")
-    with pytest.raises(InputError, match="'x' holds an infinite value"):
+    with pytest.raises(InputError) as error:
         learn(tmp_path / "rows.parquet", "y")
+    assert error.value.column == "x"
 
 
 def test_a_folder_is_read_whole(rows, tmp_path):
@@ -296,8 +297,9 @@ def test_a_folder_is_read_whole(rows, tmp_path):
 def test_a_folder_of_several_formats_is_refused(rows, tmp_path):
     write_csv(rows, tmp_path / "one.csv")
     (tmp_path / "two.tsv").write_text((tmp_path / "one.csv").read_text().replace(",", "\t"))
-    with pytest.raises(InputError, match=r"one known format, found \['csv', 'tsv'\]"):
+    with pytest.raises(SourceError) as error:
         learn(str(tmp_path), "label")
+    assert (error.value.where, error.value.value) == (str(tmp_path), ["csv", "tsv"])
 
 
 def test_one_spelling_of_missing_is_not_read_letter_by_letter(tmp_path):

@@ -90,8 +90,9 @@ def test_what_is_no_number_further_down_is_named(rows, tmp_path):
     lines = (tmp_path / "rows.csv").read_text().splitlines()
     many = [lines[0], *lines[1:] * 250, "much;2024-01-01;2024-01-01 00:00:00;b;no"]
     (tmp_path / "rows.csv").write_text("\n".join(many) + "\n")
-    with pytest.raises(InputError, match="column 'size': 'much' is not a number"):
+    with pytest.raises(InputError, match="is not a number") as error:
         learn(path, "y")
+    assert (error.value.column, error.value.value) == ("size", "much")
 
 
 @pytest.mark.parametrize("missing", [[], ["NA"]], ids=["plain", "missing"])
@@ -108,7 +109,8 @@ def test_the_error_names_column_value_and_what_was_expected(values, kind, missin
     path, values = tmp_path / "rows.csv", values + missing
     head = "".join(f"{values[i % len(values)]},{'ab'[i % 2]}\n" for i in range(30_000))
     path.write_text(f"x,y\n{head}soon,a\n")
-    with pytest.raises(
-        InputError, match=f"column 'x': 'soon' is not a {kind}; .* --event x=categorical .* --na 'soon'"
-    ):
+    with pytest.raises(InputError, match=f"is not a {kind}") as error:
         learn(str(path), "y")
+    assert (error.value.column, error.value.value) == ("x", "soon")
+    assert "--event x=categorical" in error.value.remedy
+    assert "--na 'soon'" in error.value.remedy

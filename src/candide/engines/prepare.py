@@ -65,7 +65,7 @@ def prepare_like(source: Source, known: Census, target: str, weight: str | None 
     missing = [str(name) for name in plan.columns if str(name) not in source.columns]
     if missing:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        raise InputError(f"{source.name} has no column {missing[0]!r}{more}, which the model counts", value=missing[0])
+        raise InputError(f"{source.name} has no column {missing[0]!r}{more}, which the model counts", value=missing)
     levels = [(str(n), s) for part in plan.parts for n, s in zip(part.columns, part.levels, strict=False)]
     source.read_numbers([*number_columns(plan), *([weight] if weight else [])])
     many = [name for name, known_levels in levels if len(known_levels) > MANY_LEVELS // 2]
@@ -82,9 +82,10 @@ def check_target(name: str, column: Any) -> list[Remark]:
     quantity = is_float or (pa.types.is_string(column.type) and all(map(_NUMBER.match, distinct.to_pylist())))
     if n > _FEW or (quantity and n > _FEW_NUMBERS):
         raise InputError(
-            f"column {name!r} has {n:,} different values in the first {len(column):,} rows: "
-            "an identifier or a quantity, not a class; name another target, or bin it",
+            f"{n:,} different values in the first {len(column):,} rows: an identifier or a quantity, not a class",
+            column=name,
             value=n,
+            remedy="name another target, or bin it",
         )
     broken = [v for v in distinct.to_pylist() if quantity and math.isfinite(float(v)) and float(v) % 1]
     if not broken:

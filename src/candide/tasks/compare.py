@@ -6,14 +6,19 @@
 []
 """
 
+from typing import TYPE_CHECKING
+
 from candide.errors import InputError
-from candide.explain import compare as comparing
-from candide.explain.compare import Comparison
 from candide.tasks.models import Model, fitted_of
 
+if TYPE_CHECKING:
+    from candide.explain.compare import Comparison
 
-def compare(before: Model, after: Model, most: int = 12) -> Comparison:
+
+def compare(before: Model, after: Model, most: int = 12) -> "Comparison":
     """What moved between two models: classes, columns and levels, ``most`` of each."""
+    from candide.explain import compare as comparing  # here: other tasks need none of it
+
     try:
         return comparing.compare(fitted_of(before), fitted_of(after), most)
     except InputError as error:

@@ -8,16 +8,17 @@
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from candide.engines.base import Source, open_source
 from candide.engines.reading import Reading
 from candide.errors import InputError
-from candide.explain import rows as in_memory
-from candide.explain.rows import Decision
 from candide.rows.matching import respelled
 from candide.tasks.models import Model, fitted_of
 from candide.tasks.scoring import prepare_to_score
+
+if TYPE_CHECKING:
+    from candide.explain.rows import Decision
 
 
 class Explained(NamedTuple):
@@ -25,13 +26,15 @@ class Explained(NamedTuple):
 
     row: int
     label: Any
-    decision: Decision
+    decision: "Decision"
 
 
 def explain(
     model: Model, data: Any, rows: Sequence[int | tuple[int, int]] = (1,), reading: Reading | None = None
 ) -> Iterator[Explained]:
     """Why rows of a source are given their class: rows, and ranges of rows, counted from 1."""
+    from candide.explain import rows as in_memory  # here: other tasks need none of it
+
     fitted = fitted_of(model)
     names = [name for part in fitted.plan.parts for name in part.columns]
     levels = {n: s for part in fitted.plan.parts for n, s in zip(part.columns, part.levels, strict=False)}

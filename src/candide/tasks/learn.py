@@ -72,7 +72,8 @@ def checked(census: Census, target: str) -> Census:
     """Refuse a census of one class."""
     if len(census.labels) < 2:
         raise InputError(
-            f"column {target!r} has one class only, {census.labels.values[0]!r}; a classifier needs at least two",
+            f"one class only, {census.labels.values[0]!r}; a classifier needs at least two",
+            column=target,
             value=census.labels.values[0],
         )
     return census

@@ -25,13 +25,15 @@ def fitted_of(model: Model) -> Fitted:
     if isinstance(held, Fitted):
         return held
     if hasattr(model, "fit"):
-        raise InputError(f"this {type(model).__name__} is not fitted yet; call fit(X, y)")
-    raise InputTypeError(f"{type(model).__name__} is no model; pass a fitted estimator, or the path of a model file")
+        raise InputError(f"this {type(model).__name__} is not fitted yet", remedy="call fit(X, y)")
+    raise InputTypeError(
+        f"{type(model).__name__} is no model", remedy="pass a fitted estimator, or the path of a model file"
+    )
 
 
 def target_of(fitted: Fitted, target: str | None) -> str:
     """The column of the labels: the one that is named, or else the model's own."""
     name = target or fitted.target
     if name is None:
-        raise InputError("the model does not say which column it learned; name it with --target (target=...)")
+        raise InputError("the model does not say which column it learned", remedy="name it with --target (target=...)")
     return name

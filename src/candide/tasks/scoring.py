@@ -48,7 +48,9 @@ def prepare_to_score(source: Source, plan: Plan, stacklevel: int = 3) -> None:
     if len(absent) == len(plan.columns):
         there = wording.listing(list(source.columns))
         raise InputError(
-            f"{source.name} has none of the model's columns {wording.listing(absent)}; it has {there}", remedy=hint
+            f"{source.name} has none of the model's columns {wording.listing(absent)}; it has {there}",
+            value=absent,
+            remedy=hint,
         )
     text = f"{source.name} lacks {wording.listing(absent)}: taken as missing in every row"
     remarks.warn([Remark("column-absent", text, absent[0], hint)], stacklevel)

@@ -23,7 +23,7 @@ from candide.engines.duckdb.csv_form import CsvForm, CsvHints, form_of
 from candide.engines.duckdb.duckdb_errors import explained
 from candide.engines.reading import Reading
 from candide.engines.sql.text import identifier, literal, literals
-from candide.errors import InputError, InputTypeError
+from candide.errors import InputError, InputTypeError, SourceError
 
 _QUERY = re.compile(r"\s*(\(|--|/\*|select\b|with\b|from\b|values\b)", re.IGNORECASE)
 _FORMATS = {
@@ -93,14 +93,15 @@ def _attach_path(con: Any, path: str, reading: Reading, view: str, found: Attach
 
 def _attach_database(con: Any, path: str, reading: Reading, view: str, found: Attached) -> None:
     if not os.path.exists(path):
-        raise InputError(f"{path}: no such file")
+        raise SourceError("no such file", where=path)
     con.execute(f"ATTACH {literal(path)} AS db (READ_ONLY)")
     tables = con.sql("SELECT table_name FROM duckdb_tables() WHERE database_name = 'db'").fetchall()
     views = con.sql("SELECT view_name FROM duckdb_views() WHERE database_name = 'db' AND NOT internal").fetchall()
     both = [row[0] for row in tables + views]
     name = reading.table or (both[0] if len(both) == 1 else None)
     if name is None or name not in both:
-        raise InputError(f"{path}: name one of its tables {sorted(both)} with table= (or --table)", value=name)
+        remedy = "name one with table= (or --table)"
+        raise SourceError(f"its tables are {sorted(both)}", where=path, value=name, remedy=remedy)
     found.is_query = (name,) in views
     _create(con, view, f"db.{identifier(name)}")
 
@@ -157,7 +158,8 @@ def _check_case(names: Sequence[object]) -> None:
     for name in names:
         other = seen.setdefault(str(name).lower(), name)
         if other is not name:
-            raise InputError(f"columns {other!r} and {name!r} differ in case only, or not at all; rename one of them")
+            what = f"columns {other!r} and {name!r} differ in case only, or not at all"
+            raise InputError(what, value=name, remedy="rename one of them")
 
 
 def _format(path: str) -> str:
@@ -166,10 +168,11 @@ def _format(path: str) -> str:
         found = sorted({_ending(name) for name in _files(path)})
         kinds = {_FORMATS[ending] for ending in found}
         if len(kinds) != 1 or (kinds == {"csv"} and len(found) > 1):  # a .tsv is no .csv
-            raise InputError(f"{path}: a folder must hold files of one known format, found {found or 'none'}")
+            what = f"a folder must hold files of one known format, found {found or 'none'}"
+            raise SourceError(what, where=path, value=found)
         return kinds.pop()
     if not any(c in path for c in "*?[") and not os.path.exists(path):
-        raise InputError(f"{path}: no such file")
+        raise SourceError("no such file", where=path)
     return _FORMATS.get(_ending(path), "csv")
 
 

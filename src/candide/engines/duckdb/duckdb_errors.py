@@ -1,12 +1,13 @@
-"""Complaints: what DuckDB says of bad input, in one line that names the place and the remedy."""
+"""DuckDB's errors: what it says of bad input, in one line that names the place and the remedy."""
 
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import duckdb
 
-from candide.errors import InputError
+from candide.errors import InputError, SourceError
 
 _LINE = re.compile(r"Line: (\d+)")
 _CONVERT = re.compile(r'converting column "(?P<column>.*?)"\. Could not convert string "(?P<value>.*?)"', re.DOTALL)
@@ -25,28 +26,31 @@ def explained(name: str) -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
-        raise InputError(_say(name, str(error))) from error
+        raise _told(name, str(error)) from error
 
 
-def _say(name: str, text: str) -> str:
-    line = _LINE.search(text)
-    where = f"{name}, line {line[1]}" if line else name
+def _told(name: str, text: str) -> InputError:
+    """What DuckDB says, by the place, what was expected there, and the remedy."""
     if said := _STREAM.search(text):
-        return said[1]
+        return InputError(said[1])
+    found = _LINE.search(text)
+    where: dict[str, Any] = {"where": name, "line": int(found[1]) if found else None}
     if bad := _CONVERT.search(text) or _CAST.search(text):
         column, value, kind = bad["column"], _short(bad["value"]), "date" if _MOMENT.search(text) else "number"
-        return (
-            f"{where}: column {column!r}: {value!r} is not a {kind}; to candide fit pass --event {column}=categorical "
-            f"(events={{...}}), or --na {value!r} (na=[...]) if it means a missing value"
+        remedy = (
+            f"to candide fit pass --event {column}=categorical (events={{...}}), or --na {value!r} (na=[...]) "
+            "if it means a missing value"
         )
+        return SourceError(f"{value!r} is not a {kind}", column=column, value=value, remedy=remedy, **where)
     if bad := _COLUMNS.search(text):
-        return f"{where}: {bad[2]} fields where {bad[1]} are expected; mend the line, or pass the delimiter"
+        remedy = "mend the line, or pass the delimiter"
+        return SourceError(f"{bad[2]} fields where {bad[1]} are expected", value=int(bad[2]), remedy=remedy, **where)
     if "not utf-8" in text or "unicode" in text.lower():
-        return f"{where}: not UTF-8 text; pass the encoding, such as --encoding latin-1 (encoding='latin-1')"
+        remedy = "pass the encoding, such as --encoding latin-1 (encoding='latin-1')"
+        return SourceError("not UTF-8 text", remedy=remedy, **where)
     if "No files found" in text:
-        return f"{name}: no such file"
-    first = text.strip().splitlines()[0]
-    return f"{where}: {first}"
+        return SourceError("no such file", where=name)
+    return SourceError(text.strip().splitlines()[0], **where)
 
 
 def _short(text: str) -> str:

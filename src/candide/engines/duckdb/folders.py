@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from candide.errors import InputError
+from candide.errors import InputError, SourceError
 
 _TABLES = {"csv", "tsv", "tab", "parquet", "pq", "jsonl", "ndjson", "json", "arrow", "feather", "ipc", "arrows"}
 _PACKED = {"gz", "zst", "bz2"}
@@ -68,12 +68,11 @@ class Files:
         try:
             return file.read_bytes().decode(self.encoding, self.errors)
         except UnicodeDecodeError as error:
-            raise InputError(
-                f"{file}: {error.reason} at byte {error.start}, read as {self.encoding}; "
-                "pass another encoding, such as latin-1, or errors='replace'"
-            ) from None
+            what = f"{error.reason} at byte {error.start}, read as {self.encoding}"
+            remedy = "pass another encoding, such as latin-1, or errors='replace'"
+            raise SourceError(what, where=str(file), remedy=remedy) from None
         except LookupError as error:
-            raise InputError(str(error)) from None
+            raise InputError(str(error), value=self.encoding) from None
 
 
 def _folders(path: Path) -> list[Path]:

@@ -77,6 +77,7 @@ def _counted(rows: Rows, prepared: Prepared) -> Counted:
         found = answers[levels_key(column)]
         meant = read_levels(list({level for met in found for level in (met or ())}))
         answers[levels_key(column)] = [{meant[level]: n for level, n in (met or {}).items()} for met in found]
+    _check_weights(answers, rows.weight)
     return Counted(_censuses(plan, places, keys, answers, rows.n_folds), unlabelled)
 
 
@@ -191,7 +192,6 @@ def _nearer(counted: Counted, prepared: Prepared) -> dict[str, Any]:
 
 def _censuses(plan: Plan, places: Sequence[Asked], keys: Keys, answers: Answers, folds: int) -> list[Census]:
     labels = Labels.of([label for label, _ in keys])
-    _check_weights(answers)
     code = np.array([labels.encode([label])[0] for label, _ in keys], np.intp)
     fold_of_group = np.array([fold for _, fold in keys])
     counted = [_tally(part, columns, answers) for part, columns in places]
@@ -216,7 +216,7 @@ def _tally(part: Part, columns: list[Column], answers: Mapping[str, Sequence[Any
             j = int(np.argwhere(~np.isfinite(state))[0][1])
             name = columns[j].name if state.shape[1] == len(columns) else columns[0].name
             raise InputError(
-                f"column {name!r} holds an infinite value, or one too large to square; make it missing, or drop the row"
+                "infinite, or too large to square", column=name, remedy="make the value missing, or drop the row"
             )
     return part, tally
 
@@ -226,8 +226,9 @@ def _some_groups(tally: Tally, groups: np.ndarray) -> Tally:
     return type(tally).from_arrays(arrays)
 
 
-def _check_weights(answers: Answers) -> None:
+def _check_weights(answers: Answers, weight: str | None) -> None:
     for low, missing in zip(answers.get("least weight", ()), answers.get("weights missing", ()), strict=True):
         if missing or (low is not None and not low >= 0):
             what = "missing" if missing else f"{low:g}"
-            raise InputError(f"a weight is {what}; weights must be numbers >= 0", value=None if missing else low)
+            text = f"a weight is {what}; weights must be numbers >= 0"
+            raise InputError(text, column=weight, value=None if missing else low)
