@@ -22,7 +22,7 @@ rows = pq.read_table({path!r})
 column = pa.concat_tables([rows] * {times})["text"].combine_chunks()
 documents, y = column.to_pylist(), rows["class"].to_pylist() * {times}
 import candide
-from candide.estimators import TextNB
+from candide import TextNB
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.naive_bayes import MultinomialNB
 before = high_water(reset=True)
@@ -55,7 +55,7 @@ def _fit(documents: list, column: object, y: list, megabytes: float, quick: bool
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.naive_bayes import MultinomialNB
 
-    from candide.estimators import TextNB
+    from candide import TextNB
 
     lines, repeat = [], 1 if quick else 2
     for n, asked in ((1, ("at least 12", "at least 15")), (2, ("at least 10", ""))):
@@ -77,7 +77,7 @@ def _predict(documents: list, y: list, quick: bool) -> list[list[str]]:
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.naive_bayes import MultinomialNB
 
-    from candide.estimators import TextNB
+    from candide import TextNB
 
     vectorizer = CountVectorizer()
     theirs = MultinomialNB().fit(vectorizer.fit_transform(documents), y)
@@ -123,7 +123,7 @@ def _memory(times: int, quick: bool) -> list[list[str]]:
 
 
 def _buckets(documents: list, times: int) -> list[list[str]]:
-    from candide.estimators import TextNB
+    from candide import TextNB
 
     lines, y = [], np.arange(len(documents)) % 20
     small, large = seconds(

@@ -1,7 +1,11 @@
-"""``import candide`` is quick because it imports next to nothing."""
+"""``import candide`` is quick because it imports next to nothing, and loading and predicting little more."""
 
 import subprocess
 import sys
+
+import pytest
+
+import candide as cd
 
 HEAVY = {"sklearn", "pyarrow", "duckdb", "matplotlib", "pandas", "polars", "scipy.stats", "narwhals", "sqlglot", "rich"}
 
@@ -21,3 +25,48 @@ def test_import_loads_no_heavy_library():
 
 def test_the_probe_would_notice():
     assert "scipy.stats" in modules_after("import scipy.stats")
+
+
+X, Y = [[0, 1], [1, 2], [2, 0], [2, 2]], [0, 0, 1, 1]
+ESTIMATORS = [
+    "NaiveBayes",
+    "GaussianBayes",
+    "GaussianNB",
+    "BernoulliNB",
+    "MultinomialNB",
+    "ComplementNB",
+    "CategoricalNB",
+]
+
+
+@pytest.mark.parametrize("detail", ["tally", "score"])
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_to_load_and_predict_takes_no_heavy_library(name, detail, tmp_path):
+    getattr(cd, name)().fit(X, Y).save(tmp_path / "m", detail=detail)
+    path, rows = str(tmp_path / "m"), f"X = np.array({X}, float)"
+    verbs = "model.predict(X), model.predict_proba(X), model.explain(X), repr(model), model.get_params()"
+    loaded = modules_after(f"import numpy as np, candide as cd; model = cd.load({path!r}); {rows}; {verbs}")
+    assert not loaded & HEAVY
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_to_fit_and_predict_arrays_takes_no_scikit_learn(name):
+    loaded = modules_after(
+        f"import numpy as np, candide as cd; X = np.array({X}); cd.{name}().fit(X, np.array({Y})).predict(X)"
+    )
+    assert not loaded & HEAVY
+
+
+def test_to_learn_documents_takes_no_scikit_learn(tmp_path):
+    cd.TextNB().fit(["free prize", "see you"], ["spam", "ham"]).save(tmp_path / "m")
+    loaded = modules_after(f"import candide as cd; cd.load({str(tmp_path / 'm')!r}).predict(['free'])")
+    assert "sklearn" not in loaded
+
+
+def test_tables_and_the_command_line_take_no_scikit_learn(tmp_path):
+    (tmp_path / "a.csv").write_text("size,kind\n" + "1,a\n2,a\n8,b\n9,b\n" * 5)
+    data, model, out = (str(tmp_path / name) for name in ("a.csv", "m.candide", "out.csv"))
+    loaded = modules_after(f"import candide as cd; cd.fit({data!r}, 'kind').save({model!r})")
+    assert "sklearn" not in loaded
+    command = f"cli(['predict', {model!r}, {data!r}, '-o', {out!r}], standalone_mode=False)"
+    assert "sklearn" not in modules_after(f"from candide.cli import cli; {command}")

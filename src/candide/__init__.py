@@ -13,37 +13,33 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from candide import errors, evaluate, events, plot, priors
-    from candide.estimators import (
-        BernoulliNB,
-        CategoricalNB,
-        ComplementNB,
-        GaussianBayes,
-        GaussianNB,
-        MultinomialNB,
-        NaiveBayes,
-        TextNB,
-        fit,
-        load,
-    )
+    from candide.estimators.dropins.bernoulli import BernoulliNB
+    from candide.estimators.dropins.categorical import CategoricalNB
+    from candide.estimators.dropins.gaussian import GaussianNB
+    from candide.estimators.dropins.multinomial import ComplementNB, MultinomialNB
+    from candide.estimators.factory import fit, load
+    from candide.estimators.gaussian_bayes import GaussianBayes
+    from candide.estimators.naive_bayes import NaiveBayes
+    from candide.estimators.text import TextNB
 
 __version__ = "0.1.0"
 
-# What is public, and where it lives. Looked up at first use, so that `import candide` stays quick
-# and scikit-learn is only imported when an estimator is asked for.
+# What is public, and where it lives. Looked up at first use, so that `import candide` stays quick and `candide.load`
+# imports no more than the model needs.
 _HOME = {
-    "BernoulliNB": "candide.estimators",
-    "CategoricalNB": "candide.estimators",
-    "ComplementNB": "candide.estimators",
-    "GaussianBayes": "candide.estimators",
-    "GaussianNB": "candide.estimators",
-    "MultinomialNB": "candide.estimators",
-    "NaiveBayes": "candide.estimators",
-    "TextNB": "candide.estimators",
+    "BernoulliNB": "candide.estimators.dropins.bernoulli",
+    "CategoricalNB": "candide.estimators.dropins.categorical",
+    "ComplementNB": "candide.estimators.dropins.multinomial",
+    "GaussianBayes": "candide.estimators.gaussian_bayes",
+    "GaussianNB": "candide.estimators.dropins.gaussian",
+    "MultinomialNB": "candide.estimators.dropins.multinomial",
+    "NaiveBayes": "candide.estimators.naive_bayes",
+    "TextNB": "candide.estimators.text",
     "errors": "candide.errors",
     "evaluate": "candide.evaluate",
     "events": "candide.events",
-    "fit": "candide.estimators",
-    "load": "candide.estimators",
+    "fit": "candide.estimators.factory",
+    "load": "candide.estimators.factory",
     "plot": "candide.plot",
     "priors": "candide.priors",
 }

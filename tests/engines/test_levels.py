@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from candide.estimators import NaiveBayes
+from candide.estimators.naive_bayes import NaiveBayes
 from candide.model.fitted import Fitted
 from candide.tasks.learn import learn
 from candide.tasks.predict import predict

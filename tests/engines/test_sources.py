@@ -19,7 +19,7 @@ import pytest
 import candide as cd
 from candide.engines.reading import Reading
 from candide.errors import InputError, SourceError
-from candide.estimators import NaiveBayes
+from candide.estimators.naive_bayes import NaiveBayes
 from candide.events import EventModel
 from candide.tasks.learn import learn
 from candide.tasks.validate import cross_validate

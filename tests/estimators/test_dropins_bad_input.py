@@ -254,8 +254,10 @@ def test_shares_above_one_are_refused():
 
 
 def test_a_category_that_is_no_position():
-    with pytest.raises(InputError, match=r"column 1 has 4000000001 categories.*OrdinalEncoder"):
+    with pytest.raises(InputError, match="4000000001 categories") as caught:
         ours("CategoricalNB").fit(np.array([[0, 4_000_000_000], [1, 2]]), [0, 1])
+    assert caught.value.column == 1
+    assert "OrdinalEncoder" in caught.value.remedy
 
 
 def test_values_whose_squares_overflow():
@@ -265,6 +267,7 @@ def test_values_whose_squares_overflow():
 
 def test_no_variance_at_all_is_named():
     X, y = [[1.0, 2.0], [1.0, 3.0], [2.0, 4.0], [3.0, 5.0]], [0, 0, 1, 1]
-    with pytest.raises(InputError, match="class 0, column 0: all values are the same"):
+    with pytest.raises(InputError, match="class 0: all values are the same") as caught:
         ours("GaussianNB", var_smoothing=0.0).fit(X, y)
+    assert caught.value.column == 0
     assert np.isfinite(ours("GaussianNB").fit(X, y).predict_proba(X)).all()

@@ -92,7 +92,7 @@ def test_with_prior_equals_fitting_under_that_prior():
 )
 def test_class_priors(prior, shares):
     model = cd.NaiveBayes(class_prior=prior, estimate="mean").fit(np.arange(7.0)[:, None], list("aaaabbc"))
-    np.testing.assert_allclose(np.exp(model._estimated().log_prior), shares)
+    np.testing.assert_allclose(np.exp(model.fitted_.model.log_prior), shares)
     np.testing.assert_allclose(model.predict_proba([[np.nan]])[0], shares)
 
 
@@ -158,7 +158,7 @@ BAD = {
     "text for a number": (lambda X, y: (X.assign(wait="soon"), y), r"column 'wait': 'soon' \(row 0\) is not a number"),
     "negative count": (lambda X, y: (X.assign(visits=-1), y), r"column 'visits'.*-1"),
     "wrong length": (lambda X, y: (X, y[:-1]), "300 rows in X, 299 labels in y"),
-    "no rows": (lambda X, y: (X[:0], y[:0]), "no rows"),
+    "no rows": (lambda X, y: (X[:0], y[:0]), r"0 sample\(s\)"),
     "one class": (lambda X, y: (X, ["a"] * len(y)), "one class only, 'a'"),
     "missing label": (lambda X, y: (X, [None, *y[1:]]), "1 labels are missing, the first at row 0"),
     "3-D": (lambda X, y: (np.zeros((3, 2, 2)), y[:3]), "3-D array"),

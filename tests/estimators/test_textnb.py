@@ -147,7 +147,7 @@ def test_a_model_file_keeps_it(model, tmp_path):
         (np.eye(6), "takes documents"),
         (pd.DataFrame({"a": DOCUMENTS, "b": DOCUMENTS}), "one column of documents, got 2"),
         ([1.5] * 6, r"row 0: 1\.5 is not a document"),
-        ([], "no documents"),
+        ([], r"0 sample\(s\)"),
         (DOCUMENTS[:5], "inconsistent numbers"),
     ],
 )

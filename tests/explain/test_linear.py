@@ -191,7 +191,7 @@ def test_the_quadratic_form_of_unequal_variances(seed, n_classes):
     z = np.random.default_rng(seed).normal(size=len(form.names))
     by_hand = np.einsum("i,kij,j->k", z, form.matrices, z)
     np.testing.assert_allclose(by_hand, (z * z) @ form.square.T, rtol=1e-9)
-    variance = model._estimated().distributions[0].variance
+    variance = model.fitted_.model.distributions[0].variance
     if n_classes == 2:
         at = form.names.index("height")
         assert form.square[0, at] == pytest.approx(-0.5 * (1 / variance[1, 0] - 1 / variance[0, 0]), rel=1e-10)

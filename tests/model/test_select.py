@@ -176,7 +176,7 @@ def test_a_file_without_its_counts_takes_arrays_of_any_width_it_can_read(tmp_pat
     loaded = cd.load(tmp_path / "m.candide")
     for width in (5, 8):
         np.testing.assert_allclose(loaded.predict_proba(X[:, :width]), model.predict_proba(X), rtol=1e-10)
-    with pytest.raises(InputError, match="expecting 5 features"):
+    with pytest.raises(InputError, match="expecting 8 features"):
         loaded.predict(X[:, :4])
 
 

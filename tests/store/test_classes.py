@@ -1,4 +1,4 @@
-"""A file gives back the class that was saved, with all its settings; a file that names no class, the likely one."""
+"""A file gives back the estimator that was saved, with all its parameters."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,8 @@ from test_hostile import forge, tell
 
 import candide as cd
 from candide import store
-from candide.errors import InputError, ModelFileError
+from candide.errors import ModelFileError
+from candide.estimators.validation import frozen
 from candide.events import Gaussian, Multinomial, Text
 from candide.priors import Dirichlet, Jeffreys, NormalInverseWishart
 
@@ -35,17 +36,20 @@ MODELS = {
 }  # fmt: skip
 for covariance in ("full", "tied", "diagonal", "tied-diagonal", "spherical", "fixed"):
     MODELS[covariance] = (cd.GaussianBayes(covariance, fixed=0.5, class_prior="uniform"), ROWS, Y)
+COUNTS = RNG.poisson(2.0, (40, 40))
+MODELS |= {
+    "inferred": (cd.NaiveBayes(), ROWS, Y),
+    "one event for all": (cd.NaiveBayes("poisson", select=2), ROWS, Y),
+    "GaussianNB": (cd.GaussianNB(priors=[0.3, 0.7], var_smoothing=1e-3), np.column_stack(list(ROWS.values())), Y),
+    "BernoulliNB": (cd.BernoulliNB(binarize=1.0, alpha=0.5), COUNTS, Y),
+    "MultinomialNB": (cd.MultinomialNB(alpha=np.linspace(0.1, 2, 40), class_prior=[2, 1]), COUNTS, Y),
+    "ComplementNB": (cd.ComplementNB(norm=True, alpha=0), COUNTS + 1, Y),
+    "CategoricalNB": (cd.CategoricalNB(min_categories=[12] * 40, fit_prior=False), COUNTS, Y),
+}
 
 
 def same_settings(again, model):
-    mine, theirs = model.get_params(deep=False), again.get_params(deep=False)
-    if "events" in mine:  # named column by column, where it was one name for several
-        made = [m.fitted_.plan.parts for m in (model, again)]
-        assert made[0] == made[1]
-        mine.pop("events"), theirs.pop("events")
-    shares = [p.pop("class_prior") for p in (mine, theirs)]
-    assert shares[0] == shares[1] or tuple(shares[0]) == shares[1]
-    assert mine == theirs
+    assert frozen(again.get_params(deep=False)) == frozen(model.get_params(deep=False))
 
 
 @pytest.mark.parametrize("detail", ["tally", "score"])
@@ -56,6 +60,9 @@ def test_the_class_and_its_settings_come_back(name, detail, tmp_path):
     again = cd.load(tmp_path / "m")
     assert type(again) is type(model)
     same_settings(again, model)
+    assert again.n_features_in_ == model.n_features_in_
+    np.testing.assert_array_equal(again.classes_, model.classes_)
+    np.testing.assert_array_equal(again.predict_joint_log_proba(X), model.predict_joint_log_proba(X))
     again.save(tmp_path / "n")
     assert (tmp_path / "n").read_bytes() == (tmp_path / "m").read_bytes()
 
@@ -98,20 +105,41 @@ def test_what_an_own_class_inherits_from_is_kept(tmp_path):
     assert type(cd.load(tmp_path / "m")) is cd.GaussianBayes
 
 
-@pytest.mark.parametrize("name", ["text as a table", "documents", "full", "diagonal", "a group"])
-def test_a_file_that_names_no_class_is_the_likely_one(name, tmp_path):
+@pytest.mark.parametrize("name", ["text as a table", "documents", "full", "GaussianNB", "a group"])
+def test_a_file_that_names_no_estimator_is_a_naive_bayes(name, tmp_path):
     model, X, y = MODELS[name]
     model.fit(X, y).save(tmp_path / "m")
-    forge(tmp_path / "m", lambda header, arrays: header.pop("estimator", None))
-    likely = {"text as a table": cd.TextNB, "documents": cd.TextNB, "diagonal": cd.NaiveBayes}
-    assert type(cd.load(tmp_path / "m")) is likely.get(name, cd.GaussianBayes)
+    forge(tmp_path / "m", lambda header, arrays: header.pop("estimator"))
+    again = cd.load(tmp_path / "m")
+    assert type(again) is cd.NaiveBayes
+    X = {"text": X} if name == "documents" else X
+    np.testing.assert_allclose(again.predict_proba(X), model.predict_proba(X if name != "documents" else X["text"]))
 
 
-@pytest.mark.parametrize("wrong", ["TextNB", "GaussianBayes"])
-def test_a_class_that_does_not_suit_the_columns_is_refused(wrong, tmp_path):
-    cd.NaiveBayes("poisson").fit(ROWS, Y).save(tmp_path / "m")
-    forge(tmp_path / "m", tell(wrong, "estimator"))
-    with pytest.raises(ModelFileError, match=f"m: {wrong} is of one"):
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("estimator", "name", "TextNB"),
+        ("estimator", "name", "GaussianBayes"),
+        ("estimator", "name", "GaussianNB"),
+        ("estimator", "params", {}),
+        ("estimator", "params", "class_prior", "uniform"),
+        ("estimator", "params", "wings", 2),
+        ("estimator", "params", "select", {"sequence": [1]}),
+    ],
+)
+def test_parameters_that_do_not_suit_the_counts_are_refused(wrong, tmp_path):
+    cd.NaiveBayes("poisson", class_prior=[0.2, 0.8]).fit(ROWS, Y).save(tmp_path / "m")
+    forge(tmp_path / "m", tell(wrong[-1], *wrong[:-1]))
+    with pytest.raises(ModelFileError, match="m: its parameters are none of"):
         cd.load(tmp_path / "m")
-    with pytest.raises(InputError, match=f"{wrong} is of one"):
-        getattr(cd, wrong).of(store.load(tmp_path / "m"))
+    assert store.load(tmp_path / "m").labels.values == (0, 1)
+
+
+def test_long_events_are_kept_in_the_plan(tmp_path):
+    X = {f"x{i}": np.arange(6.0) + i for i in range(100)}
+    model = cd.NaiveBayes(dict.fromkeys(list(X)[:90], "poisson")).fit(X, [0, 0, 0, 1, 1, 1])
+    model.save(tmp_path / "m")
+    again = cd.load(tmp_path / "m")
+    assert again.fitted_.plan == model.fitted_.plan
+    assert again.unlearn({name: x[:1] for name, x in X.items()}, [0]).census_.n_rows == 5

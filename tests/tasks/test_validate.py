@@ -9,7 +9,7 @@ from sklearn.metrics import balanced_accuracy_score, brier_score_loss, log_loss,
 from candide.engines.base import Folds, open_source
 from candide.engines.reading import Reading
 from candide.errors import InputError
-from candide.estimators import NaiveBayes
+from candide.estimators.naive_bayes import NaiveBayes
 from candide.tasks.evaluate import evaluate
 from candide.tasks.learn import learn
 from candide.tasks.scores import Scores

@@ -157,7 +157,7 @@ def learning_curves(
     n_test = round(table.n_rows * _TEST_SHARE)
     chosen = _checked_sizes(sizes, table.n_rows - n_test, len(labels))
     rows = _Rows.of(table)
-    ready = {name: rows.told(model) for name, model in (models or usual()).items()}
+    ready = {name: rows.with_events(model) for name, model in (models or usual()).items()}
     errors = np.empty((len(ready), len(chosen), draws))
     with threadpool_limits(1):  # of BLAS: on matrices this small its threads cost more than they bring
         for draw in range(draws):
@@ -208,8 +208,8 @@ class _Rows:
                 sizes[name], events[name] = len(known), part.event
         return cls(tuple(columns), np.column_stack(list(columns.values())), np.array(list(sizes.values())), events)
 
-    def told(self, model: Any) -> Any:
-        """The model; a naive Bayes that infers its columns is told what the whole table shows them to be."""
+    def with_events(self, model: Any) -> Any:
+        """The model; a naive Bayes that infers its columns gets those that the whole table shows."""
         if not isinstance(model, NaiveBayes) or not (isinstance(model.events, Mapping) or model.events == "auto"):
             return model
         named = model.events if isinstance(model.events, Mapping) else {}

@@ -8,19 +8,19 @@ GaussianBayes(covariance='diagonal')
 """
 
 import os
+import warnings
 from collections.abc import Sequence
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from candide import store
-from candide.errors import InputError, ModelFileError
-from candide.estimators.gaussian_bayes import GaussianBayes
-from candide.estimators.naive_bayes import NaiveBayes
-from candide.estimators.text import TextNB
+from candide.errors import CandideError, ModelFileError
 from candide.model.fitted import Fitted
-from candide.model.settings import Settings
 from candide.rows import remarks
 
-_CLASSES: dict[str, type[NaiveBayes]] = {c.__name__: c for c in (NaiveBayes, TextNB, GaussianBayes)}
+if TYPE_CHECKING:
+    from candide.estimators.base import Classifier
+    from candide.estimators.naive_bayes import NaiveBayes
 
 
 def fit(
@@ -30,17 +30,13 @@ def fit(
     events: Any = "auto",
     drop: Sequence[str] = (),
     weight: str | None = None,
-    class_prior: Any = "empirical",
-    estimate: Any = "predictive",
-    priors: Any = None,
-    select: int | str | None = None,
-    **reading: Any,
-) -> NaiveBayes:
+    **options: Any,
+) -> "NaiveBayes":
     """Fit a model to any source in one pass: a file, a folder, a query, a data frame, a relation.
 
-    ``drop`` leaves columns out; ``weight`` names a column of row weights; ``reading`` takes ``na``, ``delimiter``,
-    ``header``, ``encoding``, ``errors``, ``table``, ``memory_limit`` and ``threads``. The rest is as in
-    :class:`NaiveBayes`.
+    ``drop`` leaves columns out; ``weight`` names a column of row weights. How counts become a model is said as in
+    :class:`NaiveBayes` (``class_prior``, ``estimate``, ``priors``, ``select``), and how the source is read by ``na``,
+    ``delimiter``, ``header``, ``encoding``, ``errors``, ``table``, ``memory_limit`` and ``threads``.
 
     >>> import candide as cd
     >>> rows = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None], "buys": ["no", "no", "yes", "yes"]}
@@ -48,19 +44,18 @@ def fit(
     >>> model.predict_table({"age": [30], "job": ["cook"]}).to_pylist()[0]["prediction"]
     'no'
     """
-    from candide.engines.reading import Reading
+    from candide.estimators.naive_bayes import NaiveBayes
+    from candide.estimators.options import settings_and_reading
     from candide.tasks.learn import learn
 
-    settings = Settings(class_prior, estimate, priors, select)
-    learned = learn(
-        source, target, events=events, drop=drop, weight=weight, settings=settings, reading=Reading(**reading)
-    )
+    settings, reading = settings_and_reading(options)
+    learned = learn(source, target, events=events, drop=drop, weight=weight, settings=settings, reading=reading)
     remarks.warn(learned.remarks)
     return NaiveBayes.of(learned.fitted)
 
 
-def load(path: str | os.PathLike) -> NaiveBayes:
-    """Read a model file: the :class:`NaiveBayes`, :class:`TextNB` or :class:`GaussianBayes` that was saved.
+def load(path: str | os.PathLike) -> "Classifier":
+    """Read a model file: the estimator that was saved, with its parameters; of the command line's, a NaiveBayes.
 
     >>> import os, tempfile, candide as cd
     >>> path = os.path.join(tempfile.mkdtemp(), "m.candide")
@@ -68,22 +63,20 @@ def load(path: str | os.PathLike) -> NaiveBayes:
     >>> cd.load(path).predict([[8.0]]).tolist()
     ['b']
     """
-    fitted = store.load(path)
+    return estimator_of(store.load(path), os.fspath(path))
+
+
+def estimator_of(fitted: Fitted, name: str = "this model") -> "Classifier":
+    """The estimator that a model says it is of; without a word a NaiveBayes."""
+    record = fitted.estimator
+    if record is None:
+        from candide.estimators.naive_bayes import NaiveBayes
+
+        return NaiveBayes.of(fitted)
+    cls: Any = getattr(import_module("candide"), record.name)
     try:
-        return (_CLASSES[fitted.estimator] if fitted.estimator else _likely(fitted)).of(fitted)
-    except InputError as error:
-        raise ModelFileError(f"{os.fspath(path)}: {error}") from None
-
-
-def name_in_file(model: NaiveBayes) -> str | None:
-    """The class of a model as its file must name it; None where that shows in the columns."""
-    kind = next(c for c in type(model).__mro__ if c in _CLASSES.values())
-    given = isinstance(model, TextNB) and isinstance(model.class_prior, str) and model.class_prior != "auto"
-    return None if kind is _likely(model.fitted_) and not given else kind.__name__
-
-
-def _likely(fitted: Fitted) -> type[NaiveBayes]:
-    """What a file that names no class holds: documents, one group of Gaussian columns, or any table."""
-    if TextNB._can_be(fitted) and fitted.target is None and fitted.plan.columns == ("text",):
-        return TextNB
-    return GaussianBayes if GaussianBayes._can_be(fitted) and fitted.plan.parts[0].is_group else NaiveBayes
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what was said when it was fitted
+            return cls(**record.params)._adopt(fitted)
+    except (CandideError, TypeError, ValueError, AttributeError) as error:
+        raise ModelFileError(f"{name}: its parameters are none of {record.name}: {error}") from None

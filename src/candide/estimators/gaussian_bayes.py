@@ -1,11 +1,9 @@
 """GaussianBayes: all columns modelled together, as one normal distribution in each class."""
 
-from typing import Any, Self
+from typing import Any
 
-from candide.errors import InputError
 from candide.estimators.naive_bayes import NaiveBayes
 from candide.events import Gaussian
-from candide.model.fitted import Fitted
 
 
 class GaussianBayes(NaiveBayes):
@@ -51,6 +49,7 @@ class GaussianBayes(NaiveBayes):
     True
     """
 
+    _in_file = "GaussianBayes"
     select = None  # all columns, or it is another model
 
     def __init__(
@@ -79,44 +78,8 @@ class GaussianBayes(NaiveBayes):
         """
         return Gaussian(covariance=self.covariance, fixed=self.fixed, shrinkage=self.shrinkage)
 
-    @classmethod
-    def of(cls, fitted: Fitted) -> Self:
-        """The classifier of counts made elsewhere, of one group of columns: read from a file, say.
-
-        >>> model = GaussianBayes("tied").fit([[1.0, 2.0], [2.0, 1.0], [8.0, 9.0], [9.0, 7.0]], ["a", "a", "b", "b"])
-        >>> GaussianBayes.of(model.fitted_).predict([[8.0, 8.0]]).tolist()
-        ['b']
-        """
-        if not cls._can_be(fitted):
-            raise InputError("GaussianBayes is of one group of Gaussian columns; use NaiveBayes for this model")
-        base = NaiveBayes.of(fitted)
-        event: Any = fitted.plan.parts[0].event
-        settings = fitted.settings
-        self = cls(
-            event.covariance,
-            event.shrinkage,
-            fixed=event.fixed,
-            class_prior=settings.class_prior,
-            estimate=settings.estimate,
-            priors=settings.priors,
-        )
-        for name, value in vars(base).items():
-            if name.endswith("_"):
-                setattr(self, name, value)
-        return self
-
-    @staticmethod
-    def _can_be(fitted: Fitted) -> bool:
-        """Whether the settings of this class say all about a model.
-
-        >>> GaussianBayes._can_be(NaiveBayes("poisson").fit([[1], [2]], ["a", "b"]).fitted_)
-        False
-        """
-        if fitted.settings.select is not None or len(fitted.plan.parts) != 1:
-            return False
-        event = fitted.plan.parts[0].event
-        plain = {"covariance", "fixed", "shrinkage"}
-        return type(event) is Gaussian and event == Gaussian(**{name: getattr(event, name) for name in plain})
+    def _event(self) -> Gaussian:
+        return self.events
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

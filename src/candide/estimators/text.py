@@ -1,25 +1,21 @@
 """TextNB: documents in, classes out."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from candide.errors import InputError
 from candide.estimators.naive_bayes import NaiveBayes
-from candide.estimators.validation import checked_labels, checked_weights
 from candide.events import Text
-from candide.model.census import Census
 from candide.model.fitted import Fitted
 from candide.model.plan import Part, Plan
 from candide.model.settings import Settings
 from candide.priors import Dirichlet
-from candide.rows.blocks import Block
 from candide.rows.documents import Documents
-from candide.rows.table import Table
+from candide.rows.labels import Labels
+from candide.rows.table import Name, Table
 
 _COLUMN = "text"
 
@@ -66,6 +62,8 @@ class TextNB(NaiveBayes):
     >>> (model + more).census_.class_weight.tolist()
     [1.0, 3.0]
     """
+
+    _in_file = "TextNB"
 
     def __init__(
         self,
@@ -131,12 +129,13 @@ class TextNB(NaiveBayes):
         >>> model.with_prior(0.1, model="complement").predict(["a free call"]).tolist()
         ['spam']
         """
-        changes = {"alpha": alpha, "class_prior": class_prior, "estimate": estimate, **settings}
-        other = clone(self).set_params(**{name: value for name, value in changes.items() if value is not None})
-        if other.event_.spec(1) != self.fitted_.plan.parts[0].event.spec(1):
+        given = {"alpha": alpha, "class_prior": class_prior, "estimate": estimate, **settings}
+        changes = {name: value for name, value in given.items() if value is not None}
+        other = self._unfitted().set_params(**changes)
+        if other.event_.spec(1) != self.census_.plan.parts[0].event.spec(1):
             changed = sorted(name for name in settings if getattr(self, name) != getattr(other, name))
-            raise InputError(f"{', '.join(changed)}: this changes what is counted; fit again")
-        return other._copy_fit(self, self.census_)
+            raise InputError(f"{', '.join(changed)}: this changes what is counted", value=changed, remedy="fit again")
+        return self._with(self.census_, **changes)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, NDArray]:
         """Documents and labels drawn from the model: words in no order.
@@ -150,34 +149,7 @@ class TextNB(NaiveBayes):
         columns, y = super().sample(n_samples, random_state)
         return next(iter(columns.values())).tolist(), y
 
-    def _plan(self, table: Table) -> Plan:
-        return Plan((_COLUMN,), (Part(self.event_, (_COLUMN,)),))
-
-    def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, NDArray, NDArray | None]:
-        table = self._table(X)
-        if table.n_rows == 0:
-            raise InputError("Found array with 0 sample(s); there are no documents")
-        return table, checked_labels(y, table.n_rows), checked_weights(sample_weight, table.n_rows)
-
-    def _fitted(self, census: Census, before: Fitted | None) -> Fitted:
-        plan = Plan(census.plan.columns, (Part(self.event_, census.plan.parts[0].columns),))
-        prior = self.class_prior
-        if isinstance(prior, str) and prior == "auto":
-            prior = _usual_class_prior(self.model)
-        census, settings = replace(census, plan=plan), Settings(prior, self.estimate)
-        return Fitted(census, settings) if before is None else replace(before.with_census(census), settings=settings)
-
-    def _keep(self, X: Any, table: Table, census: Census, *, reset: bool) -> Self:
-        fitted = self._fitted(census, None if reset else self.fitted_)
-        if reset:
-            if census.class_weight.all():  # a class that is announced may get its rows later
-                fitted.model  # noqa: B018  estimated before anything is changed, so that an error changes nothing
-            self.n_features_in_ = 1
-        self.fitted_, self.classes_ = fitted, census.labels.array
-        return self
-
-    @staticmethod
-    def _table(X: Any) -> Table:
+    def _read(self, X: Any) -> Table:
         """Documents, or a frame of one column of them, as a table of one column."""
         if isinstance(X, Mapping) or (hasattr(X, "columns") and hasattr(X, "shape")):
             frame = Table.of(X)
@@ -191,44 +163,23 @@ class TextNB(NaiveBayes):
         documents = Documents.of(X)
         return Table((_COLUMN,), len(documents), {_COLUMN: documents})
 
-    def _same_columns(self, X: Any, table: Table, plan: Plan) -> Plan:
-        return plan
+    def _alike(self, table: Table, plan: Plan) -> Table:
+        return table.renamed(plan.columns)
 
-    def _blocks(self, X: Any) -> tuple[list[Block], list[tuple]]:
-        documents: Any = self._table(X).documents(_COLUMN)
-        return [documents], [(_COLUMN,)]
+    def _plan(self, table: Table) -> Plan:
+        return Plan((_COLUMN,), (Part(self.event_, (_COLUMN,)),))
 
-    @classmethod
-    def of(cls, fitted: Fitted) -> Self:
-        """The classifier of counts made elsewhere, or read from a file: of one column of text.
+    def _event(self) -> Text:
+        return self.event_
 
-        >>> import candide as cd
-        >>> model = cd.TextNB().fit(["Free prize, call now", "See you at five", "Free call"], ["spam", "ham", "spam"])
-        >>> cd.TextNB.of(model.fitted_).predict(["free"]).tolist()
-        ['spam']
-        """
-        if not cls._can_be(fitted):
-            raise InputError("TextNB is of one column of text, with one alpha; use NaiveBayes for this model")
-        event: Any = fitted.plan.parts[0].event
-        settings, prior = fitted.settings, fitted.settings.class_prior
-        if fitted.estimator is None and isinstance(prior, str) and prior == _usual_class_prior(event.model):
-            prior = "auto"
-        known = {name: getattr(event, name) for name in cls().get_params() if name not in _NOT_OF_THE_EVENT}
-        self = cls(**known, alpha=event.prior.alpha, class_prior=prior, estimate=settings.estimate)
-        self.fitted_, self.classes_, self.n_features_in_ = fitted, fitted.labels.array, 1
-        return self
+    def _settings(self, labels: Labels, n_features: int) -> Settings:
+        prior = self.class_prior
+        if isinstance(prior, str) and prior == "auto":
+            prior = "uniform" if self.model == "complement" else "empirical"
+        return Settings(prior, self.estimate)
 
-    @staticmethod
-    def _can_be(fitted: Fitted) -> bool:
-        """Whether the settings of this class say all about a model.
-
-        >>> TextNB._can_be(NaiveBayes("poisson").fit([[1], [2]], ["a", "b"]).fitted_)
-        False
-        """
-        settings, events = fitted.settings, [part.event for part in fitted.plan.parts]
-        if settings.select is not None or settings.priors is not None:
-            return False
-        return len(events) == 1 and type(events[0]) is Text and isinstance(events[0].prior, Dirichlet)
+    def _keep(self, fitted: Fitted, classes: NDArray, columns: tuple[Name, ...] | None, names: NDArray | None) -> Self:
+        return super()._keep(fitted, classes, columns, None)  # documents have no columns to name
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -238,7 +189,3 @@ class TextNB(NaiveBayes):
 
 
 _NOT_OF_THE_EVENT = ("alpha", "class_prior", "estimate")
-
-
-def _usual_class_prior(model: str) -> str:
-    return "uniform" if model == "complement" else "empirical"

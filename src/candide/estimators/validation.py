@@ -1,27 +1,135 @@
-"""What the estimators ask of labels and weights, said once: each error names what is wrong and the remedy."""
+"""What the estimators ask of parameters, labels, weights and columns, said once: each error names what is wrong.
 
+scikit-learn is asked only where something is odd: it has the words for that.
+"""
+
+import warnings
+from collections.abc import Callable, Mapping, Set
+from functools import cache
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import InvalidParameterError
-from sklearn.utils.validation import column_or_1d
 
 from candide.errors import InputError, InputTypeError
 from candide.rows.labels import Labels, is_absent
+from candide.rows.table import Name
+
+# Kinds of parameters that scikit-learn's classes know: whether a value is plainly one.
+_KINDS: dict[str, Callable[[Any], bool]] = {
+    "amount": lambda v: isinstance(v, Real) and bool(float(v) >= 0),
+    "count": lambda v: isinstance(v, Integral) and int(v) >= 1,
+    "array": lambda v: isinstance(v, list | tuple | np.ndarray),
+    "boolean": lambda v: isinstance(v, bool),
+    "none": lambda v: v is None,
+}
 
 
-class SettingError(InputTypeError, InvalidParameterError):
-    """A parameter of an estimator that is not usable as given."""
+def checked_settings(estimator: Any) -> None:
+    """Hold an estimator's parameters against the kinds it names; scikit-learn says what is wrong with one."""
+    kinds: Mapping[str, tuple[str, ...]] = getattr(estimator, "_kinds", {})
+    given = estimator.get_params(deep=False)
+    if all(any(_KINDS[kind](given[name]) for kind in kinds[name]) for name in kinds):
+        return
+    from sklearn.utils._param_validation import Interval, InvalidParameterError, validate_parameter_constraints
 
-
-def checked_settings(estimator: BaseEstimator) -> None:
-    """Hold an estimator's parameters against its ``_parameter_constraints``."""
+    known: dict[str, Any] = {"array": "array-like", "boolean": "boolean", "none": None}
+    known["amount"] = Interval(Real, 0, None, closed="left")
+    known["count"] = Interval(Integral, 1, None, closed="left")
+    constraints = {name: [known[kind] for kind in of] for name, of in kinds.items()}
     try:
-        estimator._validate_params()
+        validate_parameter_constraints(constraints, given, caller_name=type(estimator).__name__)
     except InvalidParameterError as error:
-        raise SettingError(str(error)) from None
+        raise __getattr__("SettingError")(str(error)) from None
+
+
+def __getattr__(name: str) -> Any:
+    """``SettingError``, a parameter that is not usable as given, is also scikit-learn's error: made when one is met."""
+    if name == "SettingError":
+        return _setting_error()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+@cache
+def _setting_error() -> type[InputTypeError]:
+    from sklearn.utils._param_validation import InvalidParameterError
+
+    members = {"__module__": __name__, "__doc__": "A parameter of an estimator that is not usable as given."}
+    return type("SettingError", (InputTypeError, InvalidParameterError), members)
+
+
+def frozen(value: Any) -> Any:
+    """A parameter as a value that nobody changes: sequences as tuples, sets in order.
+
+    >>> frozen([1, 2]), frozen(np.array([0.5])), frozen({"b", "a"}), frozen({"a": [1]})
+    ((1, 2), (0.5,), ('a', 'b'), {'a': (1,)})
+    """
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {key: frozen(one) for key, one in value.items()}
+    if isinstance(value, Set):
+        return tuple(sorted(value))
+    return tuple(map(frozen, value)) if isinstance(value, list | tuple) else value
+
+
+def generator(random_state: Any) -> "np.random.Generator":
+    """The random numbers that scikit-learn's ``random_state`` means: None, a seed, a RandomState; or a Generator."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if random_state is None or random_state is np.random:
+        return np.random.default_rng(np.random.randint(2**31 - 1))  # noqa: NPY002  what np.random.seed decides
+    if isinstance(random_state, Integral):
+        random_state = np.random.RandomState(int(random_state))
+    if not isinstance(random_state, np.random.RandomState):
+        raise InputError(f"{random_state!r} cannot seed random numbers", value=random_state, remedy="pass a number")
+    return np.random.default_rng(random_state.randint(2**31 - 1))
+
+
+def feature_names(columns: tuple[Name, ...]) -> NDArray | None:
+    """The columns as scikit-learn's ``feature_names_in_``: None where they have no names."""
+    kinds = {type(name) for name in columns}
+    if str not in kinds:
+        return None
+    if len(kinds) > 1:
+        raise InputTypeError(
+            "Feature names are only supported if all input features have string names, but your input has "
+            f"{sorted(kind.__qualname__ for kind in kinds)} as feature name / column name types",
+            remedy="convert them all to text, by X.columns = X.columns.astype(str) for example",
+        )
+    return np.array(columns, dtype=object)
+
+
+def other_names(estimator: Any, columns: tuple[Name, ...]) -> InputError:
+    """scikit-learn's error for rows whose columns have other names, or the same in another order."""
+    mine, theirs = set(estimator.feature_names_in_), set(columns)
+    text = "The feature names should match those that were passed during fit.\n"
+    for title, names in (("unseen at fit time", theirs - mine), ("seen at fit time, yet now missing", mine - theirs)):
+        if names:
+            listed = [f"- {name}\n" for name in sorted(names)]
+            text += f"Feature names {title}:\n" + "".join(listed[:5]) + ("- ...\n" if len(listed) > 5 else "")
+    if mine == theirs:
+        text += "Feature names must be in the same order as they were in fit.\n"
+    return InputError(text)
+
+
+def by_position(estimator: Any, named: bool) -> None:
+    """Warn, as scikit-learn does, that rows are read by position: ``named`` at fit and not now, or the reverse."""
+    who = type(estimator).__name__
+    text = f"X has feature names, but {who} was fitted without feature names"
+    if named:
+        text = f"X does not have valid feature names, but {who} was fitted with feature names"
+    warnings.warn(text, stacklevel=6)
+
+
+def check_width(estimator: Any, n_columns: int) -> None:
+    if n_columns != estimator.n_features_in_:
+        raise InputError(
+            f"X has {n_columns} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input.",
+            value=n_columns,
+        )
 
 
 def checked_labels(y: Any, n_rows: int) -> NDArray:
@@ -45,6 +153,8 @@ def checked_labels(y: Any, n_rows: int) -> NDArray:
 
 
 def _column(y: NDArray) -> NDArray:
+    from sklearn.utils.validation import column_or_1d
+
     try:
         return column_or_1d(y, warn=True)
     except ValueError as error:
@@ -116,6 +226,10 @@ def checked_classes(labels: Labels) -> Labels:
     return labels
 
 
-def class_array(labels: Labels, dtype: np.dtype) -> NDArray:
+def as_classes(labels: Labels, dtype: np.dtype) -> NDArray:
     """The classes in order, in the type that the labels were given in: what ``classes_`` holds."""
-    return labels.array.astype(dtype, copy=False) if dtype.kind in "iufb" else labels.array
+    array = labels.array
+    if dtype.kind not in "iufb" or array.dtype.kind not in "iufb":
+        return array
+    alike = array.astype(dtype)
+    return alike if np.array_equal(alike, array) else array

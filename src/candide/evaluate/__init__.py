@@ -14,14 +14,23 @@ calibration_error   0.0530  0.0142
 
 from typing import TYPE_CHECKING, Any
 
-from candide.evaluate.cross import cross_validate
+from candide.evaluate.cross import cross_validate, evaluate
 from candide.tasks.scores import METRICS, Scores, spread
 from candide.tasks.validate import Validation
 
 if TYPE_CHECKING:
     from candide.estimators.curves import LearningCurves, learning_curves
 
-__all__ = ["METRICS", "LearningCurves", "Scores", "Validation", "cross_validate", "learning_curves", "spread"]
+__all__ = [
+    "METRICS",
+    "LearningCurves",
+    "Scores",
+    "Validation",
+    "cross_validate",
+    "evaluate",
+    "learning_curves",
+    "spread",
+]
 
 
 def __getattr__(name: str) -> Any:

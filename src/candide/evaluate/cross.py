@@ -1,12 +1,13 @@
-"""Cross-validation of a source."""
+"""Cross-validation of a source, and the evaluation of a model on rows whose labels are known."""
 
 from collections.abc import Sequence
 from typing import Any
 
+from candide import tasks
 from candide.engines.reading import Reading
-from candide.model.settings import Settings
+from candide.estimators.options import settings_and_reading
 from candide.rows import remarks
-from candide.tasks import validate
+from candide.tasks.scores import Scores
 from candide.tasks.validate import Validation
 
 
@@ -19,11 +20,7 @@ def cross_validate(
     events: Any = "auto",
     drop: Sequence[str] = (),
     weight: str | None = None,
-    class_prior: Any = "empirical",
-    estimate: Any = "predictive",
-    priors: Any = None,
-    select: int | str | None = None,
-    **reading: Any,
+    **options: Any,
 ) -> Validation:
     """Cross-validate without refitting: count the folds apart in one pass over a source, score them in another.
 
@@ -34,8 +31,8 @@ def cross_validate(
     >>> cross_validate(rows, "kind", estimate="mle").total.accuracy
     1.0
     """
-    settings = Settings(class_prior, estimate, priors, select)
-    found = validate.cross_validate(
+    settings, reading = settings_and_reading(options)
+    found = tasks.cross_validate(
         source,
         target,
         folds=folds,
@@ -44,7 +41,23 @@ def cross_validate(
         drop=drop,
         weight=weight,
         settings=settings,
-        reading=Reading(**reading),
+        reading=reading,
     )
     remarks.warn(found.learned.remarks)
     return found
+
+
+def evaluate(
+    model: Any, source: Any, target: str | None = None, *, weight: str | None = None, **reading: Any
+) -> Scores:
+    """Score a model on a source whose labels are known: accuracy, log-loss and the like.
+
+    The model is a fitted estimator, or the path of a model file. ``target`` names the column of the labels, where the
+    model does not; ``weight`` that of row weights; how the source is read is said as in :func:`candide.fit`.
+
+    >>> import candide as cd
+    >>> rows = {"size": [1.0, 2.0, 8.0, 9.0], "kind": ["a", "a", "b", "b"]}
+    >>> evaluate(cd.fit(rows, "kind"), rows).accuracy
+    1.0
+    """
+    return tasks.evaluate(model, source, target, weight=weight, reading=Reading(**reading))

@@ -47,6 +47,15 @@ class Parameters:
     strengths: tuple[tuple[Name, float], ...] | None = None
 
 
+@dataclass(frozen=True)
+class EstimatorRecord:
+    """The estimator to make of a model: its class and parameters by name, and how many columns its rows have."""
+
+    name: str
+    params: Mapping[str, Any]
+    n_features: int
+
+
 @dataclass(frozen=True, eq=False)
 class Fitted:
     """Counts, or parameters where there are none; settings; the column that was learned, and where the rows came from.
@@ -59,7 +68,7 @@ class Fitted:
     settings: Settings = field(default_factory=Settings)
     target: str | None = None
     provenance: Mapping[str, str] = field(default_factory=dict)
-    estimator: str | None = None  # the class to make of it, where a file names one
+    estimator: EstimatorRecord | None = None  # None: a NaiveBayes
     parameters: Parameters | None = None
 
     @property
@@ -137,8 +146,8 @@ class Fitted:
         return ask(verb, self.model, [part.columns for part in plan.parts], plan.blocks(table))
 
     def changed(self, **settings: Any) -> "Fitted":
-        """The same counts under other settings."""
-        return replace(self.with_census(self.census), settings=self.settings.changed(**settings))
+        """The same counts under other settings: no longer those of the estimator that was fitted."""
+        return replace(self.with_census(self.census), settings=self.settings.changed(**settings), estimator=None)
 
     def with_census(self, census: Census) -> "Fitted":
         """The same settings, and what is known beside the counts, with other counts."""

@@ -167,7 +167,7 @@ def estimate(census: Census, settings: Settings | None = None) -> Model:
             distributions.append(part.event.estimate(tally, prior, _how_for(part.event, how)))
         except CellError as error:
             label, column = census.labels.values[error.class_code], part.columns[error.feature]
-            raise InputError(f"column {column!r}, class {label!r}: {error.why}") from None
+            raise InputError(f"class {label!r}: {error.why}", column=column) from None
     return Model(class_log_prior(census, settings.class_prior, how), tuple(distributions))
 
 

@@ -15,7 +15,7 @@ name one of height_cm, leaf_mm, flowers
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -26,11 +26,10 @@ from candide.distributions import Distribution
 from candide.distributions.base import row_numbers
 from candide.errors import InputError, InputTypeError, unknown
 from candide.model.census import Census
-from candide.model.fitted import Fitted, Parameters
+from candide.model.fitted import Fitted
 from candide.model.model import Model
-from candide.model.plan import Part, Plan
+from candide.model.plan import Part
 from candide.rows.documents import Documents
-from candide.rows.labels import Labels
 from candide.rows.table import Name, Table
 
 _CELLS = 1 << 22  # values of a block scored at once
@@ -47,14 +46,12 @@ class Drawable:
 
     @classmethod
     def of(cls, model: Any) -> "Drawable":
-        """An estimator, a drop-in or a Fitted."""
+        """An estimator or a Fitted."""
         if isinstance(model, Drawable):
             return model
         held = getattr(model, "fitted_", model)
         if isinstance(held, Fitted):
             return cls(held, held.chosen if held.has_counts else None)
-        if hasattr(model, "_fitted") and hasattr(model._fitted, "counts"):
-            return cls(*_of_drop_in(model))
         if hasattr(model, "fit"):
             known = type(model).__module__.startswith("candide.")
             why = "is not fitted yet; call fit(X, y)" if known else "is none of Candide's estimators; fit one of those"
@@ -272,27 +269,9 @@ def refuse_lone_labels(X: Any, y: Any) -> None:
         raise InputError("y was given without X, whose rows it labels; pass both, or neither")
 
 
-def _of_drop_in(model: Any) -> tuple[Fitted, Census]:
-    """A drop-in as a Fitted and its counts: one part, columns by name where it was fitted on names, absent values
-    allowed."""
-    fitted = model._fitted
-    counts = fitted.counts
-    columns = tuple(getattr(model, "feature_names_in_", range(model.n_features_in_)))
-    part = Part(fitted.event, columns)
-    if part.has_levels:
-        sizes = np.diff(counts.tally.offsets)
-        part = replace(part, levels=tuple(Labels(tuple(range(n))) for n in sizes.tolist()))
-    plan = Plan(columns, (part,))
-    census = Census(plan, counts.labels, counts.class_weight, (fitted.tally,), n_rows=0)
-    alone = Parameters(plan, counts.labels, replace(fitted.model, absent_allowed=True))
-    return Fitted(None, parameters=alone), census
-
-
 def probabilities(part: Part, law: Distribution) -> NDArray | None:
     """(class, feature) the probability of yes, or of a word; None where there is none."""
     params = law.parameters()
-    if "weight" in params and part.event.name == "bernoulli":  # shares of a yes: the weights are its log-odds
-        return 1.0 / (1.0 + np.exp(-params["weight"]))
     return params.get("probability")
 
 

@@ -103,6 +103,13 @@ class Table:
         table = cls._of_columns(dict(zip(names, frame.iter_columns(), strict=True)))
         return table if names else cls((), len(frame), {})
 
+    def renamed(self, names: tuple[Name, ...]) -> "Table":
+        """The same columns under other names, in the same order."""
+        if isinstance(self.source, Csr):
+            return Table(names, self.n_rows, self.source)
+        columns = self.source.T if isinstance(self.source, np.ndarray) else self.source.values()
+        return Table(names, self.n_rows, dict(zip(names, columns, strict=True)))
+
     @property
     def is_sparse(self) -> bool:
         return isinstance(self.source, Csr)

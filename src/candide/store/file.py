@@ -39,7 +39,6 @@ from candide.store.container import fields, is_count, pack, unpack
 
 FORMAT = 1
 DETAILS = ("tally", "explain", "score")
-ESTIMATORS = ("NaiveBayes", "TextNB", "GaussianBayes")  # classes that a header may name
 READ_WHOLE = 1 << 26  # bytes: a longer file is mapped, and its arrays are read where and when they are used
 
 
@@ -72,7 +71,7 @@ def save(
         **plans.pack_plan(fitted.census.plan if detail == "tally" else fitted.plan, fitted.labels, arrays),
         "settings": values.pack_settings(fitted.settings, arrays),
         **_pack_content(fitted, detail, arrays),
-        **({} if fitted.estimator is None else {"estimator": fitted.estimator}),
+        **({} if fitted.estimator is None else {"estimator": values.pack_estimator(fitted.estimator, arrays)}),
     }
     write_whole(path, pack(header, arrays))
 
@@ -131,15 +130,15 @@ def _unpack(file: memoryview, *, verify: bool) -> Fitted:
         raise ModelFileError(
             f"format {str(header.get('format'))[:20]}; this version of Candide ({__version__}) reads {FORMAT}"
         )
-    told = fields(header, "the header", _HEADER | ({"estimator": str} if "estimator" in header else {}))
+    told = fields(header, "the header", _HEADER | ({"estimator": dict} if "estimator" in header else {}))
     if told["detail"] not in DETAILS or not all(isinstance(text, str) for text in told["provenance"].values()):
         raise ModelFileError("its detail or provenance is none")
-    if (estimator := told.get("estimator")) not in (None, *ESTIMATORS):
-        raise ModelFileError(f"unknown estimator {estimator[:20]!r}")
     arrays = plans.Taken(found, verify)
     plan, labels = plans.unpack_plan(told, arrays, len(file))
     known = {"settings": values.unpack_settings(told["settings"], arrays), "target": told["target"]}
-    known |= {"provenance": told["provenance"], "estimator": estimator}
+    if "estimator" in told:
+        known["estimator"] = values.unpack_estimator(told["estimator"], arrays)
+    known["provenance"] = told["provenance"]
     if told["detail"] == "tally":
         out = Fitted(plans.unpack_counts(plan, labels, told["rows"], arrays), **known)
     else:

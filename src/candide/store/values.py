@@ -22,12 +22,19 @@ from numpy.typing import NDArray
 
 from candide.errors import CandideError, InputError, ModelFileError
 from candide.events import EVENTS, HOWS, EventModel
+from candide.model.fitted import EstimatorRecord
 from candide.model.settings import Settings
 from candide.priors import PRIORS, Prior
-from candide.store.container import fields
+from candide.store.container import fields, is_count
 
+# The classes that a file may name.
+ESTIMATORS = (
+    "NaiveBayes", "GaussianBayes", "TextNB",
+    "GaussianNB", "BernoulliNB", "MultinomialNB", "ComplementNB", "CategoricalNB",
+)  # fmt: skip
 _LONG = 32  # numbers in a sequence from which it is kept as an array
 _DEEPEST = 6
+_SEQUENCES = (np.float64, np.int64)
 _SPELLED = ("gaussian", "lognormal")  # events whose settings have other names in files
 _VARIANCES = {"class": "diagonal", "shared": "tied-diagonal", "features": "spherical"}
 _SETTINGS = ("class_prior", "estimate", "priors")  # and ``select``, where columns are chosen
@@ -50,7 +57,8 @@ def pack(value: Any, arrays: dict[str, NDArray]) -> Any:
     if len(values) < _LONG or any(isinstance(v, str) for v in values):
         return {"sequence": [pack(v, arrays) for v in values]}
     name = f"sequence.{len(arrays)}"
-    arrays[name] = np.asarray(values, np.float64)
+    whole = all(type(v) is int and abs(v) < 1 << 62 for v in values)
+    arrays[name] = np.asarray(values, np.int64 if whole else np.float64)
     return {"array": name}
 
 
@@ -97,12 +105,14 @@ def unpack(packed: Any, arrays: Any, depth: int = 0) -> Any:
         pairs = fields(packed, "pairs", {"pairs": list})["pairs"]
         if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
             raise ModelFileError("a pair that is none")
-        keys = [unpack(k, arrays, _DEEPEST) for k, _ in pairs]  # plain values: nothing lies deeper
+        keys = [unpack(k, arrays, _DEEPEST - 1) for k, _ in pairs]  # plain values, or sequences of them
+        if any(isinstance(key, dict) for key in keys):
+            raise ModelFileError("a pair that is none")
         return dict(zip(keys, (unpack(v, arrays, depth + 1) for _, v in pairs), strict=True))
     if "array" in packed:
         name = fields(packed, "array", {"array": str})["array"]
         array = arrays.get(name)
-        if array is None or not name.startswith("sequence.") or array.ndim != 1 or array.dtype != np.float64:
+        if array is None or not name.startswith("sequence.") or array.ndim != 1 or array.dtype not in _SEQUENCES:
             raise ModelFileError(f"there is no sequence {name!r}")
         return tuple(array.tolist())
     values = fields(packed, "sequence", {"sequence": list})["sequence"]
@@ -176,10 +186,30 @@ def unpack_settings(packed: Any, arrays: Any) -> Settings:
         numbers = shares.values() if isinstance(shares, dict) else shares
         good = all(_is_number(v) for v in numbers)
     else:
-        good = isinstance(shares, Prior) or (isinstance(shares, str) and shares in ("empirical", "uniform", *PRIORS))
+        good = (
+            shares is None
+            or isinstance(shares, Prior)
+            or (isinstance(shares, str) and shares in ("empirical", "uniform", *PRIORS))
+        )
     if not good:
         raise ModelFileError("unknown class prior")
     return found
+
+
+def pack_estimator(record: EstimatorRecord, arrays: dict[str, NDArray]) -> dict[str, Any]:
+    params = {name: pack(value, arrays) for name, value in record.params.items()}
+    return {"name": record.name, "params": params, "n_features": record.n_features}
+
+
+def unpack_estimator(packed: Any, arrays: Any) -> EstimatorRecord:
+    """The estimator that a file names; whether the parameters are its own is found out when it is made."""
+    packed = fields(packed, "estimator", {"name": str, "params": dict, "n_features": int})
+    if packed["name"] not in ESTIMATORS:
+        raise ModelFileError(f"unknown estimator {packed['name'][:20]!r}")
+    if not is_count(packed["n_features"]):
+        raise ModelFileError("the number of columns is none")
+    params = {name: unpack(value, arrays) for name, value in packed["params"].items()}
+    return EstimatorRecord(packed["name"], params, packed["n_features"])
 
 
 def unpack_event(packed: Any, arrays: Any) -> EventModel:

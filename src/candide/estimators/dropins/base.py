@@ -1,210 +1,184 @@
-"""What the five drop-ins share: read, count, merge. Each adds its settings, its event model and its attributes."""
+"""What the five drop-ins share: rows of finite numbers, counted as one block under one event model.
 
-from collections.abc import Sequence
-from typing import Any, Self
+Each adds how its parameters are said by an event model and settings, and scikit-learn's attributes. These are of the
+parameters of the last ``fit`` or ``partial_fit``, as in scikit-learn, where a later ``set_params`` changes nothing.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from candide.errors import InputError
-from candide.estimators.base import GenerativeClassifier
+from candide.estimators.base import Classifier
 from candide.estimators.dropins import rows
-from candide.estimators.dropins.fitted import Counts, Fitted, shown
-from candide.estimators.validation import checked_labels, checked_settings, checked_weights, class_array
-from candide.explain import features
-from candide.explain.features import FeatureScores
+from candide.estimators.validation import as_classes, by_position, check_width, checked_labels, other_names
+from candide.events import EventModel
 from candide.model.census import Census
 from candide.model.model import Model
 from candide.model.plan import Part, Plan
 from candide.rows.blocks import Block, Codes, Floats
 from candide.rows.labels import Labels
-from candide.tally import KINDS, Spec
+from candide.rows.table import Name, Table
+from candide.tally import KINDS
+from candide.tally.base import class_weights
 
 
-class DropIn(GenerativeClassifier):
-    """A classifier of scikit-learn's by name, parameters, attributes and results; its state is a tally."""
+class DropIn(Classifier):
+    """A classifier of scikit-learn's by name, parameters, attributes and results."""
 
-    _sparse = False  # whether it takes sparse rows
-    n_features_in_: int
-    _fitted: Fitted
+    _sparse: ClassVar[bool] = False  # whether it takes sparse rows
+    _kinds: ClassVar[dict[str, tuple[str, ...]]] = {}  # of its parameters
+    _counted: ClassVar[tuple[str, ...]] = ()  # parameters that say what is counted
 
-    def _spec(self, block: Block) -> Spec:
-        """How the rows are tallied under the present settings."""
-        raise NotImplementedError
+    def with_prior(self, **params: Any) -> Self:
+        """The same counts under other parameters: a new classifier, no second look at the rows.
 
-    def _read_as(self, counts: Counts, n_features: int) -> Fitted:
-        """The counts under the present settings, which are checked here."""
-        raise NotImplementedError
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Count the rows of X under their labels, forgetting what was counted before.
-
-        Parameters
-        ----------
-        X : array-like (GaussianNB, CategoricalNB) or also sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts; 0 leaves it out.
-        """
-        checked_settings(self)
-        block = self._read(X)
-        y = checked_labels(y, block.shape[0])
-        labels = Labels.of(y)
-        fitted = self._read_as(self._count(X, block, labels, labels.encode(y), sample_weight), block.shape[1])
-        fitted.settle()  # before anything is changed
-        return self._keep(X, fitted, class_array(labels, y.dtype), block.shape[1])
-
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Count more rows. However the rows are divided among calls, the result is that of one ``fit``.
-
-        Parameters
-        ----------
-        X, y, sample_weight : as in ``fit``
-        classes : array-like of shape (n_classes,), default=None
-            Every class that may appear; needed at the first call only.
-
-        Examples
-        --------
         >>> from candide import BernoulliNB
-        >>> X, y = [[1, 0], [1, 1], [0, 1]], ["a", "a", "b"]
-        >>> parts = BernoulliNB().partial_fit(X[:2], y[:2], classes=["a", "b"]).partial_fit(X[2:], y[2:])
-        >>> bool((parts.feature_count_ == BernoulliNB().fit(X, y).feature_count_).all())
-        True
+        >>> model = BernoulliNB().fit([[1, 0], [1, 1], [0, 1]], ["a", "a", "b"])
+        >>> np.exp(model.with_prior(alpha=0.5).feature_log_prob_).round(3).tolist()
+        [[0.833, 0.5], [0.25, 0.75]]
         """
-        checked_settings(self)
-        first = not hasattr(self, "_fitted")
-        labels, array = self._announced(classes, first)
-        if not first:
-            self._check_names(X)
-        block = self._read(X)
-        if not first:
-            self._check_width(block)
-        codes = _encoded(labels, checked_labels(y, block.shape[0]), array)
-        counts = self._count(X, block, labels, codes, sample_weight)
-        whole = counts if first else self._merged(self._fitted.counts, counts)
-        fitted = self._read_as(whole, block.shape[1])
-        if not first:
-            self._fitted = fitted
-            return self
-        return self._keep(X, fitted, array, block.shape[1])
+        for name in self._counted:
+            if name in params and params[name] != getattr(self, name):
+                raise InputError(f"{name}: this changes what is counted", value=params[name], remedy="fit again")
+        return self._with(self.census_, **params)
 
-    def _announced(self, classes: Any, first: bool) -> tuple[Labels, NDArray]:
+    def explain(self, X: Any) -> list:
+        """Why each row is given its class: what every column says for it against the runner-up, strongest first.
+
+        >>> from candide import GaussianNB
+        >>> [decision] = GaussianNB().fit([[1.0], [2.0], [8.0], [9.0]], ["a", "a", "b", "b"]).explain([[3.0]])
+        >>> decision.prediction, decision.contributions[0].column
+        ('a', 0)
+        """
+        self._apply(Model.classify, X)  # no value may be missing
+        return super().explain(X)
+
+    def _event(self) -> EventModel:
+        raise NotImplementedError
+
+    def _read(self, X: Any) -> Table:
+        block = rows.read(X, type(self).__name__, sparse=self._sparse)
+        names = rows.frame_names(X)
+        return Table(_numbered(block.shape[1]) if names is None else names, block.shape[0], block)
+
+    def _alike(self, table: Table, plan: Plan) -> Table:
+        """By position; names that are there must be those of ``fit``, in the same order."""
+        mine = getattr(self, "feature_names_in_", None)
+        named = any(isinstance(name, str) for name in table.names[:1])
+        if mine is not None and named:
+            if tuple(mine) != table.names:
+                raise other_names(self, table.names)
+        elif mine is not None or named:
+            by_position(self, mine is not None)
+        check_width(self, len(table.names))
+        return table
+
+    def _plan(self, table: Table) -> Plan:
+        named = all(isinstance(name, str) for name in table.names)
+        columns = table.names if named else _numbered(len(table.names))
+        return Plan(columns, (Part(self._event(), columns),))
+
+    def _plan_again(self) -> Plan:
+        [part] = self.census_.plan.parts
+        return Plan(self.census_.plan.columns, (replace(part, event=self._event()),))
+
+    def _count(self, table: Table, y: NDArray, weight: Floats | None, plan: Plan, labels: Labels) -> Census:
+        codes, [part] = labels.encode(y), plan.parts
+        class_weight = class_weights(codes, weight, len(labels))
+        part, tally = self._tally(table, part, codes, weight, class_weight)
+        return Census(Plan(plan.columns, (part,)), labels, class_weight, (tally,), table.n_rows)
+
+    def _tally(
+        self, table: Table, part: Part, codes: Codes, weight: Floats | None, class_weight: Floats
+    ) -> tuple[Part, Any]:
+        block, spec, who = table.source, part.spec, type(self).__name__
+        try:
+            tally: Any = KINDS[spec.kind].of(block, codes, weight, n_classes=len(class_weight), spec=spec)
+        except InputError:  # what a tally refuses itself is a value below zero
+            raise rows.negative(block, table.names, who) from None
+        finite = all(np.isfinite(state).all() for state in tally.arrays().values())
+        if not finite or rows.has_absent(block, tally.n, class_weight, weight):
+            raise rows.not_finite(block, table.names, who)
+        return part, tally
+
+    def _announced(self, classes: Any) -> Labels:
         """The classes a stream may hold, said at its first call and never changed."""
+        first = not hasattr(self, "fitted_")
         if classes is None:
             if first:
                 raise InputError("classes must be passed on the first call to partial_fit.")
-            return self._fitted.counts.labels, self.classes_
+            return self.fitted_.labels
         given = checked_labels(classes, len(classes))
         labels = Labels.of(given)
-        if not first and (len(labels) < len(given) or labels != self._fitted.counts.labels):
+        if not first and (len(labels) < len(given) or labels != self.fitted_.labels):
             raise InputError(
                 f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {self.classes_!r}"
             )
         if len(labels) < len(given):
             raise InputError(f"`classes={classes!r}` names a class twice; name each once")
-        return labels, class_array(labels, given.dtype) if first else self.classes_
+        return labels
 
-    def _read(self, X: Any) -> Block:
-        return rows.read(X, type(self).__name__, sparse=self._sparse)
-
-    def _count(self, X: Any, block: Block, labels: Labels, codes: Codes, sample_weight: Any) -> Counts:
-        weight = checked_weights(sample_weight, block.shape[0])
-        class_weight = np.bincount(codes, weight, len(labels)).astype(np.float64, copy=False)
-        return Counts(labels, class_weight, self._tally(X, block, codes, weight, class_weight))
-
-    def _tally(self, X: Any, block: Block, codes: Codes, weight: Floats | None, class_weight: Floats) -> Any:
-        spec, who = self._spec(block), type(self).__name__
-        try:
-            tally: Any = KINDS[spec.kind].of(block, codes, weight, n_classes=len(class_weight), spec=spec)
-        except InputError:  # what a tally refuses itself is a value below zero
-            raise rows.negative(block, column_names(X, block), who) from None
-        finite = all(np.isfinite(state).all() for state in tally.arrays().values())
-        if not finite or rows.has_absent(block, tally.n, class_weight, weight):
-            raise rows.not_finite(block, column_names(X, block), who)
-        return tally
-
-    def _merged(self, before: Counts, more: Counts) -> Counts:
-        return before + more
-
-    def _keep(self, X: Any, fitted: Fitted, classes: NDArray, n_features: int) -> Self:
-        if type(X) is not np.ndarray or hasattr(self, "feature_names_in_"):
-            _check_feature_names(self, X, reset=True)
-        self.n_features_in_, self.classes_, self._fitted = n_features, classes, fitted
-        return self
-
-    def _check_names(self, X: Any) -> None:
-        if type(X) is not np.ndarray or hasattr(self, "feature_names_in_"):
-            try:
-                _check_feature_names(self, X, reset=False)
-            except ValueError as error:
-                raise InputError(str(error)) from None
-
-    def _check_width(self, block: Block) -> None:
-        if block.shape[1] != self.n_features_in_:
+    def _stream(self, y: NDArray, announced: Labels | None) -> Labels:
+        assert announced is not None
+        codes = announced.encode(y)
+        if len(codes) and codes.max() == len(announced):
+            new = Labels.of(y[codes == len(announced)]).array
+            known = as_classes(announced, announced.array.dtype)
             raise InputError(
-                f"X has {block.shape[1]} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input."
+                f"The target label(s) {new} in y do not exist in the initial classes {known}",
+                remedy="pass every class in `classes` at the first partial_fit",
             )
+        return announced
 
-    def _estimated(self) -> Model:
-        return self._fitted.model
+    def _model(self) -> Model:
+        return replace(self.fitted_.model, absent_allowed=False)
 
-    def _parts(self) -> Sequence[Part]:
-        names = getattr(self, "feature_names_in_", None)
-        columns = tuple(range(self.n_features_in_)) if names is None else tuple(names.tolist())
-        return [Part(self._fitted.event, columns, self._levels())]
+    def _blocks(self, X: Any) -> list[Block]:
+        return [self._alike(self._read(X), self.fitted_.plan).source]
 
-    def feature_scores(self) -> FeatureScores:
-        """How much each column tells of the class, strongest first, from the counts: evidence, information, a test.
+    def _unusable(self, X: Any) -> Callable[[Any, Block], InputError]:
+        names = rows.frame_names(X)
+        return lambda columns, block: self._refused(block, names or columns)
 
-        >>> from candide import BernoulliNB
-        >>> X, y = [[1, 0], [1, 1], [0, 1]], ["a", "a", "b"]
-        >>> [score.column for score in BernoulliNB().fit(X, y).feature_scores()]  # the strongest first
-        [0, 1]
-        """
-        now = self._now
-        [part] = self._parts()
-        counts = now.counts
-        census = Census(Plan(part.columns, (part,)), counts.labels, counts.class_weight, (now.tally,), n_rows=0)
-        return features.scores(census, now.prior)
-
-    def _levels(self) -> tuple[Labels, ...]:
-        return ()
-
-    def _labels(self) -> Labels:
-        return self._fitted.counts.labels
-
-    def _blocks(self, X: Any) -> tuple[list[Block], list[Any]]:
-        self._check_names(X)
-        block = self._read(X)
-        self._check_width(block)
-        return [block], [column_names(X, block)]
-
-    def _unusable(self, columns: Any, block: Block) -> InputError:
-        return rows.not_finite(block, columns, type(self).__name__)
+    def _refused(self, block: Block, names: Any) -> InputError:
+        return rows.not_finite(block, names, type(self).__name__)
 
     @property
-    def _now(self) -> Fitted:
-        check_is_fitted(self)
-        return self._fitted
+    def _counts(self) -> Any:
+        """The tally of the only block."""
+        return self.census_.tallies[0]
+
+    @property
+    def _law(self) -> Any:
+        """The distribution of the only block, with attributes of its own."""
+        self._check_fitted()
+        return self.fitted_.model.distributions[0]
+
+    def _used(self, name: str) -> Any:
+        """A parameter as it was when rows were last counted."""
+        self._check_fitted()
+        record = self.fitted_.estimator
+        return getattr(self, name) if record is None else record.params[name]
 
     @property
     def class_count_(self) -> Floats:
         """(classes,) weight of the rows of each class."""
-        return shown(self._now.counts.class_weight)
+        return shown(self.census_.class_weight)
 
 
-def _encoded(labels: Labels, y: NDArray, classes: NDArray) -> Codes:
-    codes = labels.encode(y)
-    if len(codes) and codes.max() == len(labels):
-        new = Labels.of(y[codes == len(labels)]).array
-        raise InputError(
-            f"The target label(s) {new} in y do not exist in the initial classes {classes}: "
-            "pass every class in `classes` at the first partial_fit"
-        )
-    return codes
+def shown(state: Floats) -> Floats:
+    """An attribute's view of the state: to be read, since a tally is a value that nobody changes."""
+    view = state.view()
+    view.flags.writeable = False
+    return view
 
 
-def column_names(X: Any, block: Block) -> Any:
-    return list(X.columns) if hasattr(X, "columns") else range(block.shape[1])
+@lru_cache(4)
+def _numbered(n: int) -> tuple[Name, ...]:
+    """The names of columns without names; kept, because there may be a hundred thousand."""
+    return tuple(range(n))

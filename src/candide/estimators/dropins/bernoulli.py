@@ -1,19 +1,19 @@
 """BernoulliNB: scikit-learn's, from counts of yes and no that add."""
 
-from functools import cached_property
-from numbers import Real
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
+from numpy.typing import NDArray
 
-from candide.distributions import TermWeights
+from candide.distributions import Distribution, TermWeights
 from candide.errors import InputError
+from candide.estimators.dropins.base import shown
 from candide.estimators.dropins.discrete import DiscreteNB
-from candide.estimators.dropins.fitted import Counts, Fitted, SureFitted, shown
-from candide.events import Bernoulli
-from candide.model.model import Model
-from candide.priors import Beta
+from candide.events import Bernoulli, EventModel
+from candide.model.fitted import Fitted
+from candide.model.plan import Plan
+from candide.priors import Beta, Prior
 from candide.rows.blocks import Block, Floats
 from candide.tally import Levels, Spec, Sums
 
@@ -53,10 +53,9 @@ class BernoulliNB(DiscreteNB):
     ([2.0, 1.0], [[2.0, 1.0], [0.0, 1.0]], [0.667, 0.333])
     """
 
-    _parameter_constraints: ClassVar[dict] = {
-        **DiscreteNB._parameter_constraints,
-        "binarize": [None, Interval(Real, 0, None, closed="left")],
-    }
+    _in_file = "BernoulliNB"
+    _counted = ("binarize",)
+    _kinds: ClassVar[dict[str, tuple[str, ...]]] = {**DiscreteNB._kinds, "binarize": ("amount", "none")}
 
     def __init__(
         self,
@@ -73,50 +72,84 @@ class BernoulliNB(DiscreteNB):
         self.fit_prior = fit_prior
         self.class_prior = class_prior
 
-    def _spec(self, block: Block) -> Spec:
+    def _event(self) -> EventModel:
+        return _Shares() if self.binarize is None else Bernoulli(threshold=float(self.binarize))
+
+    def _prior(self, alpha: Any) -> Prior:
+        return Beta(alpha, alpha)
+
+    def _plan_again(self) -> Plan:
+        if self._event() != self.census_.plan.parts[0].event:
+            raise InputError(
+                "binarize was changed after rows were counted under another",
+                value=self.binarize,
+                remedy="fit anew, or set it back",
+            )
+        return super()._plan_again()
+
+    def _settle(self, fitted: Fitted) -> None:
         if self.binarize is None:
-            return Spec("sums", block.shape[1], nonnegative=True)
-        return Spec("levels", block.shape[1], threshold=float(self.binarize))
-
-    def _merged(self, before: Counts, more: Counts) -> Counts:
-        if type(before.tally) is not type(more.tally) or self._fitted.event.threshold != (self.binarize or 0.0):
-            raise InputError("binarize was changed after rows were counted under another; fit anew, or set it back")
-        return before + more
-
-    def _read_as(self, counts: Counts, n_features: int) -> Fitted:
-        alpha = self._check_alpha(n_features)
-        kind = _SharesFitted if self.binarize is None else SureFitted
-        event = Bernoulli(threshold=float(self.binarize or 0.0))
-        return kind(counts, event, Beta(alpha, alpha), "mean", self._class_log_prior(counts))
+            fitted.model  # noqa: B018  values above one are found out here
 
     @property
     def feature_count_(self) -> Floats:
         """(classes, features) weight of the values that say yes."""
-        tally = self._now.counts.tally
-        return shown(tally.total if isinstance(tally, Sums) else tally.counts[:, 1::2])
+        return shown(self._counts.total if self._used("binarize") is None else self._counts.counts[:, 1::2])
 
     @property
     def feature_log_prob_(self) -> Floats:
         """(classes, features) log-probability of yes."""
-        return shown(self._now.distribution.log_yes)
+        return shown(self._law.log_yes)
 
 
-class _SharesFitted(Fitted):
+@dataclass(frozen=True)
+class _Shares(Bernoulli):
     """Values x from 0 to 1 as they are: x of a yes and 1 - x of a no, so that the score is linear in x."""
 
-    @property
-    def tally(self) -> Levels:
-        yes, n = self.counts.tally.total, self.counts.tally.n
-        if (yes > n * (1 + 1e-9)).any():
-            raise InputError(
-                "binarize=None takes values from 0 to 1, and some are larger: pass binarize=0.0 or scale X"
-            )
-        pairs = np.stack([np.maximum(n - yes, 0.0), yes], axis=2).reshape(len(n), -1)
-        return Levels(pairs, np.arange(0, pairs.shape[1] + 1, 2))
+    kind: ClassVar[str] = "sums"
 
-    @cached_property
-    def model(self) -> Model:
-        no, yes = self.distribution.log_no, self.distribution.log_yes
-        if not np.isfinite(no).all() or not np.isfinite(yes).all():
+    def spec(self, n_features: int, sizes: tuple[int, ...] = ()) -> Spec:
+        return Spec(self.kind, n_features, nonnegative=True)
+
+    def _estimate(self, tally: Any, prior: Prior | None, how: str) -> Distribution:
+        law: Any = super()._estimate(_pairs(tally), prior, how)
+        if not np.isfinite(law.log_no).all() or not np.isfinite(law.log_yes).all():
             raise InputError("binarize=None needs alpha > 0 where a feature is the same in all rows of a class")
-        return Model(self.class_log_prior + no.sum(axis=1), (TermWeights((yes - no).T),), absent_allowed=False)
+        return _ShareWeights((law.log_yes - law.log_no).T, None, law.log_no, law.log_yes)
+
+    def _evidence(self, tally: Any, prior: Prior | None) -> Floats:
+        return super()._evidence(_pairs(tally), prior)
+
+
+@dataclass(frozen=True, eq=False)
+class _ShareWeights(TermWeights):
+    """The weight of each share, and what there is without any."""
+
+    log_no: Floats = None  # type: ignore[assignment]  # (class, feature)
+    log_yes: Floats = None  # type: ignore[assignment]
+
+    def add_log_prob(self, block: Block, out: Floats) -> int:
+        out += self.log_no.sum(axis=1)
+        return super().add_log_prob(block, out)
+
+    def _terms(self, x: NDArray) -> Floats:
+        return super()._terms(x) + self.log_no
+
+    def quadratic(self) -> Any:
+        from candide.distributions.forms import OfNumbers
+
+        return OfNumbers(self.weights.T, self.log_no, zero_if_absent=True)
+
+    def parameters(self) -> dict[str, NDArray]:
+        return {"probability": np.exp(self.log_yes)}
+
+
+def _pairs(tally: Sums) -> Levels:
+    """Shares as weights of no and yes."""
+    yes, n = tally.total, tally.n
+    if (yes > n * (1 + 1e-9)).any():
+        raise InputError(
+            "binarize=None takes values from 0 to 1, and some are larger", remedy="pass binarize=0.0 or scale X"
+        )
+    pairs = np.stack([np.maximum(n - yes, 0.0), yes], axis=2).reshape(len(n), -1)
+    return Levels(pairs, np.arange(0, pairs.shape[1] + 1, 2))

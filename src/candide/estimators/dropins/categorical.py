@@ -1,24 +1,23 @@
-"""CategoricalNB: scikit-learn's, from level counts that add."""
+"""CategoricalNB: scikit-learn's, from level counts that add. Categories are the whole numbers 0, 1, 2, ..."""
 
-from numbers import Integral, Real
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval
 
 from candide import kernels
 from candide.errors import InputError
 from candide.estimators.dropins import rows
-from candide.estimators.dropins.base import column_names
+from candide.estimators.dropins.base import shown
 from candide.estimators.dropins.discrete import DiscreteNB
-from candide.estimators.dropins.fitted import Counts, Fitted, SureFitted, shown
 from candide.events import Categorical
 from candide.kernels import threads
-from candide.priors import Dirichlet
+from candide.model.plan import Part
 from candide.rows.blocks import Block, Codes, Floats
 from candide.rows.labels import Labels
-from candide.tally import Levels, Spec
+from candide.rows.table import Table
+from candide.tally import Levels
 
 _ROWS = 65536
 _SPAN = np.iinfo(np.int32)
@@ -64,11 +63,13 @@ class CategoricalNB(DiscreteNB):
     ([[0.75, 0.25], [0.333, 0.667]], [0.667, 0.333])
     """
 
+    _in_file = "CategoricalNB"
     _sparse = False
-    _parameter_constraints: ClassVar[dict] = {
-        **DiscreteNB._parameter_constraints,
-        "min_categories": [None, "array-like", Interval(Integral, 1, None, closed="left")],
-        "alpha": [Interval(Real, 0, None, closed="left")],
+    _counted = ("min_categories",)
+    _kinds: ClassVar[dict[str, tuple[str, ...]]] = {
+        **DiscreteNB._kinds,
+        "min_categories": ("none", "array", "count"),
+        "alpha": ("amount",),
     }
 
     def __init__(
@@ -86,63 +87,63 @@ class CategoricalNB(DiscreteNB):
         self.class_prior = class_prior
         self.min_categories = min_categories
 
-    def _read(self, X: Any) -> NDArray:
-        block: Any = super()._read(X)
-        if block.dtype.kind != "f":
-            return block.view(np.uint8) if block.dtype.kind == "b" else block
-        return _codes(block, column_names(X, block))
+    def _event(self) -> Categorical:
+        return Categorical()
 
-    def _tally(self, X: Any, block: NDArray, codes: Codes, weight: Floats | None, class_weight: Floats) -> Levels:  # type: ignore[override]
-        ranges = threads.over_rows(lambda part: kernels.code_range(block[part]), len(block), cost=block.shape[1])
+    def _read(self, X: Any) -> Table:
+        table = super()._read(X)
+        codes: NDArray = table.source
+        if codes.dtype.kind == "f":
+            codes = _codes(codes, table.names)
+        return replace(table, source=codes.view(np.uint8) if codes.dtype.kind == "b" else codes)
+
+    def _tally(
+        self, table: Table, part: Part, codes: Codes, weight: Floats | None, class_weight: Floats
+    ) -> tuple[Part, Levels]:
+        block = table.source
+        ranges = threads.over_rows(lambda some: kernels.code_range(block[some]), len(block), cost=block.shape[1])
         low, high = np.min([r[0] for r in ranges], axis=0), np.max([r[1] for r in ranges], axis=0)
         if low.min() < 0:
-            raise rows.negative(block, column_names(X, block), type(self).__name__)
+            raise rows.negative(block, table.names, type(self).__name__)
         sizes = _at_least(self.min_categories, high + 1)
         if sizes.sum() * len(class_weight) > _CELLS:
             j = int(sizes.argmax())
             raise InputError(
-                f"column {column_names(X, block)[j]!r} has {int(sizes[j])} categories: they are counted as 0, 1, 2, "
-                "..., so this table would be too large; encode the column with OrdinalEncoder"
+                f"{int(sizes[j])} categories: they are counted as 0, 1, 2, ..., so this table would be too large",
+                column=table.names[j],
+                remedy="encode the column with OrdinalEncoder",
             )
-        spec = Spec("levels", block.shape[1], sizes=tuple(sizes.tolist()))
-        return Levels.of(block, codes, weight, n_classes=len(class_weight), spec=spec)
+        part = _with_sizes(part, sizes.tolist())
+        return part, Levels.of(block, codes, weight, n_classes=len(class_weight), spec=part.spec)
 
-    def _merged(self, before: Counts, more: Counts) -> Counts:
-        a, b = np.diff(before.tally.offsets), np.diff(more.tally.offsets)
-        sizes = np.maximum(a, b)
-        return _grown(before, a, sizes) + _grown(more, b, sizes)
-
-    def _read_as(self, counts: Counts, n_features: int) -> Fitted:
-        prior = Dirichlet(self._check_alpha(n_features))
-        return SureFitted(counts, Categorical(), prior, "mean", self._class_log_prior(counts))
-
-    def _levels(self) -> tuple[Labels, ...]:
-        return tuple(Labels(tuple(range(n))) for n in self.n_categories_.tolist())
-
-    def _unusable(self, columns: Any, block: Block) -> InputError:
-        return rows.negative(block, columns, type(self).__name__)
+    def _refused(self, block: Block, names: Any) -> InputError:
+        return rows.negative(block, names, type(self).__name__)
 
     @property
     def n_categories_(self) -> NDArray[np.int64]:
         """(features,) number of categories of each column."""
-        return np.diff(self._now.counts.tally.offsets).astype(np.int64)
+        return np.diff(self._law.offsets).astype(np.int64)
 
     @property
     def category_count_(self) -> list[Floats]:
         """One (classes, categories) array of weights a column."""
-        tally = self._now.counts.tally
-        return np.split(shown(tally.counts), tally.offsets[1:-1], axis=1)
+        return np.split(shown(self._counts.counts), self._counts.offsets[1:-1], axis=1)
 
     @property
     def feature_log_prob_(self) -> list[Floats]:
         """One (classes, categories) array of log-probabilities a column."""
-        return np.split(shown(self._now.distribution.table.T), self._now.counts.tally.offsets[1:-1], axis=1)
+        return np.split(shown(self._law.table.T), self._law.offsets[1:-1], axis=1)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
         tags.input_tags.positive_only = True
         return tags
+
+
+def _with_sizes(part: Part, sizes: list[int]) -> Part:
+    known = {n: Labels(tuple(range(n))) for n in set(sizes)}
+    return replace(part, levels=tuple(known[n] for n in sizes))
 
 
 def _codes(x: NDArray, names: Any) -> NDArray[np.int32]:
@@ -168,12 +169,3 @@ def _at_least(least: Any, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
             f"Got {least.shape} instead."
         )
     return np.maximum(sizes, least)
-
-
-def _grown(counts: Counts, have: NDArray, sizes: NDArray) -> Counts:
-    """The same counts with room for more categories: those known keep their numbers."""
-    if np.array_equal(have, sizes):
-        return counts
-    same = np.arange(len(counts.labels))
-    tally = counts.tally.remap(same, len(same), tuple(np.arange(n) for n in have), tuple(sizes.tolist()))
-    return Counts(counts.labels, counts.class_weight, tally)

@@ -5,12 +5,16 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
+from numpy.typing import NDArray
 
 from candide.errors import InputError
-from candide.estimators.dropins.base import DropIn
-from candide.estimators.dropins.fitted import Counts, log_shares, shown
+from candide.estimators.dropins.base import DropIn, shown
+from candide.model.fitted import Fitted
+from candide.model.model import class_log_prior
+from candide.model.settings import Settings
+from candide.priors import Dirichlet, Prior
 from candide.rows.blocks import Floats
+from candide.rows.labels import Labels
 
 _LEAST = 1e-10  # what alpha is raised to unless force_alpha
 
@@ -19,16 +23,25 @@ class DiscreteNB(DropIn):
     """Counts under alpha imaginary ones: the posterior mean under Dirichlet(alpha)."""
 
     _sparse = True
-    _parameter_constraints: ClassVar[dict] = {
-        "alpha": [Interval(Real, 0, None, closed="left"), "array-like"],
-        "fit_prior": ["boolean"],
-        "class_prior": ["array-like", None],
-        "force_alpha": ["boolean"],
+    _kinds: ClassVar[dict[str, tuple[str, ...]]] = {
+        "alpha": ("amount", "array"),
+        "fit_prior": ("boolean",),
+        "class_prior": ("array", "none"),
+        "force_alpha": ("boolean",),
     }
     alpha: Any
     force_alpha: bool
     fit_prior: bool
     class_prior: Any
+
+    def _settings(self, labels: Labels, n_features: int) -> Settings:
+        return Settings(self._class_prior(labels), "mean", self._prior(self._check_alpha(n_features)))
+
+    def _prior(self, alpha: Any) -> Prior:
+        return Dirichlet(alpha)
+
+    def _settle(self, fitted: Fitted) -> None:
+        """The estimate of counts under a Dirichlet cannot fail, so it waits for its first use."""
 
     def _check_alpha(self, n_features: int | None = None) -> Any:
         """The alpha to use: one number, or one a feature."""
@@ -47,29 +60,48 @@ class DiscreteNB(DropIn):
             warnings.warn(
                 f"alpha too small will result in numeric errors, setting alpha = {_LEAST:.1e}. "
                 "Use `force_alpha=True` to keep alpha unchanged.",
-                stacklevel=4,
+                stacklevel=5,
             )
             return np.maximum(alpha, _LEAST)
         return alpha
 
-    def _class_log_prior(self, counts: Counts) -> Floats:
-        n_classes = len(counts.labels)
-        if self.class_prior is not None:
-            shares = np.asarray(self.class_prior, np.float64)
-            if shares.shape != (n_classes,):
-                raise InputError(
-                    f"Number of priors must match number of classes. {shares.size} in class_prior, {n_classes} classes"
-                )
-            if not (shares >= 0).all():
-                raise InputError(f"class_prior must be non-negative. Got {shares.tolist()}")
-            with np.errstate(divide="ignore"):
-                return np.log(shares)
-        return log_shares(counts.class_weight) if self.fit_prior else np.full(n_classes, -np.log(n_classes))
+    def _class_prior(self, labels: Labels) -> Any:
+        """What the class prior is; shares that do not sum to one, which scikit-learn takes, are made to."""
+        if self.class_prior is None:
+            return "empirical" if self.fit_prior else "uniform"
+        shares = np.asarray(self.class_prior, np.float64)
+        if shares.shape != (len(labels),):
+            raise InputError(
+                f"Number of priors must match number of classes. {shares.size} in class_prior, {len(labels)} classes"
+            )
+        if not (shares >= 0).all() or not shares.any():
+            raise InputError(f"class_prior must be non-negative, and not all zero. Got {shares.tolist()}")
+        return tuple((shares / shares.sum()).tolist())
+
+    def predict_joint_log_proba(self, X: Any) -> NDArray:
+        """log p(x, class), (rows, classes): the score before it is normalised.
+
+        >>> from candide import BernoulliNB
+        >>> model = BernoulliNB(class_prior=[2, 2]).fit([[1], [0]], ["a", "b"])  # as scikit-learn takes them
+        >>> np.exp(model.predict_joint_log_proba([[1]])).round(3).tolist()
+        [[1.333, 0.667]]
+        """
+        joint = super().predict_joint_log_proba(X)
+        return joint + self._log_total() if self._used("class_prior") is not None else joint
+
+    def _log_total(self) -> float:
+        """log of what the shares given sum to."""
+        return float(np.log(np.sum(self._used("class_prior"))))
 
     @property
     def class_log_prior_(self) -> Floats:
         """(classes,) log of the class prior."""
-        return shown(self._now.class_log_prior)
+        given = self._used("class_prior")
+        if given is not None:
+            with np.errstate(divide="ignore"):
+                return shown(np.log(np.asarray(given, np.float64)))
+        how = "empirical" if self._used("fit_prior") else "uniform"
+        return shown(class_log_prior(self.census_, how, "mle"))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

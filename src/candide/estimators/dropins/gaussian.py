@@ -1,18 +1,16 @@
 """GaussianNB: scikit-learn's, from moments that add."""
 
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from candide.errors import InputError
-from candide.estimators.dropins.base import DropIn
-from candide.estimators.dropins.fitted import Counts, Fitted, log_shares, shown
+from candide.estimators.dropins.base import DropIn, shown
 from candide.events import Gaussian
+from candide.model.settings import Settings
 from candide.priors import AddedVariance
-from candide.rows.blocks import Block, Floats
-from candide.tally import Spec
+from candide.rows.blocks import Floats
+from candide.rows.labels import Labels
 from candide.tally.base import ratio
 
 
@@ -57,47 +55,44 @@ class GaussianNB(DropIn):
     ([3.0, 3.0], [0.5, 0.5])
     """
 
-    _parameter_constraints: ClassVar[dict] = {
-        "priors": ["array-like", None],
-        "var_smoothing": [Interval(Real, 0, None, closed="left")],
-    }
+    _in_file = "GaussianNB"
+    _kinds: ClassVar[dict[str, tuple[str, ...]]] = {"priors": ("array", "none"), "var_smoothing": ("amount",)}
 
     def __init__(self, *, priors: Any = None, var_smoothing: float = 1e-9):
         self.priors = priors
         self.var_smoothing = var_smoothing
 
-    def _spec(self, block: Block) -> Spec:
-        return Spec("moments", block.shape[1])
+    def _event(self) -> Gaussian:
+        return Gaussian()
 
-    def _read_as(self, counts: Counts, n_features: int) -> Fitted:
-        given = self.priors
-        log_prior = log_shares(counts.class_weight) if given is None else _log_given(given, len(counts.labels))
-        return Fitted(counts, Gaussian(), AddedVariance(self.var_smoothing), "mle", log_prior)
+    def _settings(self, labels: Labels, n_features: int) -> Settings:
+        shares = "empirical" if self.priors is None else _checked(self.priors, len(labels))
+        return Settings(shares, "mle", AddedVariance(self.var_smoothing))
 
     @property
     def class_prior_(self) -> Floats:
         """(classes,) probabilities of the classes."""
-        return np.exp(self._now.class_log_prior)
+        self._check_fitted()
+        return np.exp(self.fitted_.model.log_prior)
 
     @property
     def theta_(self) -> Floats:
         """(classes, features) means."""
-        return shown(self._now.counts.tally.mean)
+        return shown(self._counts.mean)
 
     @property
     def epsilon_(self) -> float:
         """What is added to every variance."""
-        pooled = self._now.counts.tally.pool()
-        return float(self._now.prior.fraction * ratio(pooled.m2, pooled.n).max())
+        pooled, prior = self._counts.pool(), self.fitted_.settings.priors
+        return float(prior.fraction * ratio(pooled.m2, pooled.n).max())
 
     @property
     def var_(self) -> Floats:
         """(classes, features) variances, with ``epsilon_`` added."""
-        tally = self._now.counts.tally
-        return ratio(tally.m2, tally.n) + self.epsilon_
+        return ratio(self._counts.m2, self._counts.n) + self.epsilon_
 
 
-def _log_given(priors: Any, n_classes: int) -> Floats:
+def _checked(priors: Any, n_classes: int) -> tuple[float, ...]:
     shares = np.asarray(priors, np.float64)
     if shares.shape != (n_classes,):
         raise InputError(f"Number of priors must match number of classes. {shares.size} priors, {n_classes} classes")
@@ -105,5 +100,4 @@ def _log_given(priors: Any, n_classes: int) -> Floats:
         raise InputError(f"The sum of the priors should be 1. It is {shares.sum():g}")
     if (shares < 0).any():
         raise InputError(f"Priors must be non-negative. Got {shares.min():g}")
-    with np.errstate(divide="ignore"):
-        return np.log(shares)
+    return tuple(shares.tolist())

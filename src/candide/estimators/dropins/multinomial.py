@@ -1,34 +1,26 @@
 """MultinomialNB and ComplementNB: scikit-learn's, from word sums that add."""
 
-from functools import cached_property
 from typing import Any, ClassVar
 
-import numpy as np
-
+from candide.estimators.dropins.base import shown
 from candide.estimators.dropins.discrete import DiscreteNB
-from candide.estimators.dropins.fitted import Counts, Fitted, SureFitted, shown
 from candide.events import Complement, Multinomial
-from candide.model.model import Model
-from candide.priors import Dirichlet
-from candide.rows.blocks import Block, Floats
-from candide.tally import Spec
+from candide.rows.blocks import Floats
+from candide.rows.labels import Labels
 
 
 class _WordsNB(DiscreteNB):
     """Sums of counts per class and word."""
 
-    def _spec(self, block: Block) -> Spec:
-        return Spec("sums", block.shape[1], nonnegative=True)
-
     @property
     def feature_count_(self) -> Floats:
         """(classes, features) weighted sum of each word's counts."""
-        return shown(self._now.counts.tally.total)
+        return shown(self._counts.total)
 
     @property
     def feature_log_prob_(self) -> Floats:
         """(classes, features) what one occurrence of a word adds to the score of a class."""
-        return shown(self._now.distribution.weights.T)
+        return shown(self._law.weights.T)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -59,6 +51,7 @@ class MultinomialNB(_WordsNB):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from candide import MultinomialNB
     >>> words = [[2, 0, 1], [3, 1, 0], [0, 4, 1]]
     >>> model = MultinomialNB().fit(words, ["a", "a", "b"])
@@ -71,15 +64,16 @@ class MultinomialNB(_WordsNB):
     ([2.0, 1.0], [0.67, 0.33])
     """
 
+    _in_file = "MultinomialNB"
+
     def __init__(self, *, alpha: Any = 1.0, force_alpha: bool = True, fit_prior: bool = True, class_prior: Any = None):
         self.alpha = alpha
         self.force_alpha = force_alpha
         self.fit_prior = fit_prior
         self.class_prior = class_prior
 
-    def _read_as(self, counts: Counts, n_features: int) -> Fitted:
-        prior = Dirichlet(self._check_alpha(n_features))
-        return SureFitted(counts, Multinomial(), prior, "mean", self._class_log_prior(counts))
+    def _event(self) -> Multinomial:
+        return Multinomial()
 
 
 class ComplementNB(_WordsNB):
@@ -124,7 +118,8 @@ class ComplementNB(_WordsNB):
 multinomial
     """
 
-    _parameter_constraints: ClassVar[dict] = {**DiscreteNB._parameter_constraints, "norm": ["boolean"]}
+    _in_file = "ComplementNB"
+    _kinds: ClassVar[dict[str, tuple[str, ...]]] = {**DiscreteNB._kinds, "norm": ("boolean",)}
 
     def __init__(
         self,
@@ -141,21 +136,17 @@ multinomial
         self.class_prior = class_prior
         self.norm = norm
 
-    def _read_as(self, counts: Counts, n_features: int) -> Fitted:
-        prior = Dirichlet(self._check_alpha(n_features))
-        return _ComplementFitted(counts, Complement(norm=bool(self.norm)), prior, "mean", self._class_log_prior(counts))
+    def _event(self) -> Complement:
+        return Complement(norm=bool(self.norm))
+
+    def _class_prior(self, labels: Labels) -> None:
+        """The class prior plays no part; what is given is checked."""
+        super()._class_prior(labels)
+
+    def _log_total(self) -> float:
+        return super()._log_total() if len(self.classes_) == 1 else 0.0  # unless there is nothing else
 
     @property
     def feature_all_(self) -> Floats:
         """(features,) each word's count over all classes."""
-        return self._now.counts.tally.total.sum(axis=0)
-
-
-class _ComplementFitted(Fitted):
-    """The class prior plays no part, unless there is nothing else."""
-
-    @cached_property
-    def model(self) -> Model:
-        single = len(self.class_log_prior) == 1
-        start = self.class_log_prior if single else np.zeros_like(self.class_log_prior)
-        return Model(start, (self.distribution,), absent_allowed=False)
+        return self._counts.total.sum(axis=0)

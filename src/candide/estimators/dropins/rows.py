@@ -16,8 +16,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
-from sklearn.utils.validation import check_array
 
 from candide.errors import InputError, InputTypeError
 from candide.rows.blocks import Block, Csr, Floats
@@ -31,7 +29,7 @@ def read(X: Any, who: str, *, sparse: bool = False) -> Block:
     block: Block
     if type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "fiub":
         block = X
-    elif sparse and issparse(X):
+    elif sparse and is_sparse(X):
         block = _csr(X, who)
     else:
         block = _array(X, who)
@@ -42,6 +40,18 @@ def read(X: Any, who: str, *, sparse: bool = False) -> Block:
             f"Found array with 0 {what}(s) (shape={block.shape}) while a minimum of 1 is required by {who}."
         )
     return block
+
+
+def is_sparse(X: Any) -> bool:
+    return hasattr(X, "tocsr")
+
+
+def frame_names(X: Any) -> tuple[Any, ...] | None:
+    """The names of a data frame's columns; None of an array."""
+    if hasattr(X, "__array_interface__") or isinstance(X, list | tuple) or is_sparse(X):
+        return None
+    names = getattr(X, "column_names", None) or getattr(X, "columns", None)
+    return None if names is None else tuple(names)
 
 
 def _csr(X: Any, who: str) -> Csr:
@@ -55,8 +65,10 @@ def _csr(X: Any, who: str) -> Csr:
 
 def _array(X: Any, who: str) -> NDArray:
     array = X
-    if not (issparse(X) or hasattr(X, "dtype") or hasattr(X, "columns") or hasattr(X, "__array__")):
+    if not (is_sparse(X) or hasattr(X, "dtype") or hasattr(X, "columns") or hasattr(X, "__array__")):
         array = _untyped(X)  # so that text is named, rather than numpy's view of it
+        if type(array) is np.ndarray and array.ndim == 2 and array.dtype.kind in "fiub":
+            return array
     try:
         return check_array_here(array, who)
     except InputError as error:
@@ -78,6 +90,8 @@ def _untyped(X: Any) -> Any:
 
 def check_array_here(X: Any, who: str, **settings: Any) -> Any:
     """scikit-learn's own reading of what is no plain array, with its messages and this package's error types."""
+    from sklearn.utils.validation import check_array
+
     try:
         return check_array(
             X,
@@ -96,10 +110,10 @@ def check_array_here(X: Any, who: str, **settings: Any) -> Any:
 
 def _not_a_number(X: Any) -> tuple[int, Any] | None:
     """Row and column of the first value that is no number."""
-    values = np.asarray(X, dtype=object) if not issparse(X) else np.empty(())
+    values = np.asarray(X, dtype=object) if not is_sparse(X) else np.empty(())
     if values.ndim != 2:
         return None
-    names = list(X.columns) if hasattr(X, "columns") else range(values.shape[1])
+    names = frame_names(X) or range(values.shape[1])
     for row, column in np.ndindex(values.shape):
         try:
             float(values[row, column])
