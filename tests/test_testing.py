@@ -1,16 +1,164 @@
-"""The published laws find the mistakes that break them."""
+"""Each of the published laws finds the mistake that breaks it."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from candide.distributions import Density
 from candide.engines.base import Folds
 from candide.engines.batch import Scan
 from candide.engines.memory import Arrays, TableSource
+from candide.events import EventModel, Support
+from candide.priors import Gamma
 from candide.rows.table import Table
-from candide.testing import check_engine
+from candide.testing import check_engine, check_event
+from candide.testing.engines import ENGINE_LAWS
+from candide.testing.events import EVENT_LAWS
+
+# An event model with nothing wrong, and one mistake after another ----------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Waiting(EventModel):
+    """Times until something happens: exponential, with a Gamma prior on the rate."""
+
+    prior: Gamma = Gamma(2.0, 1.0)
+
+    name: ClassVar[str] = "waiting"
+    kind: ClassVar[str] = "sums"
+    support: ClassVar[Support | None] = Support(low=0.0)
+
+    def parameters(self, tally, prior, how):
+        if how == "mle":
+            return {"rate": tally.n / tally.total}
+        return {"rate": (prior.shape + tally.n - (how == "map")) / (prior.rate + tally.total)}
+
+    def log_density(self, x, rate):
+        return np.log(rate) - rate * x
+
+    def draw(self, rng, rate):
+        return rng.exponential(1 / rate)
+
+
+class Unnormalised(Waiting):
+    def log_density(self, x, rate):
+        return -rate * x
+
+
+class DrawsWider(Waiting):
+    def draw(self, rng, rate):
+        return 1.2 * rng.exponential(1 / rate)
+
+
+class DrawsAfresh(Waiting):
+    def draw(self, rng, rate):
+        return np.random.default_rng().exponential(1 / rate)
+
+
+class Moody(Waiting):
+    def parameters(self, tally, prior, how):
+        return {"rate": super().parameters(tally, prior, how)["rate"] * np.random.default_rng().uniform(0.5, 1.5)}
+
+
+class Overwrites(Waiting):
+    def parameters(self, tally, prior, how):
+        tally.total[:] += 1e-12 * (tally.total > 0)
+        return super().parameters(tally, prior, how)
+
+
+class Underflows(Waiting):
+    def log_density(self, x, rate):
+        with np.errstate(divide="ignore"):
+            return np.log(rate * np.exp(-rate * x))
+
+
+class OtherTerms(Density):
+    def _terms(self, x):
+        return super()._terms(x) * 1.001
+
+    def add_log_prob(self, block, out):
+        out += super()._terms(np.asarray(block, float)).sum(axis=2)
+        return int(np.isnan(block).sum())
+
+
+class Explains(Waiting):
+    def _estimate(self, tally, prior, how):
+        law = super()._estimate(tally, prior, how)
+        return OtherTerms(law.log_density, law.params, law.draw)
+
+
+class SeesAbsence(Density):
+    def _terms(self, x):
+        return np.where(np.isnan(x)[:, None, :], -1.0, super()._terms(x))
+
+
+class Penalises(Waiting):
+    def _estimate(self, tally, prior, how):
+        law = super()._estimate(tally, prior, how)
+        return SeesAbsence(law.log_density, law.params, law.draw)
+
+
+class Remembers(Waiting):
+    def held_out(self, tally, prior, how, block, y, weight=None):
+        return self.estimate(tally, prior, how).terms(block)
+
+
+class Optimist(Waiting):
+    def _evidence(self, tally, prior):
+        return tally.total * 0.0 - 1.0
+
+
+class ForgetsZeros(Density):
+    def _add_stored(self, block, out):
+        self.__dict__["_at_zero"] = np.zeros(self._shape)
+        return super()._add_stored(block, out)
+
+
+class Sparse(Waiting):
+    sparse = True
+
+    def _estimate(self, tally, prior, how):
+        law = super()._estimate(tally, prior, how)
+        return ForgetsZeros(law.log_density, law.params, law.draw)
+
+
+class NeverItself(Waiting):
+    __hash__ = Waiting.__hash__
+
+    def __eq__(self, other):
+        return self is other
+
+
+MISTAKES = {
+    Unnormalised: "a density has mass one",
+    DrawsWider: "fitting undoes sampling",
+    DrawsAfresh: "fitting undoes sampling",
+    Moody: "chunks add up to the whole",
+    Overwrites: "estimating leaves the tally as it is",
+    Underflows: "scores are finite",
+    Explains: "terms add up to log_prob",
+    Penalises: "an absent value adds nothing",
+    Remembers: "held-out terms",
+    Optimist: "evidence is the product",
+    Sparse: "sparse rows are counted and scored as dense ones",
+    NeverItself: "saved or pickled, it is the same",
+}
+
+
+def test_an_own_event_model_keeps_the_laws():
+    check_event(Waiting())
+    check_event(Waiting, lambda rng, y: rng.exponential(1.0 + y))
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: m.__name__)
+def test_a_law_of_event_models_finds_its_mistake(mistake):
+    with pytest.raises(AssertionError, match=rf"waiting: {MISTAKES[mistake]}.*: fails on "):
+        check_event(mistake(), prior=Gamma(1.5, 0.4))
+
 
 # And for engines ------------------------------------------------------------------------------------------------------
 
@@ -94,3 +242,18 @@ def test_a_law_of_engines_finds_its_mistake(name):
     engine, law = ENGINE_MISTAKES[name]
     with pytest.raises(AssertionError, match=f"careless: {law}.*: fails on "):
         check_engine(engine)
+
+
+@pytest.mark.parametrize(
+    ("laws", "mistakes"),
+    [
+        (EVENT_LAWS, MISTAKES.values()),
+        (ENGINE_LAWS, [law for _, law in ENGINE_MISTAKES.values()]),
+    ],
+    ids=["events", "engines"],
+)
+def test_every_law_has_its_mistake(laws, mistakes):
+    stated = {law.__doc__.partition(".")[0].lower() for law in laws}
+    found = {text for text in stated for mistake in mistakes if text.startswith(mistake.lower())}
+    of_tallies = {"subtracting gives back", "a weight is so many copies, and none is none"}  # a mistake of theirs
+    assert stated - found <= of_tallies

@@ -10,9 +10,9 @@ import re
 import pytest
 
 import candide as cd
-from candide import evaluate, events, plot, priors
+from candide import evaluate, events, plot, priors, testing
 
-SURFACES = {"candide": cd, "events": events, "evaluate": evaluate, "plot": plot}
+SURFACES = {"candide": cd, "events": events, "evaluate": evaluate, "plot": plot, "testing": testing}
 VALUES = {"HOWS", "EVENTS", "METRICS"}  # tables and tuples: their modules tell of them
 NAMES = {f"{s}.{n}": getattr(module, n) for s, module in SURFACES.items() for n in module.__all__ if n not in VALUES}
 NAMES |= {f"priors.{prior.__name__}": prior for prior in (priors.Prior, *priors.PRIORS.values())}

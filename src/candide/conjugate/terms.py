@@ -93,7 +93,7 @@ def without_signs(tally: Terms) -> Terms:
 def multinomial(counted: Weighed, alpha: float) -> TermScores:
     """log (n + alpha) / (N + alpha V); without alpha a term never met in a class is impossible there."""
     n = counted.total
-    norm = numerics.log(counted.by_class(n) + alpha * counted.size)
+    norm = numerics.log(counted.by_class(n) + alpha * max(counted.size, 1))  # of no terms at all nothing is said
     common: dict[str, Any] = {"manner": counted.tokens.manner, "unit": counted.factor}
     common["mean_length"] = counted.mean_length if counted.factor is None else 0
     factor = 1.0 if counted.factor is None else counted.factor[counted.tally.word]
@@ -109,13 +109,14 @@ def complement(counted: Weighed, alpha: float, norm: bool) -> TermScores:
     """Minus the log-share of a term outside the class (Rennie et al., 2003)."""
     n = counted.total
     everywhere = counted.by_term(n)
-    outside = np.sort(everywhere).sum() - counted.by_class(n) + alpha * counted.size
+    outside = np.sort(everywhere).sum() - counted.by_class(n) + alpha * max(counted.size, 1)
     base = -np.log(everywhere + alpha)
     around = everywhere[counted.tally.word]
     delta = np.log(around + alpha) - np.log(np.maximum(around - n, 0.0) + alpha)
     shared, scale = np.log(outside), np.ones(counted.tally.n_classes)
     if norm:
-        scale = 1.0 / (np.sort(base).sum() + counted.size * shared + counted.by_class(delta))
+        spread = np.sort(base).sum() + counted.size * shared + counted.by_class(delta)
+        scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread != 0)
         shared, delta = shared * scale, delta * scale[counted.tally.class_of_cell]
     unit = counted.factor
     if unit is not None:
@@ -141,7 +142,7 @@ def polya(counted: Weighed, alpha: float) -> PolyaDocuments:
     tally, have = counted.tally, counted.tally.documents
     met = counted.by_class(have)
     s = np.array([concentration(*known) for known in zip(met, tally.n[:, 0], tally.length[:, 0], strict=True)])
-    each = s / (met + alpha * counted.size)
+    each = s / (met + alpha * max(counted.size, 1))
     cells = counted.cells(each[tally.class_of_cell] * (have + alpha))
     return PolyaDocuments(counted.tokens, cells, each * alpha, s)
 

@@ -1,8 +1,13 @@
-"""Testing: the laws that every engine keeps, as functions to call on your own.
+"""Testing: the laws that every event model and engine keeps, as functions to call on your own.
 
-Rows are drawn from a seed and are nasty. A law that does not hold is an AssertionError that names it and the rows.
+>>> from candide.testing import check_event
+>>> check_event("gaussian")
+
+Rows are drawn from a seed and are nasty: gaps, no weight, a column without values, one class, 1e8 from zero, float32.
+A law that does not hold is an AssertionError that names it and the rows on which it fails.
 """
 
 from candide.testing.engines import check_engine
+from candide.testing.events import check_event
 
-__all__ = ["check_engine"]
+__all__ = ["check_engine", "check_event"]

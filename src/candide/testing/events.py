@@ -1,0 +1,363 @@
+"""The laws of an event model: what must hold of a family, whoever wrote it.
+
+Chunks of rows add up, a term is what its column adds, an absent value adds nothing, a weight is so many copies, a
+density has mass one, fitting undoes sampling, evidence is the product of predictions one step ahead.
+"""
+
+import pickle
+import sys
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide.distributions import Distribution
+from candide.engines import arrays
+from candide.errors import InputError
+from candide.events import EVENTS, HOWS, EventModel, event_of
+from candide.events.base import Support
+from candide.model.census import Census
+from candide.model.fitted import Fitted
+from candide.model.plan import Part, Plan
+from candide.priors import Prior
+from candide.rows.blocks import Block, Floats
+from candide.rows.documents import Documents
+from candide.rows.labels import Labels
+from candide.rows.table import Table
+from candide.testing.examples import Drawn, Example, Numbers, Texts, Words, examples, sparse
+from candide.testing.laws import hold, same, same_state
+
+_FINE = 40_001  # points at which a density is summed
+
+
+def check_event(
+    event: EventModel | type[EventModel] | str, draw: Any = None, *, prior: Any = None, seed: int = 0
+) -> None:
+    """Check that an event model keeps the laws; the first that it breaks is an AssertionError that says on which rows.
+
+    ``draw(rng, y)`` gives a column with one value for each class code, where the event model's ``support`` does not
+    say what values it takes. ``prior`` is one with every number given: with it evidence is checked too.
+
+    >>> from candide.events import EventModel, Support
+    >>> from candide.priors import Gamma
+    >>> check_event("poisson", prior=Gamma(1.5, 0.4))
+
+    An own event model, with a mistake in it:
+
+    >>> class Waiting(EventModel):
+    ...     name, kind, support = "waiting", "sums", Support(low=0.0)
+    ...
+    ...     def parameters(self, tally, prior, how):
+    ...         return {"rate": tally.n / tally.total}
+    ...
+    ...     def log_density(self, x, rate):
+    ...         return -rate * x
+    >>> check_event(Waiting())  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    AssertionError: waiting: a density has mass one: fails on plain rows: estimate 'mle', class 0: ...
+    """
+    event = event_of(event)
+    values = _values(event) if draw is None else Drawn(draw)
+    width = 1 if isinstance(values, Texts) else 3
+    title = event.name or type(event).__name__
+    trials = {name: Trial(event, example, prior) for name, example in examples(values, seed, width).items()}
+    hold(_EVERY, trials, title)
+    hold(_FULL, {name: trial for name, trial in trials.items() if trial.example.full}, title)
+    alone = examples(values, seed + 1, 1)["plain rows"]
+    hold([evidence], {"plain rows": Trial(event, alone, prior)}, title)
+
+
+def _values(event: EventModel) -> Any:
+    """What a column of this event model holds."""
+    part = Part(event, ("x",))
+    return Texts() if part.has_documents else Words() if part.has_levels else Numbers(*_ends(event))
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """An event model on some rows."""
+
+    event: EventModel
+    example: Example
+    prior: Prior | None
+
+    @property
+    def part(self) -> Part:
+        return Part(self.event, tuple("abc"[: len(self.example.columns)])).with_levels(self.table(self.example))
+
+    def table(self, rows: Example) -> Table:
+        return Table.of(dict(zip("abc", rows.columns, strict=False)))
+
+    def block(self, rows: Example | None = None) -> Any:
+        return self.part.block(self.table(self.example if rows is None else rows))
+
+    def count(self, rows: Example | None = None) -> Any:
+        rows = self.example if rows is None else rows
+        return self.tally(self.block(rows), rows)
+
+    def tally(self, block: Block, rows: Example) -> Any:
+        return arrays.tally(self.part, block, rows.y, rows.weight, rows.n_classes)
+
+    def law(self, tally: Any, how: str) -> Distribution:
+        return self.event.estimate(tally, how=how)
+
+    def possible(self, tally: Any) -> list[str]:
+        """The estimates that there are: without rows of a class those that a prior helps, and none that is refused."""
+        hows = HOWS if self.example.full else ("mean", "predictive") if self.event.prior is not None else ()
+        return [how for how in hows if self._is_possible(tally, how)]
+
+    def _is_possible(self, tally: Any, how: str) -> bool:
+        try:
+            return bool(self.law(tally, how))
+        except InputError:
+            return False
+
+
+# Of any rows ----------------------------------------------------------------------------------------------------------
+
+
+def chunks(trial: Trial) -> None:
+    """Chunks add up to the whole."""
+    a, b = (trial.count(part) for part in trial.example.parts())
+    _alike(trial, a + b, trial.count())
+    _alike(trial, b + a, trial.count())
+
+
+def subtraction(trial: Trial) -> None:
+    """Subtracting gives back."""
+    b, a = (trial.count(part) for part in trial.example.parts())
+    _alike(trial, (a + b) - b, a, rel=max(1e-7, 100 * trial.example.rel))
+
+
+def repetition(trial: Trial) -> None:
+    """A weight is so many copies, and none is none."""
+    times = np.random.default_rng(0).integers(1, 4, len(trial.example))
+    if not trial.example.full:
+        times[::2] = 0
+    copies = trial.example.at(np.repeat(np.arange(len(trial.example)), times)).weighing(None)
+    _alike(trial, trial.count(trial.example.weighing(times.astype(float))), trial.count(copies))
+
+
+def terms(trial: Trial) -> None:
+    """Terms add up to log_prob."""
+    block, tally = trial.block(), trial.count()
+    for how in trial.possible(tally):
+        law = trial.law(tally, how)
+        log_prob, terms = law.log_prob(block), law.terms(block)
+        assert log_prob.shape == (len(trial.example), trial.example.n_classes), f"log_prob has shape {log_prob.shape}"
+        assert terms.shape[:2] == log_prob.shape, f"terms have shape {terms.shape}"
+        same(terms.sum(axis=2), log_prob, f"estimate {how!r}: the sum of terms", trial.example.rel)
+
+
+def absence(trial: Trial) -> None:
+    """An absent value adds nothing."""
+    columns = tuple(np.full(3, None if c.dtype == object else np.nan, c.dtype) for c in trial.example.columns)
+    nothing = trial.block(replace(trial.example, columns=columns))
+    tally = trial.count()
+    for how in trial.possible(tally):
+        law = trial.law(tally, how)
+        same(law.log_prob(nothing), np.zeros((3, trial.example.n_classes)), f"estimate {how!r}: log_prob of nothing")
+        assert not law.terms(nothing).any(), f"estimate {how!r}: the terms of nothing are not 0"
+
+
+def finite(trial: Trial) -> None:
+    """Scores are finite, near and far, even where nothing was counted."""
+    far, tally = _far(trial), trial.count()
+    for how in set(trial.possible(tally)) & {"mean", "predictive"}:
+        law = trial.law(tally, how)
+        for what, block in {"the rows": trial.block(), "values far away": far}.items():
+            assert np.isfinite(law.log_prob(block)).all(), f"estimate {how!r}: log_prob of {what} is not finite"
+        for name, values in law.parameters().items():
+            assert np.isfinite(values).all(), f"estimate {how!r}: {name} is not finite"
+
+
+def unchanged(trial: Trial) -> None:
+    """Estimating leaves the tally as it is."""
+    tally = trial.count()
+    before = {name: state.copy() for name, state in tally.arrays().items()}
+    for how in trial.possible(tally):
+        trial.law(tally, how)
+    for name, state in tally.arrays().items():
+        same(state, before[name], name, rel=0.0)
+
+
+def held_out(trial: Trial) -> None:
+    """Held-out terms are those of a law estimated without the row."""
+    rows = trial.example.at(slice(0, 9))
+    tally, block = trial.count(rows), trial.block(rows)
+    for how in set(trial.possible(tally)) & {"mean", "predictive"}:
+        found = trial.event.held_out(tally, None, how, block, rows.y, rows.weight)
+        for i in range(len(rows)):
+            one = rows.at(slice(i, i + 1))
+            law = trial.law(tally - trial.count(one), how)
+            same(found[i : i + 1], law.terms(trial.block(one)), f"estimate {how!r}: row {i}", 1e-6)
+
+
+def sparse_rows(trial: Trial) -> None:
+    """Sparse rows are counted and scored as dense ones."""
+    block = trial.block()
+    if not trial.event.sparse or np.isnan(block).any():
+        return
+    block = np.where(block < 1.0, 0.0, block)
+    packed = sparse(block)
+    tally = trial.tally(packed, trial.example)
+    same_state(tally, trial.tally(block, trial.example), trial.example.rel)
+    for how in trial.possible(tally):
+        law = trial.law(tally, how)
+        same(law.log_prob(packed), law.log_prob(block), f"estimate {how!r}: log_prob", trial.example.rel)
+
+
+_EVERY = [chunks, subtraction, repetition, terms, absence, finite, unchanged, held_out, sparse_rows]
+
+# Of rows that determine every estimate --------------------------------------------------------------------------------
+
+
+def sampling(trial: Trial) -> None:
+    """Fitting undoes sampling."""
+    tally, y = trial.count(), np.tile(np.arange(trial.example.n_classes), 4000)
+    try:
+        law = trial.law(tally, "mle")
+        drawn = _drawn(law, y)
+    except InputError:
+        return  # it says that it cannot sample, or has no such estimate
+    assert _equal(drawn, _drawn(law, y)), "the same generator drew other rows"
+    again = trial.law(trial.tally(drawn, Example((), y, None, trial.example.n_classes)), "mle")
+    own = np.arange(len(y)), y
+    gain = float((again.log_prob(drawn)[own] - law.log_prob(drawn)[own]).sum())
+    # Twice the gain is chi-squared with as many degrees of freedom as there are parameters (Wilks, 1938).
+    most = 20.0 + 2.0 * sum(p.size for p in law.parameters().values())
+    assert abs(gain) <= most, (
+        f"the law fitted to {len(y)} sampled rows makes them exp({gain:.3g}) times as likely as the law that drew them"
+    )
+
+
+def files(trial: Trial) -> None:
+    """Saved or pickled, it is the same."""
+    event, part, tally = trial.event, trial.part, trial.count()
+    if getattr(sys.modules.get(type(event).__module__), type(event).__qualname__, None) is type(event):
+        law = trial.law(tally, "mean")
+        event, tally, again = pickle.loads(pickle.dumps((event, tally, law)))
+        assert event == trial.event, f"pickled, {trial.event!r} is {event!r}"
+        same(again.log_prob(trial.block()), law.log_prob(trial.block()), "pickled, log_prob", rel=0.0)
+    if event.name not in EVENTS or EVENTS[event.name] is not type(event):
+        return  # a file keeps none but the package's own
+    from candide import store
+
+    rows = trial.example
+    weight = np.bincount(rows.y, rows.weight, rows.n_classes).astype(float)
+    labels = Labels.of(np.arange(rows.n_classes))
+    fitted = Fitted(Census(Plan(part.columns, (part,)), labels, weight, (tally,), len(rows)))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "checked.candide"
+        store.save(fitted, path)
+        found = store.load(path)
+    same(found.posterior(trial.table(rows)), fitted.posterior(trial.table(rows)), "saved, the posterior", rel=1e-12)
+
+
+def mass(trial: Trial) -> None:
+    """A density has mass one."""
+    if not trial.event.has_density or trial.part.has_documents:
+        return
+    values, widths = _line(trial)
+    words, tally = np.eye(len(trial.example.columns)), trial.count()
+    for how in trial.possible(tally):
+        law = trial.law(tally, how)
+        with np.errstate(divide="ignore", over="ignore"):
+            alone = np.exp(_alone(law, values, words.shape[1])) * widths[:, None]
+            together = np.exp(law.log_prob(words)).sum(axis=0) if trial.event.groups else np.zeros(law.n_classes)
+        for c, found in enumerate(alone.sum(axis=0)):  # of a value of the first column, or of one word in a bag
+            near = min(abs(found - 1.0), abs(together[c] - 1.0))
+            assert near <= 1e-3, f"estimate {how!r}, class {c}: the mass is {found:.4g}"
+
+
+def evidence(trial: Trial) -> None:
+    """Evidence is the product of predictions one step ahead."""
+    rows = trial.example.at(slice(0, 8))
+    if trial.prior is None:
+        return
+    try:
+        found = trial.event.evidence(trial.count(rows), trial.prior)
+    except InputError:
+        return  # it says that it has none
+    assert found.shape == (rows.n_classes, 1), f"evidence has shape {found.shape}"
+    total = 0.0
+    for i in range(len(rows)):
+        one = rows.at(slice(i, i + 1))
+        law = trial.event.estimate(trial.count(rows.at(slice(0, i))), trial.prior, "predictive")
+        total += law.log_prob(trial.block(one))[0, one.y[0]]
+    same(found.sum(), np.array(total), "the sum of evidence", 1e-8, size=1.0)
+
+
+_FULL = [mass, sampling, files]
+EVENT_LAWS = [*_EVERY, *_FULL, evidence]
+
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+def _alike(trial: Trial, got: Any, want: Any, rel: float | None = None) -> None:
+    """Two tallies give the same laws."""
+    block = trial.block()
+    for how in trial.possible(want):
+        one, other = trial.law(got, how), trial.law(want, how)
+        same(one.log_prob(block), other.log_prob(block), f"estimate {how!r}: log_prob", rel or trial.example.rel)
+
+
+def _drawn(law: Distribution, y: NDArray) -> Any:
+    rows = law.sample(y, np.random.default_rng(7))
+    return Documents.of(rows[:, 0].tolist()) if rows.dtype == object else rows
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return a.objects == b.objects if isinstance(a, Documents) else bool((a == b).all())
+
+
+def _far(trial: Trial) -> Any:
+    """Values a million times as large as any that were counted; of categories and documents others."""
+    columns = trial.example.columns
+    if columns[0].dtype == object:
+        return trial.block(replace(trial.example, columns=tuple(np.full(2, "never met", object) for _ in columns)))
+    low, high, whole = _ends(trial.event)
+    ends = [1e6 if np.isinf(high) else high, -1e6 if np.isinf(low) else low + (1.0 if whole else 1e-6)]
+    near = [float(np.nan_to_num(np.nanmax(c, initial=0.0))) for c in columns]
+    return np.array([[end + (n if abs(end) == 1e6 else 0.0) for n in near] for end in ends])
+
+
+def _alone(law: Distribution, values: NDArray, width: int) -> Floats:
+    """(value, class) log-density of values of the first of some columns, the others absent."""
+    block = np.full((len(values), width), -1 if values.dtype.kind == "i" else np.nan, values.dtype)
+    block[:, 0] = values
+    return law.log_prob(block)
+
+
+def _line(trial: Trial) -> tuple[NDArray, Floats]:
+    """Values that a column may have, and how much of the line each stands for."""
+    spec, column = trial.part.spec, trial.example.columns[0]
+    if spec.threshold is not None:
+        return spec.threshold + np.array([-1.0, 1.0]), np.ones(2)
+    if column.dtype == object:
+        return np.arange(spec.sizes[0], dtype=np.int32), np.ones(spec.sizes[0])
+    low, high, whole = _ends(trial.event)
+    if whole:
+        x = np.arange(max(low, -_FINE), min(high, low + _FINE) + 1.0)
+        return x, np.ones(len(x))
+    u = (np.arange(_FINE) + 0.5) / _FINE
+    middle, scale = float(np.median(column)), float(np.std(column)) + 1e-3
+    if np.isfinite(low) and np.isfinite(high):
+        x, slope = low + (high - low) * u, np.full(_FINE, high - low)
+    elif np.isfinite(low):
+        x, slope = low + scale * u / (1 - u), scale / (1 - u) ** 2
+    elif np.isfinite(high):
+        x, slope = high - scale * u / (1 - u), scale / (1 - u) ** 2
+    else:  # the quantiles of a Cauchy distribution: few tails are heavier
+        x = middle + scale * np.tan(np.pi * (u - 0.5))
+        slope = scale * np.pi / np.cos(np.pi * (u - 0.5)) ** 2
+    return x, slope / _FINE
+
+
+def _ends(event: EventModel) -> tuple[float, float, bool]:
+    """Between what numbers its values lie, and whether they are whole."""
+    support = event.support or Support()
+    return support.low, support.high, support.whole

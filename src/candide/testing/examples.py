@@ -1,0 +1,147 @@
+"""Rows to try laws on, drawn from a seed, as nasty as real ones: gaps, no weight, one class, far from zero, float32.
+
+>>> found = examples(Numbers(), seed=0)
+>>> list(found)[:4]
+['plain rows', 'weighted rows', 'gaps', 'a column without values']
+>>> found["a class without rows"].n_classes, found["one row"].column(0).shape
+(3, (1,))
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide.rows.blocks import Codes, Csr, Floats
+
+_WORDS = ("ant", "bee", "cat", "dog", "été", "naïve", "ox")
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """Labelled, weighted rows."""
+
+    columns: tuple[NDArray, ...]  # numbers, NaN where absent, or objects, None where absent
+    y: Codes
+    weight: Floats | None
+    n_classes: int
+    rel: float = 1e-9  # how near results must be
+    full: bool = False  # whether every class has values of every column, so that all estimates exist
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def column(self, j: int) -> NDArray:
+        return self.columns[j]
+
+    def at(self, index: Any) -> "Example":
+        """Some of the rows, in some order, perhaps more than once."""
+        weight = None if self.weight is None else self.weight[index]
+        return replace(self, columns=tuple(c[index] for c in self.columns), y=self.y[index], weight=weight)
+
+    def parts(self) -> tuple["Example", "Example"]:
+        """A third of the rows, and the others."""
+        return self.at(slice(0, len(self) // 3)), self.at(slice(len(self) // 3, None))
+
+    def weighing(self, weight: Floats | None) -> "Example":
+        return replace(self, weight=weight)
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Columns of numbers from ``low`` to ``high``, whole or not; an end that is finite may be no value itself."""
+
+    low: float = -np.inf
+    high: float = np.inf
+    whole: bool = False
+
+    @property
+    def unbounded(self) -> bool:
+        return np.isinf(self.low) and np.isinf(self.high) and not self.whole
+
+    def draw(self, rng: np.random.Generator, y: Codes) -> NDArray:
+        if self.whole:
+            x = rng.poisson(1.0 + y).astype(float)
+            return np.clip(x + (self.low if np.isfinite(self.low) else 0.0), self.low, self.high)
+        if np.isfinite(self.low) and np.isfinite(self.high):
+            return self.low + (self.high - self.low) * rng.beta(2.0, 2.0 + y)
+        if np.isfinite(self.low):
+            return self.low + rng.gamma(2.0, 1.0 + y)
+        if np.isfinite(self.high):
+            return self.high - rng.gamma(2.0, 1.0 + y)
+        return rng.normal(y, 1.0 + y)
+
+
+@dataclass(frozen=True)
+class Words:
+    """Columns of words: categories."""
+
+    def draw(self, rng: np.random.Generator, y: Codes) -> NDArray:
+        return np.array(_WORDS[:4], object)[(rng.integers(0, 3, len(y)) + (y > 0)) % 4]
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Columns of documents."""
+
+    def draw(self, rng: np.random.Generator, y: Codes) -> NDArray:
+        return np.array([" ".join(rng.choice(_WORDS[c:], rng.integers(0, 6))) for c in y % 3] + [None], object)[:-1]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Columns that an own function draws: ``draw(rng, y)``, one value for each class code."""
+
+    function: Callable[[np.random.Generator, Codes], NDArray]
+
+    def draw(self, rng: np.random.Generator, y: Codes) -> NDArray:
+        x = np.asarray(self.function(rng, y))
+        assert x.shape == y.shape, f"draw(rng, y) gave the shape {x.shape} for {len(y)} class codes"
+        return x.astype(float) if x.dtype.kind in "iub" else x
+
+
+def examples(values: Any, seed: int = 0, n_columns: int = 3) -> dict[str, Example]:
+    """The examples by name; ``values`` draws a column."""
+    rng = np.random.default_rng(seed)
+    y = np.tile(np.arange(3), 14)
+
+    def of(y: Codes, n_classes: int = 3, **more: Any) -> Example:
+        return Example(tuple(values.draw(rng, y) for _ in range(n_columns)), y, None, n_classes, **more)
+
+    plain = of(y, full=True)
+    weight = rng.choice([0.0, 0.1, 1.0, 2.5], len(y))
+    holes = [rng.random(len(y)) < share for share in (0.3, 0.0, 0.8)]
+    found = {
+        "plain rows": plain,
+        "weighted rows": plain.weighing(weight),
+        "gaps": replace(plain, columns=tuple(map(_without, plain.columns, holes)), full=False),
+        "a column without values": replace(
+            plain, columns=(_without(plain.columns[0], np.ones(len(y), bool)), *plain.columns[1:]), full=False
+        ),
+        "a class without rows": of(np.tile([0, 2], 9)),
+        "one class": of(np.zeros(12, np.intp), 1),
+        "one row": of(np.array([1])),
+        "no rows": of(np.zeros(0, np.intp)),
+        "no weight at all": replace(plain, weight=np.zeros(len(y)), full=False),
+    }
+    if plain.columns[0].dtype == np.float64:
+        single = tuple(c.astype(np.float32) for c in plain.columns)
+        found["float32"] = replace(plain, columns=single)
+    if getattr(values, "unbounded", False):
+        found["far from zero"] = replace(plain, columns=tuple(c + 1e8 for c in plain.columns), rel=1e-5)
+    return found
+
+
+def _without(column: NDArray, there: NDArray) -> NDArray:
+    """A column with some of its values absent."""
+    out = column.copy()
+    out[there] = None if out.dtype == object else np.nan
+    return out
+
+
+def sparse(x: NDArray) -> Csr:
+    """A block of numbers in CSR form, its zeros left out."""
+    row, column = np.nonzero(x)
+    return Csr(x[row, column], column.astype(np.int32), np.searchsorted(row, np.arange(len(x) + 1)), x.shape[1])
