@@ -1,0 +1,19 @@
+"""Running the command line: an error is one line, and says so by its exit status."""
+
+import sys
+
+from candide.cli import changes, learning, models, pictures, rows  # noqa: F401  they add their commands to the group
+from candide.cli.group import cli
+from candide.errors import CandideError
+
+
+def main() -> None:
+    """Run; exit status 1 for what Candide says, 2 for wrong usage."""
+    debug = "--debug" in sys.argv
+    try:
+        cli(prog_name="candide")
+    except (CandideError, OSError) as error:
+        if debug:
+            raise
+        print(f"candide: {' '.join(str(error).split())}", file=sys.stderr)
+        sys.exit(1)
