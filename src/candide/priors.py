@@ -102,7 +102,7 @@ class Gamma(Prior):
     >>> from candide.events import Poisson
     >>> from candide.tally import Sums
     >>> calls = Sums(n=np.array([[4.0]]), total=np.array([[10.0]]), log_factorial=np.array([[8.0]]))
-    >>> Poisson().estimate(calls, Gamma(3, 1), "mean").params["rate"].round(6).tolist()  # (3 + 10) / (1 + 4)
+    >>> Poisson().estimate(calls, Gamma(3, 1), "mean").rate.round(6).tolist()  # (3 + 10) / (1 + 4)
     [[2.6]]
     """
 
@@ -122,7 +122,7 @@ class NormalInverseGamma(Prior):
     >>> from candide.tally import Moments
     >>> tally = Moments(np.array([[10.0]]), np.array([[3.0]]), np.array([[40.0]]))  # n, mean, sum of squares round it
     >>> law = Gaussian().estimate(tally, NormalInverseGamma(mean=0, kappa=10, a=2, b=2), "mean")
-    >>> law.mean.tolist(), round(law.variance.item(), 3)  # halfway between 0 and 3
+    >>> law.loc.tolist(), round(law.variance.item(), 3)  # halfway between 0 and 3
     ([[1.5]], 7.417)
     """
 

@@ -41,14 +41,14 @@ def a_normal():
 
 def a_t():
     normal = a_normal()
-    return MultivariateT(np.array([3.0, 7.5]), normal.mean, normal.covariance, np.array([1.0, 1.7]))
+    return MultivariateT(np.array([3.0, 7.5]), normal.loc, normal.covariance, np.array([1.0, 1.7]))
 
 
 def scipy_log_prob(law, x, c, at):
     at = np.flatnonzero(at)
     if isinstance(law, MultivariateNormal):
-        return stats.multivariate_normal.logpdf(x[at], law.mean[c, at], law.covariance[c][np.ix_(at, at)])
-    shape = law.scale[c][np.ix_(at, at)] * law.stretch[c]
+        return stats.multivariate_normal.logpdf(x[at], law.loc[c, at], law.covariance[c][np.ix_(at, at)])
+    shape = law.scale[c][np.ix_(at, at)] * law.factor[c]
     return stats.multivariate_t.logpdf(x[at], law.loc[c, at], shape, df=law.df[c])
 
 
@@ -82,7 +82,7 @@ def test_samples_have_the_moments_of_the_law(law):
     X = law.sample(np.repeat([0, 1], 100_000), np.random.default_rng(3))
     second = X[100_000:]
     shape = law.covariance[1] if isinstance(law, MultivariateNormal) else law.scale[1] * 1.7 * 7.5 / 5.5
-    centre = law.mean[1] if isinstance(law, MultivariateNormal) else law.loc[1]
+    centre = law.loc[1]
     size = np.sqrt(np.diagonal(shape))
     assert (np.abs(second.mean(axis=0) - centre) / size < 0.02).all()
     assert (np.abs(np.cov(second.T) - shape) / np.outer(size, size) < 0.06).all()
@@ -90,8 +90,8 @@ def test_samples_have_the_moments_of_the_law(law):
 
 def test_one_matrix_for_all_classes_scores_as_its_copies_do():
     law = a_normal()
-    tied = MultivariateNormal(law.mean, law.covariance[:1])
-    apart = MultivariateNormal(law.mean, np.repeat(law.covariance[:1], 2, axis=0))
+    tied = MultivariateNormal(law.loc, law.covariance[:1])
+    apart = MultivariateNormal(law.loc, np.repeat(law.covariance[:1], 2, axis=0))
     X = np.random.default_rng(4).normal(0, 5, (50, 3))
     np.testing.assert_allclose(tied.log_prob(X), apart.log_prob(X), rtol=1e-12)
 
@@ -169,7 +169,7 @@ def test_map_is_the_top_of_likelihood_times_prior():
     top = optimize.minimize(lambda t: -log_joint(t, X, prior), np.zeros(5), method="BFGS", options={"gtol": 1e-9}).x
     law = Gaussian(covariance="full").estimate(count(X), prior, "map")
     root = np.array([[np.exp(top[2]), 0.0], [top[3], np.exp(top[4])]])
-    np.testing.assert_allclose(law.mean[0], top[:2], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(law.loc[0], top[:2], rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(law.covariance[0], root @ root.T, rtol=1e-5)
 
 

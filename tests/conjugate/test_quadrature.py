@@ -227,7 +227,7 @@ def test_gaussian_modes_are_the_tops(variance, kind, prior, how):
             method="Nelder-Mead",
             options={"maxiter": 20_000, "maxfev": 20_000, "xatol": 1e-9, "fatol": 1e-13},
         ).x
-        np.testing.assert_allclose([law.mean[cell] for cell in group], top[:-1], rtol=2e-6, atol=2e-6)
+        np.testing.assert_allclose([law.loc[cell] for cell in group], top[:-1], rtol=2e-6, atol=2e-6)
         np.testing.assert_allclose([law.variance[cell] for cell in group], np.exp(top[-1]), rtol=2e-6)
 
 

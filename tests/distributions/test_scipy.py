@@ -9,17 +9,18 @@ from scipy import integrate, stats
 
 from candide import numerics
 from candide.distributions import (
-    Density,
+    Bernoulli,
+    Categorical,
     DirichletMultinomial,
-    LevelTable,
+    Exponential,
     LogScale,
+    Lomax,
+    Multinomial,
+    NegativeBinomial,
     Normal,
+    Poisson,
     StudentT,
-    Switch,
-    TermWeights,
 )
-from candide.events.exponential import log_exponential, log_lomax
-from candide.events.poisson import log_negative_binomial, log_poisson
 
 CLOSE = {"rtol": 1e-12, "atol": 0}
 
@@ -42,19 +43,19 @@ ELEMENTWISE = {
         lambda x: stats.lognorm.logpdf(x, SCALE, scale=np.exp(MILD)),
         POSITIVE,
     ),
-    "poisson": (Density(log_poisson, {"rate": RATE}), lambda x: stats.poisson.logpmf(x, RATE), COUNTS),
+    "poisson": (Poisson(RATE), lambda x: stats.poisson.logpmf(x, RATE), COUNTS),
     "negative binomial": (
-        Density(log_negative_binomial, {"shape": SHAPE, "rate": RATE}),
+        NegativeBinomial(SHAPE, RATE),
         lambda x: stats.nbinom.logpmf(x, SHAPE, RATE / (RATE + 1.0)),
         COUNTS,
     ),
     "exponential": (
-        Density(log_exponential, {"rate": RATE}),
+        Exponential(RATE),
         lambda x: stats.expon.logpdf(x, scale=1 / RATE),
         POSITIVE,
     ),
     "lomax": (
-        Density(log_lomax, {"shape": SHAPE, "rate": RATE}),
+        Lomax(SHAPE, RATE),
         lambda x: stats.lomax.logpdf(x, SHAPE, scale=RATE),
         POSITIVE,
     ),
@@ -75,8 +76,8 @@ def test_log_prob_equals_scipy(name):
         (Normal(np.array([[2.0]]), np.array([[9.0]])), -np.inf, np.inf),
         (StudentT(np.array([[1.5]]), np.array([[2.0]]), np.array([[3.0]])), -np.inf, np.inf),
         (LogScale(StudentT(np.array([[6.0]]), np.array([[0.1]]), np.array([[0.4]]))), 0.0, np.inf),
-        (Density(log_exponential, {"rate": np.array([[0.7]])}), 0.0, np.inf),
-        (Density(log_lomax, {"shape": np.array([[2.5]]), "rate": np.array([[4.0]])}), 0.0, np.inf),
+        (Exponential(np.array([[0.7]])), 0.0, np.inf),
+        (Lomax(np.array([[2.5]]), np.array([[4.0]])), 0.0, np.inf),
     ],
 )
 def test_continuous_densities_integrate_to_one(law, low, high):
@@ -87,8 +88,8 @@ def test_continuous_densities_integrate_to_one(law, low, high):
 @pytest.mark.parametrize(
     "law",
     [
-        Density(log_poisson, {"rate": np.array([[3.5]])}),
-        Density(log_negative_binomial, {"shape": np.array([[2.5]]), "rate": np.array([[0.5]])}),
+        Poisson(np.array([[3.5]])),
+        NegativeBinomial(np.array([[2.5]]), np.array([[0.5]])),
     ],
 )
 def test_count_distributions_sum_to_one(law):
@@ -98,8 +99,8 @@ def test_count_distributions_sum_to_one(law):
 def test_level_tables_and_switches_sum_to_one_and_score_their_probabilities():
     p = np.array([[0.2, 0.5, 0.3], [0.0, 0.25, 0.75]])
     with np.errstate(divide="ignore"):
-        table = LevelTable(np.log(p).T, np.array([0, 3]), np.zeros((1, 2)))
-        switch = Switch(np.log(p[:, :1]), np.log1p(-p[:, :1]), threshold=0.5)
+        table = Categorical(np.log(p).T, np.array([0, 3]), np.zeros((1, 2)))
+        switch = Bernoulli(np.log(p[:, :1]), np.log1p(-p[:, :1]), threshold=0.5)
     np.testing.assert_allclose(np.exp(table.log_prob(np.arange(3)[:, None])), p.T, rtol=1e-15)
     np.testing.assert_allclose(np.exp(switch.log_prob(np.array([[0.5], [0.6]]))).sum(axis=0), 1.0, rtol=1e-15)
 
@@ -114,7 +115,7 @@ def coefficient(x):
 
 def test_word_sequences_equal_scipys_bags_without_the_coefficient():
     p, alpha = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.3, 1.0, 2.0, 5.5])
-    sure, unsure = TermWeights(np.log(p)[:, None]), DirichletMultinomial(alpha[None, :])
+    sure, unsure = Multinomial(np.log(p)[:, None]), DirichletMultinomial(alpha[None, :])
     n = DOCUMENTS.sum(axis=1).astype(int)
     for law, oracle in [
         (sure, stats.multinomial.logpmf(DOCUMENTS, n, p)),

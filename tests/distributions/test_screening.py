@@ -85,7 +85,7 @@ def test_of_equal_classes_the_first_is_chosen(kind):
     law, other = model.distributions
     twice = np.array([0, 1, 0, 1])
     law = type(law)(*(value[twice] if len(value) == 2 else value for value in vars(law).values() if np.ndim(value)))
-    other = Normal(*(value[twice] for value in (other.mean, other.variance)))
+    other = Normal(*(value[twice] for value in (other.loc, other.variance)))
     twins = Model(np.log(np.full(4, 0.25)), (law, other))
     codes = twins.classify(blocks_of(twins, 2000, rng))
     assert set(codes.tolist()) == {0, 1}

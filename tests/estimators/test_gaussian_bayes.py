@@ -120,7 +120,7 @@ def test_what_is_missing_is_integrated_out(covariance):
         at = np.flatnonzero(~np.isnan(x))
         for c in range(3) if len(at) else ():
             matrix = law.covariance[c if covariance == "full" else 0][np.ix_(at, at)]
-            joint[i, c] = stats.multivariate_normal.logpdf(x[at], law.mean[c, at], matrix)
+            joint[i, c] = stats.multivariate_normal.logpdf(x[at], law.loc[c, at], matrix)
     want = np.exp(joint) / np.exp(joint).sum(axis=1, keepdims=True)  # the classes of iris are alike in number
     np.testing.assert_allclose(model.predict_proba(holes), want, rtol=1e-9, atol=1e-12)
 
@@ -140,7 +140,7 @@ def test_log_density_is_the_mixture_and_sampling_is_undone_by_fitting():
     X, y = correlated(600, 2, 2)
     model = cd.GaussianBayes(estimate="mle").fit(X, y)
     law = model.fitted_.model.distributions[0]
-    want = sum(np.mean(y == c) * stats.multivariate_normal.pdf(X, law.mean[c], law.covariance[c]) for c in range(2))
+    want = sum(np.mean(y == c) * stats.multivariate_normal.pdf(X, law.loc[c], law.covariance[c]) for c in range(2))
     np.testing.assert_allclose(model.log_density(X), np.log(want), rtol=1e-10)
     again = cd.GaussianBayes(estimate="mle").fit(*model.sample(100_000, random_state=0)).fitted_.model.distributions[0]
     np.testing.assert_allclose(again.covariance, law.covariance, rtol=0.05, atol=0.03 * np.abs(law.covariance).max())

@@ -177,8 +177,9 @@ def test_an_infinity_to_score_is_named(name):
     law = case.event.estimate(tally)
     X[1, 2] = np.inf
     for score in (law.log_prob, law.terms):
-        with pytest.raises(InputError, match="row 1, column 2: inf"):
+        with pytest.raises(InputError) as error:
             score(X)
+        assert (error.value.row, error.value.column, error.value.value) == (1, 2, np.inf)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int64, np.uint8])

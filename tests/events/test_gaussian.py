@@ -103,7 +103,7 @@ def test_added_variance_is_scikit_learns_smoothing():
     X, y = rng.normal(size=(30, 3)) * [1.0, 10.0, 0.0] + [0, 0, 4.0], np.arange(30) % 3
     ours = Gaussian().estimate(count(X, y, n_classes=3), AddedVariance(1e-3), "mle")
     theirs = GaussianNB(var_smoothing=1e-3).fit(X, y)
-    np.testing.assert_allclose(ours.mean, theirs.theta_, rtol=1e-12)
+    np.testing.assert_allclose(ours.loc, theirs.theta_, rtol=1e-12)
     np.testing.assert_allclose(ours.variance, theirs.var_, rtol=1e-12)
     np.testing.assert_allclose(ours.log_prob(X) - np.log(3), theirs.predict_joint_log_proba(X), rtol=1e-11)
     for call in (

@@ -72,7 +72,7 @@ def test_what_gives_no_rate_is_refused_with_its_place():
 
 def test_uniform_makes_map_the_mle_and_jeffreys_is_invariant():
     tally = count(Poisson(), [[3.0], [4.0]], [0, 0], 1)
-    rate = lambda event, tally, prior, how: event.estimate(tally, prior, how).params["rate"].item()  # noqa: E731
+    rate = lambda event, tally, prior, how: event.estimate(tally, prior, how).rate.item()  # noqa: E731
     assert rate(Poisson(), tally, "uniform", "map") == rate(Poisson(), tally, None, "mle") == 3.5
     assert rate(Poisson(), tally, "jeffreys", "mean") == pytest.approx(7.5 / 2)
     assert rate(Exponential(), tally, "jeffreys", "mean") == pytest.approx(2 / 7)

@@ -152,7 +152,7 @@ def test_the_pocket_is_ringed_in(pocket):
     assert ax.images[0].get_array().mean() < 0.2  # most of the plane is outside
     law = model.fitted_.model.distributions[0]
     square = 1 / law.variance[1] - 1 / law.variance[0]
-    centre = (law.mean[1] / law.variance[1] - law.mean[0] / law.variance[0]) / square
+    centre = (law.loc[1] / law.variance[1] - law.loc[0] / law.variance[0]) / square
     middle = (ring.min(axis=0) + ring.max(axis=0)) / 2
     np.testing.assert_allclose(middle, centre, atol=0.02)
     half = np.ptp(ring, axis=0) / 2

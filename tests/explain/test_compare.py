@@ -25,7 +25,7 @@ def both_ways(p, q, low, high):
 
 
 def _lognormal(normal):
-    return stats.lognorm(normal.variance[0, 0] ** 0.5, 0, np.exp(normal.mean[0, 0])).logpdf
+    return stats.lognorm(normal.variance[0, 0] ** 0.5, 0, np.exp(normal.loc[0, 0])).logpdf
 
 
 @pytest.fixture
@@ -38,9 +38,9 @@ def two():
 @pytest.mark.parametrize(
     ("event", "law", "low", "high"),
     [
-        (Gaussian(), lambda d: stats.norm(d.mean[0, 0], np.sqrt(d.variance[0, 0])).logpdf, -30, 60),
+        (Gaussian(), lambda d: stats.norm(d.loc[0, 0], np.sqrt(d.variance[0, 0])).logpdf, -30, 60),
         (LogNormal(), lambda d: _lognormal(d.base), 1e-9, 2e3),
-        (Exponential(), lambda d: stats.expon(0, 1 / d.params["rate"][0, 0]).logpdf, 0, 1e3),
+        (Exponential(), lambda d: stats.expon(0, 1 / d.rate[0, 0]).logpdf, 0, 1e3),
     ],
     ids=["gaussian", "lognormal", "exponential"],
 )  # fmt: skip
@@ -56,7 +56,7 @@ def test_moves_of_counts_are_divergences():
     y = np.repeat(["a", "b"], 100)
     rng = np.random.default_rng(1)
     before, after = (fit(Poisson(), rng.poisson(rate, 200), y) for rate in (3.0, 5.0))
-    rates = [Poisson().estimate(f.census.tallies[0], None, "mean").params["rate"][0, 0] for f in (before, after)]
+    rates = [Poisson().estimate(f.census.tallies[0], None, "mean").rate[0, 0] for f in (before, after)]
     p, q = (stats.poisson(rate).pmf(np.arange(200)) for rate in rates)
     [move] = [m for m in compare(before, after).columns if m.label == "a"]
     assert move.moved == pytest.approx(special.rel_entr(p, q).sum() + special.rel_entr(q, p).sum(), rel=1e-9)
@@ -197,12 +197,12 @@ def test_columns_modelled_together_move_as_one():
     [move] = [m for m in found.columns if m.column == ("a", "b") and m.label == "q"]
     laws = [f.plan.parts[0].event.estimate(f.census.tallies[0], None, "map") for f in (before, after)]
     assert before.plan.parts[0].columns == ("a", "b")
-    p, q = (stats.multivariate_normal(d.mean[1], d.covariance[1]) for d in laws)
+    p, q = (stats.multivariate_normal(d.loc[1], d.covariance[1]) for d in laws)
     draws = [law.rvs(400_000, random_state=5) for law in (p, q)]
     want = [(one.logpdf(x) - other.logpdf(x)).mean() for one, other, x in ((p, q, draws[0]), (q, p, draws[1]))]
     assert move.moved == pytest.approx(sum(want), rel=0.01)  # by drawing
     assert move.surprise == pytest.approx(move.moved * 10, rel=1e-12)  # 40 * 40 / (2 * 80)
-    assert move.values["mean a"] == pytest.approx((laws[0].mean[1, 0], laws[1].mean[1, 0]))
+    assert move.values["mean a"] == pytest.approx((laws[0].loc[1, 0], laws[1].loc[1, 0]))
     assert {name.split()[0] for name in move.values} == {"mean", "sd", "correlation"}
     assert compare(before, before).columns == []
 

@@ -243,7 +243,7 @@ def test_the_ellipse_of_a_multivariate_t_is_that_of_its_covariance(estimate):
     X, y = two_clouds(30)
     model = cd.GaussianBayes("full", estimate=estimate).fit(X, y)
     law = model.fitted_.model.distributions[0]
-    matrix = law.covariance[0] if estimate == "mle" else law.scale[0] * law.stretch[0] * law.df[0] / (law.df[0] - 2)
+    matrix = law.covariance[0] if estimate == "mle" else law.scale[0] * law.factor[0] * law.df[0] / (law.df[0] - 2)
     patch = plot.ellipses(model, levels=(2,)).patches[0]
     np.testing.assert_allclose([patch.height / 4, patch.width / 4], np.sqrt(np.linalg.eigvalsh(matrix)))
 

@@ -72,11 +72,10 @@ def test_weighted_documents_are_scored_bit_equally_after_loading(settings, tmp_p
         np.testing.assert_array_equal(cd.load(tmp_path / "m").predict_proba(texts), model.predict_proba(texts))
 
 
-def test_a_mapped_vocabulary_is_read_when_it_is_used(tmp_path, monkeypatch):
+def test_a_mapped_vocabulary_is_read_when_it_is_used(tmp_path):
     model, X = MODELS["text-open"]
     model.save(tmp_path / "m")
-    monkeypatch.setattr(store.file, "READ_WHOLE", 100)
-    mapped = store.load(tmp_path / "m")
+    mapped = store.load(tmp_path / "m", read_whole=100)
     [tally] = mapped.census.tallies
     assert "word" not in vars(tally)
     assert tally.n.tolist() == model.census_.tallies[0].n.tolist()
@@ -85,14 +84,17 @@ def test_a_mapped_vocabulary_is_read_when_it_is_used(tmp_path, monkeypatch):
         base = base.base
     assert type(base.obj).__name__ == "mmap"
     np.testing.assert_array_equal(cd.TextNB.of(mapped).predict_proba(X), model.predict_proba(X))
-    fresh = store.load(tmp_path / "m")
+    fresh = store.load(tmp_path / "m", read_whole=100)
     whole = (model + model).census_.tallies[0].table("free")
     assert (fresh + fresh).census.tallies[0].table("free") == whole
-    assert pickle.loads(pickle.dumps(store.load(tmp_path / "m").census.tallies[0])).words() == tally.words()
+    assert (
+        pickle.loads(pickle.dumps(store.load(tmp_path / "m", read_whole=100).census.tallies[0])).words()
+        == tally.words()
+    )
 
 
 @pytest.mark.parametrize("name", ["0.starts", "0.word", "0.total", "0.classes", "0.letters"])
-def test_damage_in_a_mapped_vocabulary_is_found_before_it_is_used(name, tmp_path, monkeypatch):
+def test_damage_in_a_mapped_vocabulary_is_found_before_it_is_used(name, tmp_path):
     from candide.store import container
 
     model, X = MODELS["text-open"]
@@ -103,8 +105,7 @@ def test_damage_in_a_mapped_vocabulary_is_found_before_it_is_used(name, tmp_path
     (tmp_path / "m").write_bytes(b"".join(bytes(piece) for piece in container.pack(header, {**arrays, name: bad})))
     with pytest.raises(ModelFileError):
         store.load(tmp_path / "m")
-    monkeypatch.setattr(store.file, "READ_WHOLE", 100)
-    mapped = store.load(tmp_path / "m")
+    mapped = store.load(tmp_path / "m", read_whole=100)
     for _ in range(2):  # and every time
         with pytest.raises(ModelFileError):
             cd.TextNB.of(mapped).predict_proba(X)
@@ -126,7 +127,7 @@ def test_damage_in_a_mapped_vocabulary_is_found_before_it_is_used(name, tmp_path
         ("letters", lambda a: np.full_like(a, 97)),
         ("shared", lambda a: a[:-1].copy()),
         ("shared", lambda a: np.full_like(a, np.inf)),
-        ("base", lambda a: a[:-1].copy()),
+        ("common", lambda a: a[:-1].copy()),
     ],
 )
 def test_weights_that_are_none_are_refused(name, change, tmp_path):
@@ -153,8 +154,8 @@ import re
 from candide import store
 from candide.store import terms
 def resident(): return int(re.search(r"VmRSS:\\s+(\\d+)", open("/proc/self/status").read())[1])
-store.file.READ_WHOLE, before = 0, resident()
-fitted = store.load({path!r})
+before = resident()
+fitted = store.load({path!r}, read_whole=0)
 print(resident() - before)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -21,7 +21,7 @@ from candide.conjugate.normal import is_flat
 from candide.conjugate.shrinkage import shrunk
 from candide.conjugate.wishart import posterior, wishart_evidence, wishart_prior
 from candide.distributions import Distribution, MultivariateNormal, MultivariateT
-from candide.distributions.multivariate import normal_steps, t_steps
+from candide.distributions.elliptical import normal_steps, t_steps
 from candide.distributions.whitening import SingularError
 from candide.errors import CellError, InputError
 from candide.priors import AddedVariance, NormalInverseGamma, NormalInverseWishart, Prior, Unbiased

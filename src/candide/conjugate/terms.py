@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import numerics
-from candide.distributions.terms import Cells, PolyaDocuments, TermScores
+from candide.distributions.documents import Cells
+from candide.distributions.polya_documents import PolyaDocuments
+from candide.distributions.term_scores import TermScores
 from candide.rows.blocks import Floats
 from candide.rows.documents import BINARY, Tokens
 from candide.tally import Terms
@@ -121,7 +123,7 @@ def complement(counted: Weighed, alpha: float, norm: bool) -> TermScores:
     unit = counted.factor
     if unit is not None:
         base, delta = base * unit, delta * unit[counted.tally.word]
-    common: dict[str, Any] = {"manner": counted.tokens.manner, "unit": unit, "base": base, "scale": scale}
+    common: dict[str, Any] = {"manner": counted.tokens.manner, "unit": unit, "common": base, "scale": scale}
     return TermScores(counted.tokens, counted.cells(delta), shared, **common)
 
 

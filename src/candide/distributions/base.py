@@ -1,10 +1,14 @@
 """What every distribution is: fitted parameters that score rows, explain a score feature by feature, and sample.
 
+A law answers for itself whatever is asked of it: its arrays for a file, its mean, how far it is from another of its
+kind, what a person wants to see of a feature, its score written out (:mod:`candide.distributions.form`).
 Axes are (row, class, feature). A distribution holds no state but its parameters: threads may share one.
 """
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,16 +17,38 @@ from candide import kernels
 from candide.errors import InputError, InputTypeError
 from candide.rows.blocks import Block, Codes, Csr, Floats
 
-if TYPE_CHECKING:  # read when a form is asked for, so that loading a model stays quick
-    from candide.distributions.forms import Form
+if TYPE_CHECKING:  # read when they are needed, so that loading a model stays quick
+    from candide.distributions.arrays import Found, Shape
+    from candide.distributions.form import Form
+    from candide.distributions.weighted import Weighted
+
+_CELLS = 1 << 16  # (row, class, feature) cells worked at once: temporaries that stay in cache
+
+
+@dataclass(frozen=True, eq=False)
+class LevelPair:
+    """The probabilities that one class gives to single levels or terms, in two laws."""
+
+    feature: Codes  # (item) the column
+    place: Codes  # (item) which of its levels, or of the terms of both
+    before: Floats  # (item)
+    after: Floats  # (item)
+    moved: Floats  # (item) what each adds to the divergence
+    rest: float = 0.0  # what all others add
+    known: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None  # (item) whether each law has met it
+    key: Callable[[int], bytes] | None = None  # the term of a place, where the law and not the plan knows the names
 
 
 class Distribution(ABC):
     """p(x | class) for every column of a block at once. An absent value adds 0."""
 
+    name: ClassVar[str] = ""  # by which files know it; without one it cannot be kept
     not_linear: ClassVar[str] = "its log-density is not linear in the value; choose another event model"  # why, remedy
+    reads: str = "numbers"  # what its rows are of: "numbers", "codes" of levels, or "documents"
+    has_density: bool = True  # whether its scores are log-probabilities, so that there is a log p(x)
 
     rows_at_once: ClassVar[int] = 64  # fewer of them are scored at a higher price each
+    on_line: ClassVar[bool] = False  # whether it is of any number: then it may be of logs
     by_blas: ClassVar[bool] = False  # whether rows are scored by products of matrices
     screens: bool = False  # whether to find the largest class costs less than to score them all
 
@@ -33,6 +59,8 @@ class Distribution(ABC):
     @property
     @abstractmethod
     def n_features(self) -> int: ...
+
+    # Scores
 
     @abstractmethod
     def add_log_prob(self, block: Block, out: Floats) -> int:
@@ -49,23 +77,6 @@ class Distribution(ABC):
     def _terms(self, x: NDArray) -> Floats:
         """What each feature adds, of a dense block without infinities."""
 
-    @abstractmethod
-    def sample(self, y: Codes, rng: "np.random.Generator") -> NDArray:
-        """One row (row, feature) for each class code in ``y``."""
-
-    @abstractmethod
-    def parameters(self) -> dict[str, NDArray]:
-        """What a person wants to see: (class, feature) arrays by name."""
-
-    def quadratic(self) -> "Form | None":
-        """The score as a polynomial of at most second degree in inputs read from the row; None where it is none."""
-        return None
-
-    def linear(self) -> "Form | None":
-        """The score as weights and a base; None where it is not linear."""
-        form = self.quadratic()
-        return form if form is not None and form.square is None else None
-
     def log_prob(self, block: Block) -> Floats:
         """(row, class) log-probabilities."""
         out = np.zeros((block.shape[0], self.n_classes))
@@ -79,6 +90,103 @@ class Distribution(ABC):
         refuse_infinite(x)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             return self._terms(x)
+
+    # Weights on the features
+
+    def weighted(self, weight: NDArray) -> "Weighted":
+        """The law whose term of feature j is multiplied by ``weight[j]``. It has no density."""
+        from candide.distributions.weighted import Weighted
+
+        return Weighted(self, np.asarray(weight, np.float64))
+
+    def scaled(self, weight: Floats) -> "Distribution | None":
+        """A law that scores as the weighted one does, by tables that are multiplied; None where there is none."""
+        return None
+
+    def add_weighted(self, block: Block, weight: Floats, out: Floats) -> int:
+        """As ``add_log_prob``, with each feature's term multiplied by its weight."""
+        x, n_absent = dense(block), 0
+        for some in pieces(x, out):
+            piece = x[some]
+            if np.isinf(piece).any():
+                return kernels.INFINITE
+            n_absent += int(np.isnan(piece).sum()) if piece.dtype.kind == "f" else int((piece < 0).sum())
+            out[some] += times(self.terms(piece), weight).sum(axis=2)
+        return n_absent
+
+    # What others want to know
+
+    @abstractmethod
+    def sample(self, y: Codes, rng: "np.random.Generator") -> NDArray:
+        """One row (row, feature) for each class code in ``y``."""
+
+    @abstractmethod
+    def parameters(self) -> dict[str, NDArray]:
+        """What a person wants to see: (class, feature) arrays by name."""
+
+    def mean(self) -> Floats:
+        """(class, feature) the value expected; NaN or infinite where there is none."""
+        self._refuse("has no mean that is known")
+
+    def describe(
+        self, j: int, columns: Sequence[Any] = (), levels: Sequence[str] = (), often: Any = None, most: int = 12
+    ) -> tuple[list[str], Floats]:
+        """What a person sees of feature j: names of rows, and (row, class) values.
+
+        ``columns`` are the names of all features, ``levels`` those of the levels of feature j and ``often`` their
+        weights over all classes, where it has levels; at most so many levels or terms are shown.
+        """
+        shown = {n: p for n, p in self.parameters().items() if p.shape == (self.n_classes, self.n_features)}
+        return list(shown), np.array([p[:, j] for p in shown.values()]).reshape(-1, self.n_classes)
+
+    def divergence(self, other: Self) -> Floats:
+        """(class, feature) KL(self, other) + KL(other, self) in nats; of a group of columns one number a class."""
+        self._refuse("has no divergence in closed form", "compare the estimates 'mean' or 'map'")
+
+    def level_pairs(self, other: Self) -> Iterator[LevelPair]:
+        """Class by class the probabilities of single levels or terms here and there; nothing where it has none."""
+        return iter(())
+
+    @abstractmethod
+    def form(self) -> "Form":
+        """The score written out as numbers, or why it cannot be."""
+
+    # Files
+
+    @property
+    def inner(self) -> "Distribution | None":
+        """The law that this one is made of, where it is made of another."""
+        return None
+
+    def arrays(self) -> dict[str, NDArray]:
+        """The whole state but what the plan says: arrays of float64, int64, int32 or bytes with at most two axes."""
+        self._refuse("cannot be kept without its counts", "save the model with detail='tally'")
+
+    @classmethod
+    def from_arrays(cls, arrays: "Found", shape: "Shape", base: "Distribution | None" = None) -> Self:
+        """The law that ``arrays`` came from; an InputError says which of them is wrong, and what was expected."""
+        raise InputError(f"a {cls.__name__} cannot be made from arrays")
+
+    def _refuse(self, what: str, remedy: str = "") -> NoReturn:
+        raise InputError(f"a {type(self).__name__} {what}", value=type(self).__name__, remedy=remedy)
+
+
+def times(terms: Floats, weight: Floats) -> Floats:
+    """terms * weight, with 0 * -inf = 0."""
+    with np.errstate(invalid="ignore"):
+        return np.where(weight == 0, 0.0, terms * weight)
+
+
+def moved(p: Floats, q: Floats) -> Floats:
+    """(p - q) log(p / q): what a level, a word or a rate adds to the symmetric divergence; 0 where they are equal."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(p == q, 0.0, (p - q) * (np.log(p) - np.log(q)))
+
+
+def pieces(x: NDArray, out: Floats) -> Iterator[slice]:
+    """The rows of a block, some at a time."""
+    step = max(1, _CELLS // max(1, out.shape[1] * x.shape[1]))
+    return (slice(start, start + step) for start in range(0, len(x), step))
 
 
 def dense(block: Block) -> NDArray:
@@ -100,8 +208,19 @@ def row_numbers(block: Csr) -> Codes:
 def numbers(block: Block) -> NDArray:
     """The block as the dense floats that kernels read: float32 and float64 stay what they are."""
     if isinstance(block, Csr):
-        raise InputTypeError("sparse rows where dense ones are needed: zeros are values here; pass X.toarray()")
+        raise InputTypeError(
+            "sparse rows where dense ones are needed: zeros are values here", remedy="pass X.toarray()"
+        )
     return block if block.dtype in (np.float32, np.float64) else block.astype(np.float64)
+
+
+def absent_as_zero(block: NDArray) -> tuple[Floats, int]:
+    """Counts in which an absent value is a word that did not occur, and how many were absent, or kernels.INFINITE."""
+    x = numbers(block).astype(np.float64, copy=False)
+    if np.isfinite(x).all():
+        return x, 0
+    absent = np.isnan(x)
+    return np.where(absent, 0.0, x), kernels.INFINITE if np.isinf(x).any() else int(absent.sum())
 
 
 def where_present(x: NDArray, terms: Floats) -> Floats:
@@ -109,9 +228,17 @@ def where_present(x: NDArray, terms: Floats) -> Floats:
     return np.where(np.isnan(x)[:, None, :], 0.0, terms)
 
 
+def contiguous(*arrays: NDArray) -> tuple[Floats, ...]:
+    """Arrays of one shape in the layout that kernels read."""
+    return tuple(np.ascontiguousarray(a, np.float64) for a in np.broadcast_arrays(*arrays))
+
+
 def refuse_infinite(x: NDArray) -> None:
     """Say where a block holds an infinity."""
     at = np.argwhere(np.isinf(x))
     if len(at):
         row, column = at[0].tolist()
-        raise InputError(f"row {row}, column {column}: {x[row, column]} is not a finite number; pass NaN for absent")
+        value = x[row, column]
+        raise InputError(
+            f"{value} is not a finite number", column=column, row=row, value=value, remedy="pass NaN for absent"
+        )

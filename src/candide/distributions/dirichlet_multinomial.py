@@ -10,16 +10,19 @@ A the sum of alpha and N the sum of the counts, log p = sum over j of log_rising
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from candide import kernels, numerics
-from candide.distributions.base import Distribution, row_numbers
-from candide.distributions.linear import absent_as_zero
+from candide.distributions.arrays import FROM_ZERO, Found, Shape, length, one, take
+from candide.distributions.base import Distribution, absent_as_zero, row_numbers
 from candide.rows.blocks import Block, Codes, Csr, Floats
 from candide.tally.base import ratio
+
+if TYPE_CHECKING:
+    from candide.distributions.form import Unwritten
 
 _FEW = 4  # occurrences of a word up to which the sum of logs is a table
 
@@ -29,6 +32,7 @@ class DirichletMultinomial(Distribution):
     alpha: Floats  # (class, feature) some positive in every class
     length: int = 1  # words in a sampled document
 
+    name: ClassVar[str] = "dirichlet_multinomial"
     not_linear: ClassVar[str] = "with estimate='predictive' repeats count less; use estimate='mean', 'map' or 'mle'"
 
     @property
@@ -93,3 +97,19 @@ class DirichletMultinomial(Distribution):
 
     def parameters(self) -> dict[str, NDArray]:
         return {"alpha": self.alpha}
+
+    def mean(self) -> Floats:
+        """Of documents of ``length`` words."""
+        return self.length * self.alpha / self._total[:, None]
+
+    def form(self) -> "Unwritten":
+        from candide.distributions.form import Unwritten
+
+        return Unwritten(self.not_linear)
+
+    def arrays(self) -> dict[str, NDArray]:
+        return {"alpha": self.alpha, **one(self.length, "length")}
+
+    @classmethod
+    def from_arrays(cls, arrays: Found, shape: Shape, base: Distribution | None = None) -> Self:
+        return cls(take(arrays, "alpha", (shape.n_classes, shape.n_features), FROM_ZERO), length(arrays) or 1)

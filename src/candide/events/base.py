@@ -62,6 +62,8 @@ class EventModel:
     >>> from candide.events import Gaussian
     >>> Gaussian.variant("full") == Gaussian(covariance="full")  # of the name "gaussian-full"
     True
+    >>> event.sample_size(tally).ravel().tolist(), event.compared_as is event
+    ([2.0, 1.0], True)
 
     An own family gives ``parameters`` and ``log_density``, and comes with the rest.
 
@@ -108,6 +110,15 @@ class EventModel:
     def evidence(self, tally: Any, prior: Prior | str | None = None) -> Floats:
         """(class, feature) log marginal likelihood of the tallied values; its sum is that of the block."""
         return self._evidence(tally, self._resolve(prior))
+
+    @property
+    def compared_as(self) -> "EventModel":
+        """The family by whose laws two tallies are compared: itself, where its laws have a divergence."""
+        return self
+
+    def sample_size(self, tally: Any) -> Floats:
+        """(class, feature) how many values a law is estimated from; of columns modelled together (class, 1) will do."""
+        return tally.n
 
     def information(self, tally: Any) -> Floats | None:
         """(feature,) mutual information of each column and the class, in nats; None where there is no measure."""

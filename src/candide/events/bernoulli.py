@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from candide import distributions as laws
 from candide.conjugate.checks import refuse_improper
 from candide.conjugate.dirichlet import held_out_levels, level_evidence, level_log_prob
-from candide.distributions import Distribution, Switch
 from candide.distributions.base import dense
 from candide.errors import InputError
 from candide.events.base import EventModel
@@ -42,10 +42,10 @@ class Bernoulli(EventModel):
     def spec(self, n_features: int, sizes: tuple[int, ...] = ()) -> Spec:
         return Spec(self.kind, n_features, threshold=self.threshold)
 
-    def _estimate(self, tally: Levels, prior: Prior | None, how: str) -> Distribution:
+    def _estimate(self, tally: Levels, prior: Prior | None, how: str) -> laws.Distribution:
         """The posterior predictive of one value is the posterior mean."""
         log_prob = level_log_prob(tally, _alpha(prior, tally), how)
-        return Switch(log_prob[:, 0::2], log_prob[:, 1::2], self.threshold)
+        return laws.Bernoulli(log_prob[:, 0::2], log_prob[:, 1::2], self.threshold)
 
     def _evidence(self, tally: Levels, prior: Prior | None) -> Floats:
         alpha = _alpha(prior, tally)

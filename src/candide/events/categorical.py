@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from candide import distributions as laws
 from candide.conjugate.checks import refuse_improper
 from candide.conjugate.dirichlet import held_out_levels, level_evidence, level_log_prob, unseen_log_prob
-from candide.distributions import Distribution, LevelTable
 from candide.distributions.base import dense
 from candide.errors import InputError
 from candide.events.base import EventModel, Support
@@ -39,14 +39,14 @@ class Categorical(EventModel):
 
     prior: Prior | str | None = field(default=Dirichlet(1.0))
 
-    def _estimate(self, tally: Levels, prior: Prior | None, how: str) -> Distribution:
+    def _estimate(self, tally: Levels, prior: Prior | None, how: str) -> laws.Categorical:
         """The posterior predictive of one value is the posterior mean.
 
         A level never seen says nothing where the prior has no share for it (MLE; MAP with alpha <= 1).
         """
         alpha = _alpha(prior, tally)
         log_prob = level_log_prob(tally, alpha, how)
-        return LevelTable(log_prob.T, tally.offsets, unseen_log_prob(tally, alpha, how))
+        return laws.Categorical(log_prob.T, tally.offsets, unseen_log_prob(tally, alpha, how))
 
     def _evidence(self, tally: Levels, prior: Prior | None) -> Floats:
         alpha = _alpha(prior, tally)

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from candide import distributions as laws
 from candide.conjugate.checks import refuse
 from candide.conjugate.dirichlet import level_log_prob, pseudo_counts
-from candide.distributions import Distribution, TermWeights
 from candide.events.base import EventModel, Support
-from candide.events.multinomial import as_levels, word_alpha
+from candide.events.multinomial import Multinomial, as_levels, word_alpha
 from candide.priors import Dirichlet, Jeffreys, Prior, Uniform
 from candide.rows.blocks import Floats
 from candide.tally import Spec, Sums
@@ -49,7 +49,11 @@ class Complement(EventModel):
     def spec(self, n_features: int, sizes: tuple[int, ...] = ()) -> Spec:
         return Spec(self.kind, n_features, nonnegative=True)
 
-    def _estimate(self, tally: Sums, prior: Prior | None, how: str) -> Distribution:
+    @property
+    def compared_as(self) -> EventModel:
+        return Multinomial(prior=self.prior)
+
+    def _estimate(self, tally: Sums, prior: Prior | None, how: str) -> laws.Multinomial:
         """A word that occurs nowhere, without a share of the prior, says nothing: weight 0."""
         alpha = word_alpha(prior, tally)
         everywhere = tally.total.sum(axis=0)
@@ -59,9 +63,9 @@ class Complement(EventModel):
         logs = np.where(silent, 0.0, logs)
         refuse(np.isneginf(logs), "the word occurs in no other class, so its weight is infinite; use estimate='mean'")
         if not self.norm:
-            return TermWeights(-logs.T)
+            return laws.Multinomial(-logs.T)
         total = logs.sum(axis=1, keepdims=True)
-        return TermWeights(np.divide(logs, total, out=np.zeros_like(logs), where=total != 0).T)
+        return laws.Multinomial(np.divide(logs, total, out=np.zeros_like(logs), where=total != 0).T)
 
     def information(self, tally: Sums) -> Floats | None:
         from candide.tally.information import of_words

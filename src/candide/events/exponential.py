@@ -3,7 +3,7 @@
 The predictive is Lomax (Pareto from zero): the uncertainty of the rate gives it a heavy tail.
 
 >>> tally = Sums(n=np.array([[4.0]]), total=np.array([[10.0]]), log_factorial=np.array([[0.0]]))
->>> [Exponential().estimate(tally, Gamma(2, 2), how).params["rate"].item() for how in ("mle", "mean")]
+>>> [Exponential().estimate(tally, Gamma(2, 2), how).rate.item() for how in ("mle", "mean")]
 [0.4, 0.5]
 """
 
@@ -11,12 +11,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from candide import numerics
+from candide import distributions as laws
 from candide.conjugate.checks import refuse, refuse_improper
 from candide.conjugate.gamma import gamma_evidence, gamma_rate, gamma_values
-from candide.distributions import Density, Distribution
 from candide.events.base import EventModel, Support
 from candide.priors import Gamma, Jeffreys, Prior, Uniform
 from candide.rows.blocks import Floats
@@ -49,17 +47,17 @@ class Exponential(EventModel):
     def spec(self, n_features: int, sizes: tuple[int, ...] = ()) -> Spec:
         return Spec(self.kind, n_features, nonnegative=True)
 
-    def _estimate(self, tally: Sums, prior: Prior | None, how: str) -> Distribution:
+    def _estimate(self, tally: Sums, prior: Prior | None, how: str) -> laws.Distribution:
         """Two imaginary values, not one: with one the MAP of a class without values would be the rate 0, no density."""
         shape, rate = _gamma(prior, tally)
         if how == "predictive":
             after = {"shape": shape + tally.n, "rate": rate + tally.total}
             refuse((after["shape"] <= 0) | (after["rate"] <= 0), f"no value, and {prior!r} is improper; use Gamma()")
-            return Density(log_lomax, after, draw_lomax)
+            return laws.Lomax(**after)
         estimate = gamma_rate(tally.n, tally.total, shape, rate, how)
         good = np.isfinite(estimate) & (estimate > 0)
         refuse(~good, "the values, none or all zero, give no rate; use estimate='predictive' or the prior Gamma()")
-        return Density(log_exponential, {"rate": estimate}, draw_exponential, natural_exponential)
+        return laws.Exponential(estimate)
 
     def _evidence(self, tally: Sums, prior: Prior | None) -> Floats:
         shape, rate = _gamma(prior, tally)
@@ -83,23 +81,3 @@ def _gamma(prior: Prior | None, tally: Sums) -> tuple[Floats, Floats]:
         return np.asarray(0.0 if isinstance(prior, Jeffreys) else 1.0), np.asarray(0.0)
     pooled = tally.pool()
     return gamma_values(prior, Gamma(shape=2.0), pooled.n, pooled.total, otherwise=1.0)
-
-
-def log_exponential(x: NDArray, rate: Floats) -> NDArray:
-    return numerics.from_zero(x, np.log(rate) - rate * x)
-
-
-def draw_exponential(rng: "np.random.Generator", rate: Floats) -> Floats:
-    return rng.standard_exponential(rate.shape) / rate
-
-
-def natural_exponential(rate: Floats) -> tuple[Floats, Floats]:
-    return -rate, np.log(rate)
-
-
-def log_lomax(x: NDArray, shape: Floats, rate: Floats) -> NDArray:
-    return numerics.from_zero(x, numerics.log(shape) - np.log(rate) - (shape + 1.0) * np.log1p(x / rate))
-
-
-def draw_lomax(rng: "np.random.Generator", shape: Floats, rate: Floats) -> Floats:
-    return rate * np.expm1(rng.standard_exponential(shape.shape) / shape)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from candide import distributions as laws
 from candide.conjugate.checks import refuse_improper
 from candide.conjugate.dirichlet import level_evidence, level_log_prob
-from candide.distributions import DirichletMultinomial, Distribution, TermWeights
 from candide.errors import InputError
 from candide.events.base import EventModel, Support
 from candide.events.categorical import dirichlet_alpha
@@ -45,15 +45,15 @@ class Multinomial(EventModel):
     def spec(self, n_features: int, sizes: tuple[int, ...] = ()) -> Spec:
         return Spec(self.kind, n_features, nonnegative=True)
 
-    def _estimate(self, tally: Sums, prior: Prior | None, how: str) -> Distribution:
+    def _estimate(self, tally: Sums, prior: Prior | None, how: str) -> laws.Distribution:
         """The predictive is that of a whole document's sequence of words: Dirichlet-multinomial."""
         words, alpha = as_levels(tally), word_alpha(prior, tally)
         if how != "predictive":
-            return TermWeights(level_log_prob(words, alpha, how).T, mean_length(tally))
+            return laws.Multinomial(level_log_prob(words, alpha, how).T, mean_length(tally))
         posterior = alpha + tally.total
         if not posterior.sum(axis=1).all():
             raise InputError(f"a class without words has no predictive under {prior!r}; use alpha > 0")
-        return DirichletMultinomial(posterior, mean_length(tally))
+        return laws.DirichletMultinomial(posterior, mean_length(tally))
 
     def _evidence(self, tally: Sums, prior: Prior | None) -> Floats:
         """Of the sequence of words of all documents of a class; the normaliser is shared out by the words' counts."""

@@ -3,7 +3,7 @@
 The predictive is negative binomial: the uncertainty of the rate widens it.
 
 >>> tally = Sums(n=np.array([[4.0]]), total=np.array([[10.0]]), log_factorial=np.array([[8.0]]))
->>> [Poisson().estimate(tally, Gamma(3, 1), how).params["rate"].item() for how in ("mle", "map", "mean")]
+>>> [Poisson().estimate(tally, Gamma(3, 1), how).rate.item() for how in ("mle", "map", "mean")]
 [2.5, 2.4, 2.6]
 """
 
@@ -11,12 +11,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from candide import numerics
+from candide import distributions as laws
 from candide.conjugate.checks import refuse, refuse_improper
 from candide.conjugate.gamma import gamma_evidence, gamma_rate, gamma_values
-from candide.distributions import Density, Distribution
 from candide.events.base import EventModel, Support
 from candide.priors import Gamma, Jeffreys, Prior, Uniform
 from candide.rows.blocks import Floats
@@ -48,16 +46,16 @@ class Poisson(EventModel):
     def spec(self, n_features: int, sizes: tuple[int, ...] = ()) -> Spec:
         return Spec(self.kind, n_features, nonnegative=True, log_factorial=True)
 
-    def _estimate(self, tally: Sums, prior: Prior | None, how: str) -> Distribution:
+    def _estimate(self, tally: Sums, prior: Prior | None, how: str) -> laws.Distribution:
         """A rate of 0 gives every count but 0 probability 0."""
         shape, rate = _gamma(prior, tally)
         if how == "predictive":
             after = {"shape": shape + tally.total, "rate": rate + tally.n}
             refuse(after["rate"] <= 0, f"no value, and {prior!r} is improper; use Gamma()")
-            return Density(log_negative_binomial, after, draw_negative_binomial)
+            return laws.NegativeBinomial(**after)
         estimate = gamma_rate(tally.total, tally.n, shape, rate, how)
         refuse(~np.isfinite(estimate), "no value to take a rate of; use estimate='predictive' or the prior Gamma()")
-        return Density(log_poisson, {"rate": estimate}, draw_poisson, natural_poisson)
+        return laws.Poisson(estimate)
 
     def _evidence(self, tally: Sums, prior: Prior | None) -> Floats:
         shape, rate = _gamma(prior, tally)
@@ -81,24 +79,3 @@ def _gamma(prior: Prior | None, tally: Sums) -> tuple[Floats, Floats]:
         return np.asarray(0.5 if isinstance(prior, Jeffreys) else 1.0), np.asarray(0.0)
     pooled = tally.pool()
     return gamma_values(prior, Gamma(rate=1.0), pooled.total, pooled.n, otherwise=0.5)
-
-
-def log_poisson(x: NDArray, rate: Floats) -> NDArray:
-    return numerics.from_zero(x, numerics.xlogy(x, rate) - rate - numerics.gammaln(x + 1.0))
-
-
-def draw_poisson(rng: "np.random.Generator", rate: Floats) -> Floats:
-    return rng.poisson(rate).astype(np.float64)
-
-
-def natural_poisson(rate: Floats) -> tuple[Floats, Floats]:
-    return numerics.log(rate), -rate
-
-
-def log_negative_binomial(x: NDArray, shape: Floats, rate: Floats) -> NDArray:
-    start = -shape * np.log1p(1.0 / rate)
-    return numerics.from_zero(x, numerics.log_rising(shape, x) - numerics.gammaln(x + 1.0) + start - x * np.log1p(rate))
-
-
-def draw_negative_binomial(rng: "np.random.Generator", shape: Floats, rate: Floats) -> Floats:
-    return rng.poisson(rng.standard_gamma(shape) / rate).astype(np.float64)

@@ -21,8 +21,10 @@ not to be had             weights scaled to the same length for every document a
 [[0.3333, 0.1429], [1.0, 1.0], [1.0, 1.0]]
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
+
+import numpy as np
 
 from candide.conjugate import terms
 from candide.conjugate.checks import refuse_improper
@@ -133,6 +135,18 @@ class Text(EventModel):
         counted = self.weighed(tally)
         present = self.model == "bernoulli"
         return (terms.bernoulli_evidence if present else terms.multinomial_evidence)(counted, float(alpha))
+
+    @property
+    def compared_as(self) -> "Text":
+        """By the shares of terms, or of documents that have them."""
+        return replace(self, model="bernoulli" if self.model == "bernoulli" else "multinomial", idf=False, norm=False)
+
+    def sample_size(self, tally: Terms) -> Floats:
+        """(class, 1) of documents, or of terms."""
+        if self.model == "bernoulli":
+            return tally.n
+        counted = self.weighed(tally).tally
+        return np.bincount(counted.class_of_cell, counted.total, counted.n_classes).astype(np.float64)[:, None]
 
     def log_odds(self, tally: Terms, c: int) -> tuple[Floats, Terms]:
         """(term,) log-odds of each kept term for a class against all others, and the tally of those terms."""

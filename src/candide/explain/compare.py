@@ -21,17 +21,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.distributions import Density, LevelTable, LogScale, Normal, Switch, TermWeights
+from candide.distributions import Distribution
+from candide.distributions.base import moved as contribution
 from candide.errors import InputError
-from candide.events import Complement, Multinomial
-from candide.kernels import text as kernel
 from candide.model.census import Census, align
 from candide.model.fitted import Fitted
 from candide.model.plan import Part
 from candide.rows.blocks import Floats
 from candide.rows.documents import shown
 from candide.rows.table import Name
-from candide.tally import Terms
 from candide.tally.base import ratio
 
 Pair = tuple[float, float]  # before, after
@@ -86,57 +84,94 @@ class Comparison:
     left_out: list[Name] = field(default_factory=list)  # columns whose family gives no divergence here
 
 
-@dataclass(frozen=True)
-class _Cells:
-    """(class, feature) divergences of a part and the parameters behind them, and per level where it has levels."""
-
-    moved: Floats
-    values: dict[str, tuple[Floats, Floats]]
-    levels: tuple[Floats, Floats] | None = None  # (class, all levels) probabilities
-
-
 def compare(a: Fitted, b: Fitted, most: int = 1000) -> Comparison:
     """What moved from model ``a`` to model ``b``; at most so many columns and levels of each."""
     before, after = align(a.census, b.census)
     columns: list[ColumnMove] = []
     levels: list[LevelMove] = []
     left_out: list[Name] = []
-    labels = before.labels.values
-    for i, part in enumerate(before.plan.parts):
-        tallies = before.tallies[i], after.tallies[i]
-        if part.has_documents:
-            moves = _text_moves(part, labels, *tallies, most)  # type: ignore[arg-type]
-            columns, levels = columns + moves[0], levels + moves[1]
-            continue
-        together = _group_moves(part, labels, *tallies) if part.is_group else None
-        if together is not None:
-            columns += together
-            continue
-        cells = None if part.is_group else _cells(part, *tallies)
-        if cells is None:
+    for part, *tallies in zip(before.plan.parts, before.tallies, after.tallies, strict=True):
+        try:
+            pair = _Pair.of(part, before.labels.values, *tallies)
+        except InputError:  # an estimate cannot be had, or its law has no divergence
             left_out += part.columns
             continue
-        weight = _joint(tallies[0].n, tallies[1].n)  # type: ignore[attr-defined]
-        surprise = _times(cells.moved, weight)
-        for c, j in _top(surprise, most):
-            values = {k: (float(x[c, j]), float(y[c, j])) for k, (x, y) in cells.values.items()}
-            columns.append(
-                ColumnMove(
-                    part.columns[j], labels[c], part.event.name, float(cells.moved[c, j]), float(surprise[c, j]), values
-                )
-            )
-        if part.has_levels and cells.levels is not None:
-            levels += _level_moves(part, labels, cells.levels, tallies, weight, most)
+        columns += pair.columns(most)
+        levels += pair.levels(most)
     columns.sort(key=lambda m: -m.surprise)
     levels.sort(key=lambda m: -m.surprise)
     classes = _class_moves(before, after)
     return Comparison((before.n_rows, after.n_rows), classes, columns[:most], levels[:most], left_out)
 
 
+@dataclass(frozen=True)
+class _Pair:
+    """One part before and after: its laws, how far they are apart, and how much evidence there is for it."""
+
+    part: Part
+    labels: tuple[Any, ...]
+    tallies: tuple[Any, Any]
+    laws: tuple[Distribution, Distribution]
+    moved: Floats  # (class, unit) a unit is a column, or a group of columns
+    weight: Floats  # (class, unit)
+
+    @classmethod
+    def of(cls, part: Part, labels: tuple[Any, ...], a: Any, b: Any) -> "_Pair":
+        event = part.event.compared_as
+        x, y = (event.estimate(tally, None, "map" if part.is_group else "mean") for tally in (a, b))
+        moved = x.divergence(y)
+        weight = _joint(event.sample_size(a), event.sample_size(b))[:, : moved.shape[1]]
+        if part.is_group:  # its columns move as one
+            moved, weight = moved.sum(axis=1, keepdims=True), weight[:, :1]
+        return cls(part, labels, (a, b), (x, y), moved, weight)
+
+    def columns(self, most: int) -> list[ColumnMove]:
+        surprise = _times(self.moved, self.weight)
+        names, event = [self.part.columns] if self.part.is_group else self.part.columns, self.part.event.name
+        return [
+            ColumnMove(
+                names[j], self.labels[c], event, float(self.moved[c, j]), float(surprise[c, j]), self._values(c, j)
+            )
+            for c, j in _top(surprise, most)
+        ]
+
+    def levels(self, most: int) -> list[LevelMove]:
+        found = []
+        x, y = self.laws
+        for c, (label, pair) in enumerate(zip(self.labels, x.level_pairs(y), strict=False)):
+            surprise = _times(pair.moved, self.weight[c, pair.feature])
+            for _, i in _top(surprise[None, :], most):
+                j, place = int(pair.feature[i]), int(pair.place[i])
+                level = self._level(j, place) if pair.key is None else shown(pair.key(place), x.tokens)  # type: ignore[attr-defined]
+                known = self._met(j, place) if pair.known is None else (pair.known[0][i], pair.known[1][i])
+                p, q, by, shock = (float(v[i]) for v in (pair.before, pair.after, pair.moved, surprise))
+                found.append(LevelMove(self.part.columns[j], label, level, p, q, by, shock, _status(*known)))
+        return found
+
+    def _level(self, j: int, place: int) -> Any:
+        return self.part.levels[j].values[place]
+
+    def _met(self, j: int, place: int) -> tuple[float, float]:
+        """How often a level was counted before and after, in all classes together."""
+        a, b = (tally.counts[:, tally.offsets[j] + place].sum() for tally in self.tallies)
+        return a, b
+
+    def _values(self, c: int, j: int) -> dict[str, Pair]:
+        """The numbers that tell how a column moved within a class."""
+        if self.part.has_documents:
+            a, b = (float(ratio(tally.length, tally.n)[c, 0]) for tally in self.tallies)
+            return {"terms a document": (a, b)}
+        x, y = (law.parameters() for law in self.laws)
+        if self.part.is_group:
+            return _of_group(self.part.columns, *({name: p[name][c] for name in p} for p in (x, y)))
+        shape = self.moved.shape
+        return {name: (float(x[name][c, j]), float(y[name][c, j])) for name in x if x[name].shape == shape}
+
+
 def _class_moves(before: Census, after: Census) -> list[ClassMove]:
     weights = before.class_weight, after.class_weight
     p, q = (w / max(w.sum(), 1e-300) for w in weights)
-    moved = _terms(*((w + 0.5) / (w.sum() + 0.5 * len(w)) for w in weights))
+    moved = contribution(*((w + 0.5) / (w.sum() + 0.5 * len(w)) for w in weights))
     joint = _joint(weights[0].sum(), weights[1].sum())
     found = [
         ClassMove(
@@ -153,150 +188,19 @@ def _class_moves(before: Census, after: Census) -> list[ClassMove]:
     return sorted(found, key=lambda m: -m.surprise)
 
 
-def _level_moves(
-    part: Part, labels: Any, p: tuple[Floats, Floats], tallies: Any, weight: Floats, most: int
-) -> list[LevelMove]:
-    offsets = tallies[0].offsets
-    feature = np.repeat(np.arange(len(part.columns)), np.diff(offsets))
-    moved = _terms(*p)
-    surprise = _times(moved, weight[:, feature])
-    seen = tallies[0].counts.sum(axis=0), tallies[1].counts.sum(axis=0)
-    found = []
-    for c, at in _top(surprise, most):
-        j = feature[at]
-        level, status = part.levels[j].values[at - offsets[j]], _status(seen[0][at], seen[1][at])
-        p_before, p_after, by, shock = (float(array[c, at]) for array in (*p, moved, surprise))
-        found.append(LevelMove(part.columns[j], labels[c], level, p_before, p_after, by, shock, status))
-    return found
-
-
-def _text_moves(part: Part, labels: Any, a: Terms, b: Terms, most: int) -> tuple[list[ColumnMove], list[LevelMove]]:
-    """How the terms of a column of text moved: their shares of a class's terms, or of its documents."""
-    event: Any = part.event
-    a, b = event.weighed(a).tally, event.weighed(b).tally
-    places, new = kernel.unite(a.letters, a.starts, b.letters, b.starts)
-    n_terms = a.n_terms + len(new)
-    words = a.word, places[b.word]
-    seen = [np.bincount(w, t.documents, n_terms) for w, t in zip(words, (a, b), strict=True)]
-    columns, levels = [], []
-    for c, label in enumerate(labels):
-        mine = [slice(t.classes[c], t.classes[c + 1]) for t in (a, b)]
-        met = np.union1d(*(w[cells] for w, cells in zip(words, mine, strict=True)))
-        p, q, weight = _shares(event, c, (a, b), words, mine, met, n_terms)
-        moved = _terms(p, q)
-        if event.model == "bernoulli":
-            moved += _terms(1.0 - p, 1.0 - q)
-        total = float(moved[:-1].sum() + moved[-1] * (n_terms - len(met)))  # the last is that of a term met in neither
-        surprise = _times(moved[None, :-1], weight)
-        lengths = tuple(float(ratio(t.length, t.n)[c, 0]) for t in (a, b))
-        values = {"terms a document": (lengths[0], lengths[1])}
-        if total * weight > 1e-9:
-            columns.append(ColumnMove(part.columns[0], label, event.name, total, float(total * weight), values))
-        for _, at in _top(surprise, most):
-            i = int(met[at])
-            key = a.key(i) if i < a.n_terms else b.key(int(new[i - a.n_terms]))
-            before, after, by, shock = (float(v) for v in (p[at], q[at], moved[at], surprise[0, at]))
-            term, status = shown(key, event.tokens), _status(seen[0][i], seen[1][i])
-            levels.append(LevelMove(part.columns[0], label, term, before, after, by, shock, status))
-    return columns, levels
-
-
-def _shares(
-    event: Any, c: int, tallies: Any, words: Any, mine: Any, met: NDArray, n_terms: int
-) -> tuple[Floats, Floats, Floats]:
-    """Before and after, the shares of the terms met in a class and, last, of one that was not; and their weight."""
-    shares, sizes = [], []
-    for tally, word, cells in zip(tallies, words, mine, strict=True):
-        count = np.zeros(len(met) + 1)
-        present = event.model == "bernoulli"
-        count[np.searchsorted(met, word[cells])] = (tally.documents if present else tally.total)[cells]
-        sizes.append(tally.n[c, 0] if present else count.sum())
-        shares.append((count + event.smallest) / (sizes[-1] + event.smallest * (2 if present else n_terms)))
-    return shares[0], shares[1], np.asarray(_joint(*sizes))
-
-
-def _group_moves(part: Part, labels: Any, a: Any, b: Any) -> list[ColumnMove] | None:
-    """How columns modelled together moved, as one; None where an estimate cannot be had."""
-    try:
-        x, y = (part.event.estimate(tally, None, "map").parameters() for tally in (a, b))
-    except InputError:
-        return None
-    weight, found = _joint(a.weight[:, 0], b.weight[:, 0]), []
-    for c, label in enumerate(labels):
-        moved = _normals_together(*(x[name][c] for name in x), *(y[name][c] for name in x))
-        if moved * weight[c] > 1e-9:
-            values = _told_of_group(part, *({name: p[name][c] for name in p} for p in (x, y)))
-            surprise = float(moved * weight[c])
-            found.append(ColumnMove(part.columns, label, part.event.name, moved, surprise, values))
-    return found
-
-
-def _normals_together(m: Floats, s: Floats, r: Floats, n: Floats, t: Floats, q: Floats) -> float:
-    """The symmetric divergence of two normals of several columns: means, deviations and correlations of each."""
-    between, ratio_ = (m - n) / s, t / s  # in the units of the first
-    other = q * ratio_[:, None] * ratio_
-    twice = sum(
-        np.trace(np.linalg.solve(a, b)) + between @ np.linalg.solve(a, between) for a, b in ((r, other), (other, r))
-    )
-    return max(0.0, float(0.5 * twice - len(m)))
-
-
-def _told_of_group(part: Part, x: dict[str, Floats], y: dict[str, Floats]) -> dict[str, Pair]:
+def _of_group(names: tuple[Name, ...], x: dict[str, Floats], y: dict[str, Floats]) -> dict[str, Pair]:
     """The mean, the deviation and the correlation that moved most."""
     by_mean, by_sd = np.abs(x["mean"] - y["mean"]) / np.minimum(x["sd"], y["sd"]), np.abs(np.log(x["sd"] / y["sd"]))
-    i, j, names = int(by_mean.argmax()), int(by_sd.argmax()), part.columns
-    k, m = np.unravel_index(np.abs(x["correlation"] - y["correlation"]).argmax(), x["correlation"].shape)
-    return {
+    i, j = int(by_mean.argmax()), int(by_sd.argmax())
+    found = {
         f"mean {names[i]}": (float(x["mean"][i]), float(y["mean"][i])),
         f"sd {names[j]}": (float(x["sd"][j]), float(y["sd"][j])),
-        f"correlation {names[k]}, {names[m]}": (float(x["correlation"][k, m]), float(y["correlation"][k, m])),
     }
-
-
-def _cells(part: Part, a: Any, b: Any) -> _Cells | None:
-    """The divergence of every column in every class; None where an estimate cannot be had."""
-    event = Multinomial(prior=part.event.prior) if isinstance(part.event, Complement) else part.event
-    try:
-        x, y = (event.estimate(tally, None, "mean") for tally in (a, b))
-    except InputError:
-        return None
-    if isinstance(x, LogScale) and isinstance(y, LogScale):  # a divergence does not change with the scale
-        x, y = x.base, y.base
-    if isinstance(x, Normal) and isinstance(y, Normal):
-        values = {"mean": (x.mean, y.mean), "sd": (np.sqrt(x.variance), np.sqrt(y.variance))}
-        return _Cells(_normals(x, y), values)
-    if isinstance(x, Density) and isinstance(y, Density) and x.params.keys() == y.params.keys() == {"rate"}:
-        return _Cells(_rates(event.name, x.params["rate"], y.params["rate"]), _means(a, b))
-    if isinstance(x, LevelTable) and isinstance(y, LevelTable):
-        p, q = np.exp(x.table.T), np.exp(y.table.T)
-        return _Cells(a.per_feature(_terms(p, q)), {}, (p, q))
-    if isinstance(x, Switch) and isinstance(y, Switch):
-        yes, no = (np.exp(x.log_yes), np.exp(y.log_yes)), (np.exp(x.log_no), np.exp(y.log_no))
-        return _Cells(_terms(*yes) + _terms(*no), {"probability": yes})
-    if isinstance(x, TermWeights) and isinstance(y, TermWeights):
-        p, q = np.exp(x.weights.T), np.exp(y.weights.T)
-        return _Cells(_terms(p, q), {"probability": (p, q)})
-    return None
-
-
-def _normals(x: Normal, y: Normal) -> Floats:
-    """Kullback and Leibler (1951), both ways: the logs cancel."""
-    gap = (x.mean - y.mean) ** 2
-    return 0.5 * ((x.variance + gap) / y.variance + (y.variance + gap) / x.variance) - 1.0
-
-
-def _rates(event: str, x: Floats, y: Floats) -> Floats:
-    return x / y + y / x - 2.0 if event == "exponential" else _terms(x, y)
-
-
-def _means(a: Any, b: Any) -> dict[str, tuple[Floats, Floats]]:
-    return {"mean": (ratio(a.total, a.n), ratio(b.total, b.n))}
-
-
-def _terms(p: Floats, q: Floats) -> Floats:
-    """(p - q) log(p / q): what each level, word or rate adds to the symmetric divergence; 0 where they are equal."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(p == q, 0.0, (p - q) * (np.log(p) - np.log(q)))
+    if "correlation" in x:
+        r, s = x["correlation"], y["correlation"]
+        k, m = np.unravel_index(np.abs(r - s).argmax(), r.shape)
+        found[f"correlation {names[k]}, {names[m]}"] = (float(r[k, m]), float(s[k, m]))
+    return found
 
 
 def _joint(n: Any, m: Any) -> Any:

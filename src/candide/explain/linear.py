@@ -20,12 +20,13 @@ True
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.distributions.forms import Form
+from candide import wording
+from candide.distributions.form import Form
 from candide.errors import InputError
 from candide.model.model import Model
 from candide.model.plan import Part
@@ -70,8 +71,7 @@ class Linear:
             out += self._part(z, slice(at, at + z.shape[1]))
             at += z.shape[1]
         for form, block in zip(self.forms, blocks, strict=True):
-            if (impossible := form.impossible(block)) is not None:
-                out[impossible] = self.prior
+            out[form.impossible(block)] = self.prior
         return out[:, 0] if len(self.classes) == 2 else out
 
     def _part(self, z: Any, inputs: slice) -> Floats:
@@ -111,19 +111,15 @@ class Quadratic(Linear):
 
 def linear(model: Model, parts: Sequence[Part], labels: Labels, blocks: Blocks) -> Linear:
     """The model as weights and a bias; an error that names the columns and the remedy where it is not linear."""
-    found = [distribution.linear() for distribution in model.distributions]
-    _refuse_others("linear", model, parts, found)
-    return Linear(**_common(model, parts, labels, blocks, found))  # type: ignore[arg-type]
+    return Linear(**_common(model, parts, labels, blocks, _written("linear", model, parts, (1,))))
 
 
 def quadratic(model: Model, parts: Sequence[Part], labels: Labels, blocks: Blocks) -> Quadratic:
     """The model as squares, weights and a bias; an error that names the columns where it has no such form."""
-    found = [distribution.quadratic() for distribution in model.distributions]
-    _refuse_others("quadratic", model, parts, found)
-    common = _common(model, parts, labels, blocks, found)  # type: ignore[arg-type]
+    common = _common(model, parts, labels, blocks, _written("quadratic", model, parts, (1, 2)))
     squares, cross, at = [], [], 0
     for form in common["forms"]:
-        square = np.zeros_like(form.weight) if form.square is None else form.square
+        square = np.zeros_like(form.weight) if form.degree == 1 else form.square
         if square.ndim == 3:  # columns modelled together: the diagonal, and what is beside it
             diagonal = np.arange(square.shape[1])
             rest = _against(square)
@@ -136,7 +132,7 @@ def quadratic(model: Model, parts: Sequence[Part], labels: Labels, blocks: Block
 
 
 def _common(
-    model: Model, parts: Sequence[Part], labels: Labels, blocks: Blocks, forms: Sequence[Form]
+    model: Model, parts: Sequence[Part], labels: Labels, blocks: Blocks, forms: Sequence[Any]
 ) -> dict[str, Any]:
     if model.n_classes < 2:
         raise InputError(f"there is one class only, {labels.values[0]!r}; a boundary lies between at least two")
@@ -145,7 +141,7 @@ def _common(
         mine = form.names([_shown(name) for name in part.columns], part.levels)
         _refuse_infinite(form, mine, labels)
         names += mine
-    base = tuple(_against(form.base) for form in forms)
+    base = tuple(_against(form.constant) for form in forms)
     with np.errstate(invalid="ignore"):
         prior = _against(model.log_prior[:, None])[:, 0]
         intercept = prior + np.sum([b.sum(axis=1) for b in base], axis=0)
@@ -171,25 +167,32 @@ def _shown(name: Any) -> str:
     return name if isinstance(name, str) else f"x{name}"
 
 
-def _refuse_others(what: str, model: Model, parts: Sequence[Part], found: Sequence[Form | None]) -> None:
-    for part, form, distribution in zip(parts, found, model.distributions, strict=True):
-        if form is None:
-            _refuse(what, part, distribution.not_linear)
+def _written(what: str, model: Model, parts: Sequence[Part], degrees: tuple[int, ...]) -> list[Any]:
+    """The forms of all parts, which must be polynomials of one of these degrees."""
+    forms = []
+    for part, law in zip(parts, model.distributions, strict=True):
+        form = law.form()
+        if form.degree not in degrees:
+            named = wording.listing(part.columns, 5)
+            why, _, remedy = law.not_linear.partition("; ")
+            raise InputError(
+                f"the score is not {what} in the columns {named} ({part.event.name}): {why}",
+                value=part.columns,
+                remedy=remedy,
+            )
+        forms.append(form)
+    return forms
 
 
-def _refuse(what: str, part: Part, why: str) -> NoReturn:
-    named = ", ".join(repr(name) for name in part.columns[:5]) + (", ..." if len(part.columns) > 5 else "")
-    raise InputError(f"the score is not {what} in the columns {named} ({part.event.name}): {why}")
-
-
-def _refuse_infinite(form: Form, names: Sequence[str], labels: Labels) -> None:
+def _refuse_infinite(form: Any, names: Sequence[str], labels: Labels) -> None:
     """A probability of zero has no finite weight."""
     bad = ~np.isfinite(form.weight)
-    if form.base.shape == form.weight.shape:
-        bad |= ~np.isfinite(form.base)
+    if form.constant.shape == form.weight.shape:
+        bad |= ~np.isfinite(form.constant)
     if bad.any():
         c, j = np.argwhere(bad)[0].tolist()
         raise InputError(
-            f"{names[j]!r} has probability 0 or 1 in class {labels.values[c]!r}, so it has no finite weight; "
-            "use estimate='mean', or a prior that leaves some probability to everything"
+            f"{names[j]!r} has probability 0 or 1 in class {labels.values[c]!r}, so it has no finite weight",
+            value=names[j],
+            remedy="use estimate='mean', or a prior that leaves some probability to everything",
         )

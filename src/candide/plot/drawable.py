@@ -248,10 +248,9 @@ class Drawable:
     def _reach(self, feature: Name) -> tuple[float, float]:
         _, law, j = self.part(feature)
         params = law.parameters()
-        for centre, spread in (("mean", "variance"), ("mean", "sd"), ("loc", "scale")):
+        for centre, spread in (("mean", "sd"), ("loc", "scale")):
             if centre in params and spread in params:
-                sd = np.sqrt(params[spread][:, j]) if spread == "variance" else params[spread][:, j]
-                at = params[centre][:, j]
+                at, sd = params[centre][:, j], params[spread][:, j]
                 return float((at - 3.5 * sd).min()), float((at + 3.5 * sd).max())
         y = np.repeat(np.arange(len(self.labels)), _DRAWS)
         try:

@@ -106,8 +106,7 @@ def _gaussian(drawable: Drawable, name: Name) -> tuple[NDArray, NDArray]:
     params = law.parameters()
     if part.event.name == "gaussian":
         if "mean" in params:
-            sd = params["sd"] if "sd" in params else np.sqrt(params["variance"])
-            return params["mean"][:, j], sd[:, j]
+            return params["mean"][:, j], params["sd"][:, j]
         if "loc" in params:
             return params["loc"][:, j], params["scale"][:, j] * _inflation(params["df"][:, j])
     raise InputError(

@@ -39,18 +39,18 @@ _SEAL = "checksum"
 
 def pack(header: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> list[Any]:
     """The pieces of a file, one after another. The same header and arrays give the same bytes on any machine."""
-    told: dict[str, Any] = {"__metadata__": {"candide": _json(header)}}
+    entries: dict[str, Any] = {"__metadata__": {"candide": _json(header)}}
     pieces, at = [], 0
     for code, dtype in _DTYPES.items():
         for name in sorted(n for n, a in arrays.items() if a.dtype.newbyteorder("=") == dtype.newbyteorder("=")):
             array = np.ascontiguousarray(arrays[name], dtype)
-            told[name] = {"data_offsets": [at, at + array.nbytes], "dtype": code, "shape": list(array.shape)}
+            entries[name] = {"data_offsets": [at, at + array.nbytes], "dtype": code, "shape": list(array.shape)}
             pieces.append(array.reshape(-1).view(np.uint8).data)
             at += array.nbytes
-    if len(told) != len(arrays) + 1:
+    if len(entries) != len(arrays) + 1:
         raise InputError("a model file keeps arrays of float64, int64, int32 and bytes only")
-    told[_SEAL] = {"data_offsets": [at, at + 8], "dtype": "U8", "shape": [8]}
-    text = _json(told).encode()
+    entries[_SEAL] = {"data_offsets": [at, at + 8], "dtype": "U8", "shape": [8]}
+    text = _json(entries).encode()
     text += b" " * (-len(text) % 8)  # so that the numbers lie at multiples of eight
     if len(text) > LARGEST_HEADER:
         raise InputError(
@@ -76,14 +76,14 @@ def unpack(file: memoryview, *, verify: bool) -> tuple[dict[str, Any], dict[str,
     size = int.from_bytes(file[:8], "little")
     if len(file) < 16 or size > min(LARGEST_HEADER, len(file) - 16):
         raise ModelFileError("not a whole Candide model file")
-    told = parse(bytes(file[8 : 8 + size]))
+    entries = parse(bytes(file[8 : 8 + size]))
     data = file[8 + size :]
-    notes = told.pop("__metadata__", None)
+    notes = entries.pop("__metadata__", None)
     if not isinstance(notes, dict) or not isinstance(notes.get("candide"), str):
         raise ModelFileError("not a Candide model file: its header has no word of it")
-    arrays = _views(told, data)
+    arrays = _views(entries, data)
     seal = arrays.pop(_SEAL, None)
-    if seal is None or seal.shape != (8,) or seal.dtype != np.uint8 or told[_SEAL]["data_offsets"][1] != len(data):
+    if seal is None or seal.shape != (8,) or seal.dtype != np.uint8 or entries[_SEAL]["data_offsets"][1] != len(data):
         raise ModelFileError("the file has no checksum at its end")
     if zlib.crc32(file[: 8 + size]) != int.from_bytes(seal[:4].tobytes(), "little"):
         raise ModelFileError("the header does not agree with its checksum: the file is damaged")
@@ -116,10 +116,10 @@ def _refuse(name: str) -> None:
     raise ModelFileError(f"{name} in its header is no finite number")
 
 
-def _views(told: dict[str, Any], data: memoryview) -> dict[str, NDArray]:
+def _views(entries: dict[str, Any], data: memoryview) -> dict[str, NDArray]:
     """The arrays as views; they must follow one another and fill the file."""
     out, at = {}, 0
-    for name, entry in sorted(told.items(), key=_start):
+    for name, entry in sorted(entries.items(), key=_start):
         fields(entry, f"array {name!r}", {"data_offsets": list, "dtype": str, "shape": list})
         shape, offsets = entry["shape"], entry["data_offsets"]
         if entry["dtype"] not in _DTYPES or len(shape) > 2 or not all(is_count(v) for v in shape + offsets):

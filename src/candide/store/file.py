@@ -2,7 +2,7 @@
 
 No pickle and no class path: events, priors and distributions are looked up by name in closed tables. What is stored
 is what was counted; distributions are estimated again after loading, so a loaded model cannot disagree with itself.
-The format is told in docs/reference/model-file.md.
+The format is described in docs/reference/model-file.md.
 
 >>> import tempfile
 >>> from candide.demo import garden
@@ -12,6 +12,8 @@ The format is told in docs/reference/model-file.md.
 ('lavender', 'sage', 'thyme')
 >>> update(path, lambda fitted: fitted + fitted).census.n_rows
 600
+>>> loads(dumps(garden())).n_rows  # a census alone: what one machine counts and another adds
+300
 >>> save(load(path), path, detail="score")  # what predicting needs, and no counts
 >>> load(path).census
 Traceback (most recent call last):
@@ -28,16 +30,16 @@ from typing import Any
 import numpy as np
 
 from candide import __version__
-from candide.distributions import Distribution
 from candide.errors import InputError, ModelFileError, unknown
 from candide.files import locked, write_whole
+from candide.model.census import Census
 from candide.model.fitted import Fitted, Parameters
 from candide.model.model import Model
-from candide.model.plan import Part
+from candide.model.plan import Plan
 from candide.store import plans, values
 from candide.store.container import fields, is_count, pack, unpack
 
-FORMAT = 1
+FORMAT = 2
 DETAILS = ("tally", "explain", "score")
 READ_WHOLE = 1 << 26  # bytes: a longer file is mapped, and its arrays are read where and when they are used
 
@@ -55,58 +57,56 @@ def save(
     alone: it predicts), or "explain" (the parameters, and how much each column tells). ``provenance`` is text by name,
     such as a date and a source, which is kept in the header; without it nothing in a file depends on when it was made.
     """
-    detail = detail or ("tally" if fitted.has_counts else "score" if fitted.rows is None else "explain")
-    if detail not in DETAILS:
-        raise unknown("detail", detail, DETAILS)
-    notes = dict(fitted.provenance if provenance is None else provenance)
-    if not all(isinstance(text, str) for item in notes.items() for text in item):
-        raise InputError("provenance: pass names and values that are text")
+    write_whole(path, _pieces(fitted, detail, provenance))
+
+
+def dumps(kept: Census | Fitted, *, detail: str | None = None) -> bytes:
+    """The bytes of a model file; of a census, those of a file without settings."""
+    if not isinstance(kept, Census):
+        return b"".join(bytes(piece) for piece in _pieces(kept, detail, None))
     arrays: plans.Arrays = {}
-    header = {
-        "format": FORMAT,
-        "version": __version__,
-        "detail": detail,
-        "target": fitted.target,
-        "provenance": notes,
-        **plans.pack_plan(fitted.census.plan if detail == "tally" else fitted.plan, fitted.labels, arrays),
-        "settings": values.pack_settings(fitted.settings, arrays),
-        **_pack_content(fitted, detail, arrays),
-        **({} if fitted.estimator is None else {"estimator": values.pack_estimator(fitted.estimator, arrays)}),
-    }
-    write_whole(path, pack(header, arrays))
+    header = {**_opening("tally", None, {}), **plans.pack_plan(kept.plan, kept.labels, arrays), "settings": None}
+    header |= _pack_counts(kept, arrays)
+    return b"".join(bytes(piece) for piece in pack(header, arrays))
 
 
-def load(path: str | os.PathLike, *, verify: bool = False) -> Fitted:
+def loads(file: bytes) -> Census | Fitted:
+    """What :func:`dumps` was given."""
+    found, is_census = _unpack(memoryview(file), verify=True)
+    return found.census if is_census else found
+
+
+def load(path: str | os.PathLike, *, verify: bool = False, read_whole: int = READ_WHOLE) -> Fitted:
     """Read a model file; anything wrong with it is a ModelFileError.
 
-    A file of up to 64 MB is read and checked whole. A longer one is mapped: its header and its shapes are checked, its
-    numbers are read when they are used, and ``verify=True`` checks them too.
+    A file of up to ``read_whole`` bytes (64 MB) is read and checked whole. A longer one is mapped: its header and its
+    shapes are checked, its numbers are read when they are used, and ``verify=True`` checks them too.
     """
     name = os.fspath(path)
     try:
-        file, whole = _opened(name)
-        return _unpack(file, verify=verify or whole)
+        file, whole = _opened(name, read_whole)
+        return _unpack(file, verify=verify or whole)[0]
     except ModelFileError as error:
-        raise ModelFileError(f"{name}: {error}") from None
+        raise ModelFileError(f"{name}: {error.what}", value=error.value) from None
     except OSError as error:
-        raise ModelFileError(f"{name}: {(error.strerror or str(error)).lower()}") from None
+        raise ModelFileError(f"{name}: {(error.strerror or str(error)).lower()}", value=name) from None
 
 
 def update(path: str | os.PathLike, change: Callable[[Fitted], Fitted], *, wait: float = 30.0) -> Fitted:
     """Load, change and save a model under its lock: of several processes none undoes what another did."""
     if not os.path.exists(path):
-        raise ModelFileError(f"{os.fspath(path)}: no such file or directory")
+        raise ModelFileError(f"{os.fspath(path)}: no such file or directory", value=os.fspath(path))
     with locked(path, wait):
         new = change(load(path))
         save(new, path)
     return new
 
 
-def _opened(name: str) -> tuple[memoryview, bool]:
+def _opened(name: str, read_whole: int) -> tuple[memoryview, bool]:
     """The bytes of a file, and whether they were read (or else mapped)."""
     with open(name, "rb", buffering=0) as file:
         size = os.fstat(file.fileno()).st_size
-        if size > READ_WHOLE:
+        if size > read_whole:
             return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)), False
         room = np.empty(size, np.uint8)  # NumPy asks for large pages, which are quicker to fill
         got, part = 0, 1
@@ -117,94 +117,105 @@ def _opened(name: str) -> tuple[memoryview, bool]:
         return memoryview(room[:got]), True  # type: ignore[arg-type]
 
 
+# Writing
+
+
+def _pieces(fitted: Fitted, detail: str | None, provenance: Mapping[str, str] | None) -> list[Any]:
+    detail = detail or ("tally" if fitted.has_counts else "score" if fitted.rows is None else "explain")
+    if detail not in DETAILS:
+        raise unknown("detail", detail, DETAILS)
+    notes = dict(fitted.provenance if provenance is None else provenance)
+    if not all(isinstance(text, str) for item in notes.items() for text in item):
+        raise InputError("provenance holds what is not text", value=notes, remedy="pass names and values that are text")
+    arrays: plans.Arrays = {}
+    header = {
+        **_opening(detail, fitted.target, notes),
+        **plans.pack_plan(fitted.census.plan if detail == "tally" else fitted.plan, fitted.labels, arrays),
+        "settings": values.pack_settings(fitted.settings, arrays),
+        **(_pack_counts(fitted.census, arrays) if detail == "tally" else _pack_model(fitted, detail, arrays)),
+        **({} if fitted.estimator is None else {"estimator": values.pack_estimator(fitted.estimator, arrays)}),
+    }
+    return pack(header, arrays)
+
+
+def _opening(detail: str, target: str | None, provenance: Mapping[str, str]) -> dict[str, Any]:
+    known = {"format": FORMAT, "version": __version__, "detail": detail}
+    return {**known, "target": target, "provenance": dict(provenance)}
+
+
+def _pack_counts(census: Census, arrays: plans.Arrays) -> dict[str, Any]:
+    plans.pack_counts(census, arrays)
+    return {"rows": census.n_rows, "distributions": None, "strengths": False}
+
+
+def _pack_model(fitted: Fitted, detail: str, arrays: plans.Arrays) -> dict[str, Any]:
+    """What is known without the counts."""
+    from candide.store import laws
+
+    packed = [laws.pack(law, arrays, str(i)) for i, law in enumerate(fitted.model.distributions)]
+    arrays["log_prior"] = fitted.model.log_prior
+    if detail == "score":
+        return {"rows": None, "distributions": packed, "strengths": False}
+    rows, strengths = fitted.rows, fitted.strengths or {}
+    arrays["strength"] = np.array([strengths.get(name, np.nan) for name in fitted.plan.columns])
+    return {"rows": rows, "distributions": packed, "strengths": True}
+
+
+# Reading
+
 _HEADER = {
     "format": int, "version": str, "detail": str, "target": (str, type(None)), "provenance": dict, "columns": int,
-    "numbered": bool, "classes": int, "parts": list, "settings": dict, "rows": (int, type(None)),
+    "numbered": bool, "classes": int, "parts": list, "settings": (dict, type(None)), "rows": (int, type(None)),
     "distributions": (list, type(None)), "strengths": bool,
 }  # fmt: skip
 
 
-def _unpack(file: memoryview, *, verify: bool) -> Fitted:
+def _unpack(file: memoryview, *, verify: bool) -> tuple[Fitted, bool]:
+    """The model, and whether the file holds a census alone."""
     header, found = unpack(file, verify=verify)
     if header.get("format") != FORMAT:
-        raise ModelFileError(
-            f"format {str(header.get('format'))[:20]}; this version of Candide ({__version__}) reads {FORMAT}"
-        )
-    told = fields(header, "the header", _HEADER | ({"estimator": dict} if "estimator" in header else {}))
-    if told["detail"] not in DETAILS or not all(isinstance(text, str) for text in told["provenance"].values()):
-        raise ModelFileError("its detail or provenance is none")
+        read = str(header.get("format"))[:20]
+        raise ModelFileError(f"format {read}; this version of Candide ({__version__}) reads {FORMAT}", value=read)
+    header = fields(header, "the header", _HEADER | ({"estimator": dict} if "estimator" in header else {}))
+    detail, provenance = header["detail"], header["provenance"]
+    if detail not in DETAILS:
+        raise ModelFileError(f"unknown detail {detail[:20]!r} in its header; expected one of {', '.join(DETAILS)}")
+    if not all(isinstance(text, str) for text in provenance.values()):
+        raise ModelFileError("the provenance in its header holds what is not text")
     arrays = plans.Taken(found, verify)
-    plan, labels = plans.unpack_plan(told, arrays, len(file))
-    known = {"settings": values.unpack_settings(told["settings"], arrays), "target": told["target"]}
-    if "estimator" in told:
-        known["estimator"] = values.unpack_estimator(told["estimator"], arrays)
-    known["provenance"] = told["provenance"]
-    if told["detail"] == "tally":
-        out = Fitted(plans.unpack_counts(plan, labels, told["rows"], arrays), **known)
-    else:
-        model, strengths = _unpack_model(told, arrays, plan, len(labels))
-        out = Fitted(None, **known, parameters=Parameters(plan, labels, model, told["rows"], strengths))
-    arrays.finish()
-    return out
-
-
-def _pack_content(fitted: Fitted, detail: str, arrays: plans.Arrays) -> dict[str, Any]:
-    """The counts, or what is known without them."""
+    plan, labels = plans.unpack_plan(header, arrays, len(file))
+    is_census = header["settings"] is None and detail == "tally"
+    settings = {} if is_census else {"settings": values.unpack_settings(header["settings"], arrays)}
+    known = {**settings, "target": header["target"], "provenance": provenance}
+    if "estimator" in header:
+        known["estimator"] = values.unpack_estimator(header["estimator"], arrays)
     if detail == "tally":
-        plans.pack_counts(fitted.census, arrays)
-        return {"rows": fitted.census.n_rows, "distributions": None, "strengths": False}
-    from candide.store import parameters
-
-    told = []
-    for i, (part, law) in enumerate(zip(fitted.plan.parts, fitted.model.distributions, strict=True)):
-        if part.has_documents:
-            from candide.store import terms
-
-            told.append(terms.pack_weights(law, arrays, str(i)))  # type: ignore[arg-type]
-        elif part.event.kind == "comoments":
-            from candide.store import matrices
-
-            told.append(matrices.pack(law, arrays, str(i)))
-        else:
-            told.append(parameters.pack(law, arrays, str(i)))
-    arrays["log_prior"] = fitted.model.log_prior
-    if detail == "score":
-        return {"rows": None, "distributions": told, "strengths": False}
-    rows, strengths = fitted.rows, fitted.strengths or {}
-    arrays["strength"] = np.array([strengths.get(name, np.nan) for name in fitted.plan.columns])
-    return {"rows": rows, "distributions": told, "strengths": True}
+        out = Fitted(plans.unpack_counts(plan, labels, header["rows"], arrays), **known)
+    else:
+        model, strengths = _unpack_model(header, arrays, plan, len(labels))
+        out = Fitted(None, **known, parameters=Parameters(plan, labels, model, header["rows"], strengths))
+    arrays.finish()
+    return out, is_census
 
 
-def _unpack_distribution(told: Any, arrays: plans.Taken, prefix: str, part: Part, n_classes: int) -> Distribution:
-    if part.has_documents:
-        from candide.store import terms
+def _unpack_model(header: dict[str, Any], arrays: plans.Taken, plan: Plan, n_classes: int) -> tuple[Model, Any]:
+    from candide.store import laws
 
-        tokens = part.event.tokens  # type: ignore[attr-defined]
-        return terms.unpack_weights(told, arrays, prefix, tokens=tokens, n_classes=n_classes)
-    from candide.store import parameters
-
-    if part.event.kind == "comoments":
-        from candide.store import matrices
-
-        return matrices.unpack(told, arrays, prefix, n_classes=n_classes, n_features=len(part.columns))
-    sizes = tuple(len(levels) for levels in part.levels)
-    return parameters.unpack(told, arrays, prefix, n_classes=n_classes, n_features=len(part.columns), sizes=sizes)
-
-
-def _unpack_model(told: dict[str, Any], arrays: plans.Taken, plan: Any, n_classes: int) -> tuple[Model, Any]:
-    packed, log_prior = told["distributions"], arrays.get("log_prior")
+    packed, log_prior = header["distributions"], arrays.get("log_prior")
     if not isinstance(packed, list) or len(packed) != len(plan.parts):
-        raise ModelFileError("it has no distribution for each part of its plan")
+        raise ModelFileError(f"its header has no distribution for each of the {len(plan.parts)} parts of its plan")
     if log_prior is None or log_prior.shape != (n_classes,) or not (log_prior <= 1e-9).all():
-        raise ModelFileError("it has no share for each class")
+        raise ModelFileError(f"array 'log_prior' does not hold the log of a share for each of {n_classes} classes")
     distributions = tuple(
-        _unpack_distribution(one, arrays, str(i), part, n_classes)
+        laws.unpack(one, arrays, str(i), plans.shape_of(part, n_classes))
         for i, (one, part) in enumerate(zip(packed, plan.parts, strict=True))
     )
-    if not told["strengths"]:
+    if not header["strengths"]:
         return Model(log_prior, distributions), None
-    found = arrays.get("strength")
-    if found is None or found.shape != (len(plan.columns),) or not is_count(told["rows"]):
-        raise ModelFileError("it does not say how much each column tells")
+    found, rows = arrays.get("strength"), header["rows"]
+    if not is_count(rows):
+        raise ModelFileError(f"the field 'rows' of its header is {rows!r}; expected a whole number >= 0", value=rows)
+    if found is None or found.shape != (len(plan.columns),):
+        raise ModelFileError(f"array 'strength' does not hold a number for each of {len(plan.columns)} columns")
     pairs = [(name, value) for name, value in zip(plan.columns, found.tolist(), strict=True) if value == value]
     return Model(log_prior, distributions), tuple(sorted(pairs, key=lambda pair: -pair[1]))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from candide.distributions.arrays import Shape
 from candide.errors import InputError, ModelFileError
 from candide.model.census import Census
 from candide.model.plan import Part, Plan
@@ -84,26 +85,28 @@ def pack_plan(plan: Plan, labels: Labels, arrays: Arrays) -> dict[str, Any]:
     return {"columns": n, "numbered": numbered, "classes": len(labels), "parts": parts}
 
 
-def unpack_plan(told: Mapping[str, Any], arrays: Taken, size: int) -> tuple[Plan, Labels]:
+def unpack_plan(header: Mapping[str, Any], arrays: Taken, size: int) -> tuple[Plan, Labels]:
     """Plan and labels of a file of ``size`` bytes."""
-    n, k = told["columns"], told["classes"]
+    n, k = header["columns"], header["classes"]
     if not (is_count(n) and is_count(k) and 0 < n <= size and 0 < k <= size):
         raise ModelFileError("it has no columns, no classes, or more than there is room for")
     texts = {name: array for name in ("text", "text.ends", "text.kinds") if (array := arrays.get(name)) is not None}
     reader = Reader(texts)
-    columns = tuple(range(n)) if told["numbered"] else reader.take(n)
-    if not told["numbered"] and not _are_names(columns):
+    columns = tuple(range(n)) if header["numbered"] else reader.take(n)
+    if not header["numbered"] and not _are_names(columns):
         raise ModelFileError("a column has no name, or the name of another")
     labels = _ascending(Labels(reader.take(k)), ModelFileError)
-    if len(told["parts"]) == 0 or len(told["parts"]) > n:
-        raise ModelFileError("its plan has no parts, or more than columns")
-    places = [arrays.whole(f"{i}.columns") for i in range(len(told["parts"]))] if len(told["parts"]) > 1 else []
-    if places and sorted(j for mine in places for j in mine) != list(range(n)):
-        raise ModelFileError("the parts of its plan do not hold every column once")
+    if not 0 < len(header["parts"]) <= size:
+        raise ModelFileError("its plan has no parts")
+    places = [arrays.whole(f"{i}.columns") for i in range(len(header["parts"]))] if len(header["parts"]) > 1 else []
+    if places and {j for mine in places for j in mine} != set(range(n)):
+        raise ModelFileError("the parts of its plan leave a column out, or name one that there is not")
+    if any(len(set(mine)) < len(mine) for mine in places):
+        raise ModelFileError("a part of its plan names a column twice")
     chosen = [tuple(columns[j] for j in mine) for mine in places] or [columns]
     parts = tuple(
         _unpack_part(i, packed, mine, arrays, reader)
-        for i, (packed, mine) in enumerate(zip(told["parts"], chosen, strict=True))
+        for i, (packed, mine) in enumerate(zip(header["parts"], chosen, strict=True))
     )
     reader.finish()
     return Plan(columns, parts), labels
@@ -117,6 +120,13 @@ def _unpack_part(i: int, packed: Any, columns: tuple, arrays: Taken, reader: Rea
     if min(sizes) < 0:
         raise ModelFileError("a column has fewer than no levels")
     return Part(part.event, columns, tuple(_ascending(Labels(reader.take(n)), ModelFileError) for n in sizes))
+
+
+def shape_of(part: Part, n_classes: int) -> Shape:
+    """What the plan says of a part's law."""
+    sizes = tuple(len(levels) for levels in part.levels)
+    holds = "documents" if part.has_documents else "codes" if part.has_levels else "numbers"
+    return Shape(n_classes, len(part.columns), holds, sizes, getattr(part.event, "tokens", None))
 
 
 def _are_names(columns: tuple) -> bool:
@@ -146,7 +156,7 @@ def pack_counts(census: Census, arrays: Arrays) -> None:
 
 def unpack_counts(plan: Plan, labels: Labels, rows: Any, arrays: Taken) -> Census:
     if not is_count(rows):
-        raise ModelFileError("the number of rows is none")
+        raise ModelFileError(f"the field 'rows' of its header is {rows!r}; expected a whole number >= 0", value=rows)
     tallies: list[Any] = []
     for i, part in enumerate(plan.parts):
         spec = part.spec

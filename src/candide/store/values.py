@@ -35,8 +35,6 @@ ESTIMATORS = (
 _LONG = 32  # numbers in a sequence from which it is kept as an array
 _DEEPEST = 6
 _SEQUENCES = (np.float64, np.int64)
-_SPELLED = ("gaussian", "lognormal")  # events whose settings have other names in files
-_VARIANCES = {"class": "diagonal", "shared": "tied-diagonal", "features": "spherical"}
 _SETTINGS = ("class_prior", "estimate", "priors")  # and ``select``, where columns are chosen
 
 
@@ -71,23 +69,7 @@ def _named(value: EventModel | Prior, arrays: dict[str, NDArray]) -> dict[str, A
             f"{value!r} is not one of the package's own; such a model cannot be kept in a model file (pickle keeps it)"
         )
     settings = {f.name: pack(getattr(value, f.name), arrays) for f in fields_of(value)}  # type: ignore[arg-type]
-    return {kind: name, "settings": _spelled(settings) if name in _SPELLED else settings}
-
-
-def _spelled(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings of a Gaussian as files have them: ``variance``, and shrinkage where there is some."""
-    words = {value: word for word, value in _VARIANCES.items()}
-    out = {("variance" if key == "covariance" else key): value for key, value in settings.items()}
-    out["variance"] = words.get(out["variance"], out["variance"])
-    return out if out["shrinkage"] is not None else {key: value for key, value in out.items() if key != "shrinkage"}
-
-
-def _read(settings: Any) -> Any:
-    if not isinstance(settings, dict) or "variance" not in settings or "covariance" in settings:
-        return settings
-    rest = {key: value for key, value in settings.items() if key != "variance"}
-    word = settings["variance"]
-    return {"shrinkage": None, **rest, "covariance": _VARIANCES.get(word, word) if isinstance(word, str) else word}
+    return {kind: name, "settings": settings}
 
 
 def unpack(packed: Any, arrays: Any, depth: int = 0) -> Any:
@@ -97,17 +79,18 @@ def unpack(packed: Any, arrays: Any, depth: int = 0) -> Any:
     if packed is None or isinstance(packed, str | int | float | bool):
         return packed
     if not isinstance(packed, dict):
-        raise ModelFileError("a setting that is no value")
+        raise ModelFileError(f"a setting is a {type(packed).__name__}; expected a plain value or an object")
     for kind, table in (("event", EVENTS), ("prior", PRIORS)):
         if kind in packed:
             return _build(kind, table, fields(packed, kind, {kind: str, "settings": dict}), arrays, depth)
     if "pairs" in packed:
         pairs = fields(packed, "pairs", {"pairs": list})["pairs"]
         if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
-            raise ModelFileError("a pair that is none")
-        keys = [unpack(k, arrays, _DEEPEST - 1) for k, _ in pairs]  # plain values, or sequences of them
-        if any(isinstance(key, dict) for key in keys):
-            raise ModelFileError("a pair that is none")
+            raise ModelFileError("settings by name: a list of pairs [name, value] is expected")
+        keys = [unpack(k, arrays, _DEEPEST - 1) for k, _ in pairs]  # plain values, or a few of them
+        parts = [v for k in keys for v in (k if isinstance(k, tuple) else (k,))]
+        if not all(isinstance(v, str | int | float | None) for v in parts):
+            raise ModelFileError("a setting by name has a name that is neither text nor a number, nor several of them")
         return dict(zip(keys, (unpack(v, arrays, depth + 1) for _, v in pairs), strict=True))
     if "array" in packed:
         name = fields(packed, "array", {"array": str})["array"]
@@ -124,8 +107,7 @@ def _build(kind: str, table: Mapping[str, Any], packed: dict[str, Any], arrays: 
     if name not in table:
         raise ModelFileError(f"unknown {kind} {name!r}")
     known = {f.name: f for f in fields_of(table[name])}
-    given = _read(packed["settings"]) if name in _SPELLED else packed["settings"]
-    settings = fields(given, f"{kind} {name!r}", dict.fromkeys(known, object))
+    settings = fields(packed["settings"], f"{kind} {name!r}", dict.fromkeys(known, object))
     values = {key: unpack(value, arrays, depth + 1) for key, value in settings.items()}
     if not all(_fits(known[key], value) for key, value in values.items()):
         raise ModelFileError(f"{kind} {name!r}: a setting is of the wrong type")
@@ -174,7 +156,9 @@ def unpack_settings(packed: Any, arrays: Any) -> Settings:
     packed = fields(packed, "settings", dict.fromkeys((*_SETTINGS, *chosen), object))
     found = Settings(**{name: unpack(value, arrays) for name, value in packed.items()})
     if chosen and not (found.select == "evidence" or (type(found.select) is int and found.select >= 1)):
-        raise ModelFileError("its choice of columns is none")
+        raise ModelFileError(
+            f"the setting 'select' is {found.select!r}; expected a whole number >= 1 or 'evidence'", value=found.select
+        )
     for how in found.estimate.values() if isinstance(found.estimate, dict) else (found.estimate,):
         if not isinstance(how, str) or how not in HOWS:
             raise ModelFileError(f"unknown estimate {how!r}")
@@ -207,7 +191,9 @@ def unpack_estimator(packed: Any, arrays: Any) -> EstimatorRecord:
     if packed["name"] not in ESTIMATORS:
         raise ModelFileError(f"unknown estimator {packed['name'][:20]!r}")
     if not is_count(packed["n_features"]):
-        raise ModelFileError("the number of columns is none")
+        raise ModelFileError(
+            f"estimator: n_features is {packed['n_features']}; expected a whole number >= 0", value=packed["n_features"]
+        )
     params = {name: unpack(value, arrays) for name, value in packed["params"].items()}
     return EstimatorRecord(packed["name"], params, packed["n_features"])
 

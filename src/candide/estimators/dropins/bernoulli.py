@@ -1,12 +1,12 @@
 """BernoulliNB: scikit-learn's, from counts of yes and no that add."""
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.distributions import Distribution, TermWeights
+from candide import distributions as laws
 from candide.errors import InputError
 from candide.estimators.dropins.base import shown
 from candide.estimators.dropins.discrete import DiscreteNB
@@ -16,6 +16,9 @@ from candide.model.plan import Plan
 from candide.priors import Beta, Prior
 from candide.rows.blocks import Block, Floats
 from candide.tally import Levels, Spec, Sums
+
+if TYPE_CHECKING:
+    from candide.distributions.form import Polynomial
 
 
 class BernoulliNB(DiscreteNB):
@@ -111,7 +114,7 @@ class _Shares(Bernoulli):
     def spec(self, n_features: int, sizes: tuple[int, ...] = ()) -> Spec:
         return Spec(self.kind, n_features, nonnegative=True)
 
-    def _estimate(self, tally: Any, prior: Prior | None, how: str) -> Distribution:
+    def _estimate(self, tally: Any, prior: Prior | None, how: str) -> laws.Distribution:
         law: Any = super()._estimate(_pairs(tally), prior, how)
         if not np.isfinite(law.log_no).all() or not np.isfinite(law.log_yes).all():
             raise InputError("binarize=None needs alpha > 0 where a feature is the same in all rows of a class")
@@ -122,7 +125,7 @@ class _Shares(Bernoulli):
 
 
 @dataclass(frozen=True, eq=False)
-class _ShareWeights(TermWeights):
+class _ShareWeights(laws.Multinomial):
     """The weight of each share, and what there is without any."""
 
     log_no: Floats = None  # type: ignore[assignment]  # (class, feature)
@@ -135,10 +138,11 @@ class _ShareWeights(TermWeights):
     def _terms(self, x: NDArray) -> Floats:
         return super()._terms(x) + self.log_no
 
-    def quadratic(self) -> Any:
-        from candide.distributions.forms import OfNumbers
+    def form(self) -> "Polynomial":
+        return replace(super().form(), constant=self.log_no)
 
-        return OfNumbers(self.weights.T, self.log_no, zero_if_absent=True)
+    def mean(self) -> Floats:
+        return np.exp(self.log_yes)
 
     def parameters(self) -> dict[str, NDArray]:
         return {"probability": np.exp(self.log_yes)}

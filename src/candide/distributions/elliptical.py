@@ -1,18 +1,11 @@
-"""Distributions of columns modelled together: the multivariate normal, and its posterior predictive, the t.
+"""Columns modelled together: what the multivariate normal and its posterior predictive, the t, share.
 
 A row is whitened by the inverse of the Cholesky root of the matrix: z = L^-1 (x - mean) has independent parts, so that
 log p(x) is a sum over them, and part j is what column j adds given the columns before it. Of a row with absent values
 the marginal distribution of those present is taken, exactly; rows are gathered by which values they have.
-
->>> normal = MultivariateNormal(np.zeros((1, 2)), np.array([[[1.0, 0.5], [0.5, 1.0]]]))
->>> normal.log_prob(np.array([[1.0, 1.0], [1.0, np.nan]])).round(4).ravel().tolist()
-[-2.3607, -1.4189]
->>> normal.terms(np.array([[1.0, 1.0]])).round(4).ravel().tolist()  # p(x0), then p(x1 | x0)
-[-1.4189, -0.9418]
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -20,47 +13,50 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import kernels, numerics
+from candide.distributions.arrays import FLAGS, Found, Shape, take
 from candide.distributions.base import Distribution, numbers
 from candide.distributions.whitening import Root, SingularError
+from candide.errors import InputError
 from candide.rows.blocks import Block, Codes, Floats
 
 if TYPE_CHECKING:
-    from candide.distributions.forms import OfNumbers
     from candide.distributions.screening import Screen
 
-_LOG_2PI = float(np.log(2 * np.pi))
+LOG_2PI = float(np.log(2 * np.pi))
 _PIECE = 1 << 21  # values whitened at a time
 _WORTH_A_SCREEN = 64  # columns from which on bounds cost less than distances
 _LEAST = -1e9  # log p of what does not vary, at least
 _DIGITS = 1e-9  # by which the largest must lead, of its own size: more than double precision loses
-_SHARED = "use Gaussian(covariance='tied') with estimate='mean', 'map' or 'mle' for a linear score"
+_FEW = 8  # columns whose correlations are described
+LINEAR = "use Gaussian(covariance='tied') with estimate='mean', 'map' or 'mle' for a linear score"
 
 
-class _Elliptical(Distribution):
+class Elliptical(Distribution):
     """Shared by both: a centre and a matrix a class, or one matrix for all of them.
 
-    A column ``alone`` does not vary: it has one normal distribution, the same in all classes, beside the others.
+    A ``constant`` column does not vary: it has one normal distribution, the same in all classes, beside the others.
     """
 
     rows_at_once: ClassVar[int] = 512
+    on_line: ClassVar[bool] = True
     by_blas: ClassVar[bool] = True
-    _centre: Floats  # (class, feature)
+    loc: Floats  # (class, feature)
     _matrix: Floats  # (class or 1, feature, feature)
-    _stretch: Floats  # (class) by which the matrix is multiplied
-    alone: NDArray[np.bool_]  # (feature)
+    _factor: Floats  # (class) by which the matrix is multiplied
+    constant: NDArray[np.bool_]  # (feature)
 
     @property
     def n_classes(self) -> int:
-        return self._centre.shape[0]
+        return self.loc.shape[0]
 
     @property
     def n_features(self) -> int:
-        return self._centre.shape[1]
+        return self.loc.shape[1]
 
     @cached_property
     def _roots(self) -> list[Root]:
-        """One for every matrix, of the columns that are not alone."""
-        joint, roots = np.flatnonzero(~self.alone), list[Root]()
+        """One for every matrix, of the columns that vary."""
+        joint, roots = np.flatnonzero(~self.constant), list[Root]()
         for matrix in self._matrix:
             try:
                 roots.append(Root.of(matrix, joint))
@@ -130,7 +126,7 @@ class _Elliptical(Distribution):
         for c, root in enumerate(self._roots):
             rows = np.flatnonzero(rival[open_, c])
             part = np.zeros((len(rows), 1))
-            root.distances(x[:, rows], self._centre[c : c + 1], part)
+            root.distances(x[:, rows], self.loc[c : c + 1], part)
             size[rows, c] = part[:, 0]
         out[open_] = before[open_] + self._log_whole(size, x)
 
@@ -139,35 +135,35 @@ class _Elliptical(Distribution):
         from candide.distributions.screening import Screen
 
         spread = np.sqrt(np.einsum("cjj->cj", self._matrix).mean(axis=0))
-        return Screen.of(self._centre, self._roots, spread)
+        return Screen.of(self.loc, self._roots, spread)
 
     def _add_whole(self, x: Floats, out: Floats) -> None:
         size = np.zeros(out.shape, order="F")  # |z|^2 in each class
         if len(self._roots) == 1:
-            self._roots[0].distances(x, self._centre, size)
+            self._roots[0].distances(x, self.loc, size)
         else:
             for c, root in enumerate(self._roots):
-                root.distances(x, self._centre[c : c + 1], size[:, c : c + 1])
+                root.distances(x, self.loc[c : c + 1], size[:, c : c + 1])
         out += self._log_whole(size, x)
 
     def _log_whole(self, size: Floats, x: Floats) -> Floats:
         """(row, class) log p of whole rows at a squared distance from each class."""
-        got = self._log_density(size / self._stretch, self._log_norm, self.n_features - int(self.alone.sum()))
-        if self.alone.any():
+        got = self._log_density(size / self._factor, self._log_norm, self.n_features - int(self.constant.sum()))
+        if self.constant.any():
             # The same in all classes: however unlikely, it must not swallow the digits in which they differ.
-            got += np.maximum(_normal_terms(x[self.alone].T, *self._apart).sum(axis=1, keepdims=True), _LEAST)
+            got += np.maximum(_normal_terms(x[self.constant].T, *self._apart).sum(axis=1, keepdims=True), _LEAST)
         return got
 
     @cached_property
     def _log_norm(self) -> Floats:
         """(class) the log of the determinant of the root."""
-        joint = self.n_features - int(self.alone.sum())
-        return np.array([self._root(c).log_det for c in range(self.n_classes)]) + 0.5 * joint * np.log(self._stretch)
+        joint = self.n_features - int(self.constant.sum())
+        return np.array([self._root(c).log_det for c in range(self.n_classes)]) + 0.5 * joint * np.log(self._factor)
 
     @cached_property
     def _apart(self) -> tuple[Floats, Floats]:
-        """Mean and variance of the columns alone."""
-        return self._centre[0, self.alone], np.einsum("jj->j", self._matrix[0])[self.alone]
+        """Mean and variance of the columns that do not vary."""
+        return self.loc[0, self.constant], np.einsum("jj->j", self._matrix[0])[self.constant]
 
     def _terms(self, x: NDArray) -> Floats:
         """What a column adds given those before it that are present."""
@@ -181,34 +177,79 @@ class _Elliptical(Distribution):
 
     def _whole_terms(self, x: Floats) -> Floats:
         out = np.empty((len(x), self.n_classes, self.n_features))
-        joint = ~self.alone
-        out[:, :, self.alone] = _normal_terms(x[:, self.alone], *self._apart)[:, None, :]
+        joint = ~self.constant
+        out[:, :, self.constant] = _normal_terms(x[:, self.constant], *self._apart)[:, None, :]
         for c in range(self.n_classes):
             root = self._root(c)
-            z = root.whiten((x - self._centre[c]).T).T / np.sqrt(self._stretch[c])
-            out[:, c, joint] = self._steps(z, c) - root.log_diagonal - 0.5 * np.log(self._stretch[c])
+            z = root.whiten((x - self.loc[c]).T).T / np.sqrt(self._factor[c])
+            out[:, c, joint] = self._steps(z, c) - root.log_diagonal - 0.5 * np.log(self._factor[c])
         return out
 
     def sample(self, y: Codes, rng: "np.random.Generator") -> Floats:
         z = rng.standard_normal((len(y), self.n_features))
         out = np.empty_like(z)
-        joint, heavy = ~self.alone, self._heaviness(y, rng)
+        joint, heavy = ~self.constant, self._heaviness(y, rng)
         mean, variance = self._apart
-        out[:, self.alone] = mean + z[:, self.alone] * np.sqrt(variance)
+        out[:, self.constant] = mean + z[:, self.constant] * np.sqrt(variance)
         for c in np.unique(y):
             rows = y == c
-            moved = self._root(c).colour(z[np.ix_(rows, joint)]) * heavy[rows, None] * np.sqrt(self._stretch[c])
-            out[np.ix_(rows, joint)] = self._centre[c, joint] + moved
+            moved = self._root(c).colour(z[np.ix_(rows, joint)]) * heavy[rows, None] * np.sqrt(self._factor[c])
+            out[np.ix_(rows, joint)] = self.loc[c, joint] + moved
         return out
 
     def _covariances(self) -> Floats:
         """(class, feature, feature) the matrix of each class."""
-        return self._matrix * self._stretch[:, None, None]
+        return self._matrix * self._factor[:, None, None]
 
     def _shape(self) -> dict[str, NDArray]:
         matrix = self._covariances()
         sd = np.sqrt(np.einsum("cjj->cj", matrix))
         return {"sd": sd, "correlation": matrix / (sd[:, :, None] * sd[:, None, :])}
+
+    def mean(self) -> Floats:
+        return self.loc
+
+    def describe(
+        self, j: int, columns: Sequence[Any] = (), levels: Sequence[str] = (), often: Any = None, most: int = 12
+    ) -> tuple[list[str], Floats]:
+        """With the correlations, where they are few."""
+        rows, values = super().describe(j, columns)
+        if self.n_features > _FEW or len(columns) < self.n_features:
+            return rows, values
+        others, correlation = [i for i in range(self.n_features) if i != j], self.parameters()["correlation"]
+        rows += [f"correlation with {columns[i]}" for i in others]
+        return rows, np.array([*values, *(correlation[:, j, i] for i in others)])
+
+    def arrays(self) -> dict[str, NDArray]:
+        """A symmetric matrix is kept by its lower triangle, one row a matrix; one row where all classes share it."""
+        lower = np.tril_indices(self.n_features)
+        return {"loc": self.loc, "matrix": self._matrix[:, *lower], "constant": self.constant.astype(np.uint8)}
+
+    @staticmethod
+    def _from_arrays(arrays: Found, shape: Shape) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+        """Centres, matrices, and which columns do not vary."""
+        p, lower = shape.n_features, np.tril_indices(shape.n_features)
+        found = arrays.get("matrix")
+        n_matrices = 1 if found is not None and len(found) == 1 else shape.n_classes
+        triangle = take(arrays, "matrix", (n_matrices, len(lower[0])))
+        matrix = np.empty((n_matrices, p, p))
+        matrix[:, lower[0], lower[1]] = matrix[:, lower[1], lower[0]] = triangle
+        constant = take(arrays, "constant", (p,), FLAGS, np.uint8) != 0
+        variances = np.diagonal(matrix[0])[constant]
+        if not (variances > 0).all():
+            value = variances[~(variances > 0)][0].item()
+            raise InputError(f"array 'matrix' holds the variance {value}; expected a number > 0", value=value)
+        return take(arrays, "loc", (shape.n_classes, p)), matrix, constant
+
+    def _checked(self) -> Self:
+        """Itself, if its matrices are those of covariances."""
+        try:
+            self.prepare()
+        except SingularError as error:
+            raise InputError(
+                f"array 'matrix' holds no covariance (column {error.feature}); expected a positive definite matrix"
+            ) from None
+        return self
 
     # What tells the normal from the t.
 
@@ -225,127 +266,18 @@ class _Elliptical(Distribution):
         raise NotImplementedError
 
     def _heaviness(self, y: Codes, rng: "np.random.Generator") -> Floats:
-        """(row) by which a normal vector is stretched."""
+        """(row) by which a normal vector is lengthened."""
         return np.ones(len(y))
 
 
-@dataclass(frozen=True, eq=False)
-class MultivariateNormal(_Elliptical):
-    mean: Floats  # (class, feature)
-    covariance: Floats  # (class, feature, feature), or (1, feature, feature) where all classes share it
-    alone: Any = None
-
-    not_linear: ClassVar[str] = f"the covariances of the classes differ; {_SHARED}, or quadratic()"
-
-    def __post_init__(self) -> None:
-        _fill(self, "alone", lambda: np.zeros(self.mean.shape[1], bool))
-
-    @property
-    def _centre(self) -> Floats:  # type: ignore[override]
-        return self.mean
-
-    @property
-    def _matrix(self) -> Floats:  # type: ignore[override]
-        return self.covariance
-
-    @cached_property
-    def _stretch(self) -> Floats:  # type: ignore[override]
-        return np.ones(len(self.mean))
-
-    def _only(self, present: NDArray[np.bool_]) -> "MultivariateNormal":
-        if present.all():
-            return self
-        return MultivariateNormal(
-            self.mean[:, present], self.covariance[:, present][:, :, present], self.alone[present]
-        )
-
-    def _log_density(self, size: Floats, log_norm: Floats, p: int) -> Floats:
-        return -0.5 * (p * _LOG_2PI + size) - log_norm
-
-    def _steps(self, z: Floats, c: int) -> Floats:
-        return normal_steps(z)
-
-    def quadratic(self) -> "OfNumbers":
-        """x' A x + w . x with A = -1/2 covariance^-1; where it is tied the square is the same in all classes."""
-        from candide.distributions.forms import OfNumbers
-
-        joint = ~self.alone
-        weight, base = np.zeros_like(self.mean), np.zeros((self.n_classes, 1))
-        tied = len(self.covariance) == 1
-        square = np.zeros((self.n_classes, self.n_features, self.n_features))
-        middle = self.mean.mean(axis=0) if tied else np.zeros(self.n_features)
-        for c in range(self.n_classes):
-            root = self._root(c)
-            mean, gap = root.whiten(self.mean[c][:, None])[:, 0], root.whiten((self.mean[c] - middle)[:, None])[:, 0]
-            weight[c, joint] = root.unwhiten(gap)
-            base[c, 0] = -0.5 * gap @ (mean + root.whiten(middle[:, None])[:, 0])
-            if not tied:
-                base[c, 0] -= root.log_det
-                square[c][np.ix_(joint, joint)] = -0.5 * root.precision()
-        return OfNumbers(weight, base, None if tied else square)
-
-    def parameters(self) -> dict[str, NDArray]:
-        return {"mean": self.mean, **self._shape()}
-
-
-@dataclass(frozen=True, eq=False)
-class MultivariateT(_Elliptical):
-    df: Floats  # (class) positive
-    loc: Floats  # (class, feature)
-    scale: Floats  # (class, feature, feature), or (1, feature, feature) where classes differ in their stretch alone
-    stretch: Any = None  # (class) by which the scale matrix is multiplied
-    alone: Any = None
-
-    not_linear: ClassVar[str] = f"with estimate='predictive' it is the multivariate t; {_SHARED}"
-
-    def __post_init__(self) -> None:
-        _fill(self, "stretch", lambda: np.ones(len(self.loc)))
-        _fill(self, "alone", lambda: np.zeros(self.loc.shape[1], bool))
-
-    @property
-    def _centre(self) -> Floats:  # type: ignore[override]
-        return self.loc
-
-    @property
-    def _matrix(self) -> Floats:  # type: ignore[override]
-        return self.scale
-
-    @property
-    def _stretch(self) -> Floats:  # type: ignore[override]
-        return self.stretch
-
-    def _only(self, present: NDArray[np.bool_]) -> "MultivariateT":
-        if present.all():
-            return self
-        scale = self.scale[:, present][:, :, present]
-        return MultivariateT(self.df, self.loc[:, present], scale, self.stretch, self.alone[present])
-
-    def _log_density(self, size: Floats, log_norm: Floats, p: int) -> Floats:
-        df = self.df
-        norm = numerics.log_rising(df / 2, np.full_like(df, p / 2)) - 0.5 * p * np.log(np.pi * df) - log_norm
-        return norm - 0.5 * (df + p) * np.log1p(size / df)
-
-    def _steps(self, z: Floats, c: int) -> Floats:
-        return t_steps(z, self.df[c])
-
-    def _heaviness(self, y: Codes, rng: "np.random.Generator") -> Floats:
-        return np.sqrt(self.df[y] / rng.chisquare(self.df[y]))
-
-    def parameters(self) -> dict[str, NDArray]:
-        """With the deviations of the scale matrix, as Student's t has them."""
-        shape = self._shape()
-        df = np.broadcast_to(self.df[:, None], self.loc.shape)
-        return {"df": df, "loc": self.loc, "scale": shape["sd"], "correlation": shape["correlation"]}
-
-
-def _fill(value: Any, name: str, make: Callable[[], NDArray]) -> None:
+def fill(value: Any, name: str, make: Callable[[], NDArray]) -> None:
     if getattr(value, name) is None:
         value.__dict__[name] = make()
 
 
 def normal_steps(z: Floats) -> Floats:
     """(..., feature) log p of each whitened part given those before it."""
-    return -0.5 * (_LOG_2PI + z * z)
+    return -0.5 * (LOG_2PI + z * z)
 
 
 def t_steps(z: Floats, df: Floats) -> Floats:
@@ -357,7 +289,7 @@ def t_steps(z: Floats, df: Floats) -> Floats:
 
 
 def _normal_terms(x: Floats, mean: Floats, variance: Floats) -> Floats:
-    return -0.5 * (_LOG_2PI + np.log(variance) + (x - mean) ** 2 / variance)
+    return -0.5 * (LOG_2PI + np.log(variance) + (x - mean) ** 2 / variance)
 
 
 def _patterns(gone: NDArray[np.bool_]) -> Iterator[tuple[NDArray[np.bool_], Codes]]:

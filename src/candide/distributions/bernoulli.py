@@ -1,0 +1,114 @@
+"""Bernoulli: yes where a number lies above the threshold, no where it does not. In sparse rows what is not stored is 0.
+
+>>> law = Bernoulli(np.log([[0.75], [0.5]]), np.log([[0.25], [0.5]]), threshold=10.0)
+>>> np.exp(law.log_prob(np.array([[7.0], [12.0], [np.nan]]))).tolist()
+[[0.75, 0.5], [0.25, 0.5], [1.0, 1.0]]
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide import kernels
+from candide.distributions.arrays import LOGS, Found, Shape, number, one, take
+from candide.distributions.base import Distribution, moved, numbers, times, where_present
+from candide.errors import InputError
+from candide.rows.blocks import Block, Codes, Csr, Floats
+
+if TYPE_CHECKING:
+    from candide.distributions.form import Polynomial
+
+
+@dataclass(frozen=True, eq=False)
+class Bernoulli(Distribution):
+    log_no: Floats  # (class, feature)
+    log_yes: Floats  # (class, feature)
+    threshold: float = 0.0
+
+    name: ClassVar[str] = "bernoulli"
+
+    @property
+    def n_classes(self) -> int:
+        return self.log_no.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        return self.log_no.shape[1]
+
+    @cached_property
+    def _dense(self) -> tuple[Floats, Floats]:
+        return np.ascontiguousarray(self.log_no, np.float64), np.ascontiguousarray(self.log_yes, np.float64)
+
+    @cached_property
+    def _sparse(self) -> tuple[Floats, Floats, Floats | None, Floats]:
+        """What a row of nothing but no scores, what each yes changes, and both for the count of impossible values."""
+        no, never = _parts(self.log_no.T)
+        yes, always = _parts(self.log_yes.T)
+        struck = never.sum(axis=0) if never.any() or always.any() else None
+        return no.sum(axis=0), kernels.padded(yes - no), struck, kernels.padded(always - never)
+
+    def add_log_prob(self, block: Block, out: Floats) -> int:
+        if not isinstance(block, Csr):
+            return kernels.add_switch(numbers(block), self.threshold, *self._dense, out)
+        if self.threshold < 0:
+            raise InputError(
+                f"threshold {self.threshold:g} < 0 would make all that sparse rows omit a yes",
+                value=self.threshold,
+                remedy="pass dense rows",
+            )
+        # Every feature says no, then the stored ones above the threshold say yes instead.
+        all_no, change, impossible, impossible_change = self._sparse
+        out += all_no
+        if kernels.add_linear_csr(*block[:3], change, out, self.threshold) == kernels.INFINITE:
+            return kernels.INFINITE
+        if impossible is not None:
+            struck = np.tile(impossible, (len(out), 1))
+            kernels.add_linear_csr(*block[:3], impossible_change, struck, self.threshold)
+            out[struck > 0.5] = -np.inf
+        return 0
+
+    def _terms(self, x: NDArray) -> Floats:
+        return where_present(x, np.where((x > self.threshold)[:, None, :], self.log_yes, self.log_no))
+
+    def scaled(self, weight: Floats) -> "Bernoulli":
+        return Bernoulli(times(self.log_no, weight), times(self.log_yes, weight), self.threshold)
+
+    def sample(self, y: Codes, rng: "np.random.Generator") -> Floats:
+        """0 and 1, or where the threshold does not part these, numbers that it does part."""
+        no, yes = min(0.0, self.threshold), max(1.0, np.nextafter(self.threshold, np.inf))
+        return np.where(rng.random((len(y), self.n_features)) < np.exp(self.log_yes)[y], yes, no)
+
+    def mean(self) -> Floats:
+        """The probability of yes."""
+        return np.exp(self.log_yes)
+
+    def divergence(self, other: Self) -> Floats:
+        return moved(np.exp(self.log_yes), np.exp(other.log_yes)) + moved(np.exp(self.log_no), np.exp(other.log_no))
+
+    def parameters(self) -> dict[str, NDArray]:
+        return {"probability": np.exp(self.log_yes)}
+
+    def form(self) -> "Polynomial":
+        from candide.distributions.form import Numbers, Polynomial
+
+        with np.errstate(invalid="ignore"):
+            weight = self.log_yes - self.log_no
+        return Polynomial(self.log_no, weight, read=Numbers("above", self.threshold))
+
+    def arrays(self) -> dict[str, NDArray]:
+        return {"log_no": self.log_no, "log_yes": self.log_yes, **one(float(self.threshold), "threshold")}
+
+    @classmethod
+    def from_arrays(cls, arrays: Found, shape: Shape, base: Distribution | None = None) -> Self:
+        size = shape.n_classes, shape.n_features
+        no, yes = take(arrays, "log_no", size, LOGS), take(arrays, "log_yes", size, LOGS)
+        return cls(no, yes, number(arrays, "threshold"))
+
+
+def _parts(weights: Floats) -> tuple[Floats, Floats]:
+    """Log-weights in two parts that add without NaN: the finite ones, and marks (1.0) where they are -inf."""
+    struck = np.isneginf(weights)
+    return np.where(struck, 0.0, weights), struck.astype(np.float64)

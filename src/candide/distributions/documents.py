@@ -1,0 +1,138 @@
+"""Laws of documents: what each known term adds to each class. A term never met in training adds nothing.
+
+Most terms are met in few classes, so what is kept are :class:`Cells`, the (term, class) pairs that differ from what all
+terms of a class share.
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide.distributions.arrays import FINITE, Found, Rule, Shape, take
+from candide.distributions.base import Distribution, times
+from candide.errors import InputError
+from candide.kernels import text as kernel
+from candide.rows.blocks import Block, Codes, Floats
+from candide.rows.documents import Documents, Tokens, rows
+from candide.tally import keys
+from candide.tally.terms import rising
+
+_CELLS = {"letters": np.uint8, "starts": np.int64, "ends": np.int64, "column": np.int32, "value": np.float64}
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Values of (term, class) cells, by term: term i owns the cells ``ends[i]:ends[i+1]``."""
+
+    letters: NDArray[np.uint8]
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    column: NDArray[np.int32]
+    value: Floats
+
+    @cached_property
+    def words(self) -> Any:
+        """The terms as a hash table, made when the first document is scored."""
+        return kernel.Words(self.letters, self.starts)
+
+    @property
+    def n_terms(self) -> int:
+        return len(self.starts) - 1
+
+    def key(self, i: int) -> bytes:
+        """One of the terms as bytes."""
+        return self.letters[self.starts[i] : self.starts[i + 1]].tobytes()
+
+    def names(self, places: Codes) -> list[str]:
+        """Some of the terms as text."""
+        whole, starts = self.letters.tobytes(), self.starts
+        return [whole[starts[i] : starts[i + 1]].decode("utf-8", "surrogatepass") for i in np.asarray(places).tolist()]
+
+    def in_order(self) -> tuple["Cells", Codes]:
+        """The same cells with the terms in ascending order, and the order they were brought in."""
+        order = keys.order(self.letters, self.starts)
+        at, _ = self.at(order)
+        ends = np.concatenate([[0], np.cumsum(np.diff(self.ends)[order])]).astype(np.int64)
+        return Cells(*keys.taken(self.letters, self.starts, order), ends, self.column[at], self.value[at]), order
+
+    def by_class(self, n_classes: int) -> tuple[list[Codes], list[Floats]]:
+        """Class by class the terms of its cells, and their values."""
+        order = np.argsort(self.column, kind="stable")
+        ends = np.searchsorted(self.column[order], np.arange(1, n_classes))
+        term = np.repeat(np.arange(self.n_terms), np.diff(self.ends))
+        return np.split(term[order], ends), np.split(self.value[order], ends)
+
+    def arrays(self) -> dict[str, NDArray]:
+        return {name: np.ascontiguousarray(getattr(self, name), kind) for name, kind in _CELLS.items()}
+
+    @classmethod
+    def from_arrays(cls, arrays: Found, shape: Shape, rule: Rule = FINITE) -> Self:
+        """Offsets and places go to compiled loops, so all of them are checked before they are used."""
+        found = {name: arrays.get(name) for name in _CELLS}
+        for name, array in found.items():
+            if array is None or array.ndim != 1 or array.dtype != _CELLS[name]:
+                raise InputError(f"array {name!r} is missing, or not a list of {np.dtype(_CELLS[name]).name}")
+        cells = cls(**found)  # type: ignore[arg-type]
+        if len(cells.starts) != len(cells.ends) or len(cells.column) != len(cells.value):
+            raise InputError("the arrays of its terms and their cells are not of one length")
+        for name, size in (("starts", len(cells.letters)), ("ends", len(cells.column))):
+            ends = getattr(cells, name)
+            if not len(ends) or ends[0] != 0 or ends[-1] != size or (ends[1:] < ends[:-1]).any():
+                raise InputError(f"array {name!r} does not rise from 0 to {size}")
+        if len(cells.column) and not (cells.column.min() >= 0 and cells.column.max() < shape.n_classes):
+            raise InputError(f"array 'column' names a class that is none of {shape.n_classes}")
+        if not rising(cells.ends, cells.column):
+            raise InputError("array 'column' does not name the classes of a term in ascending order, each once")
+        if not keys.ascending(cells.letters, cells.starts):
+            raise InputError("its terms are not in ascending order, each once")
+        take(arrays, "value", cells.value.shape, rule)
+        return cells
+
+    def at(self, places: Codes) -> tuple[Codes, Codes]:
+        """The cells of some terms, and for each the position in ``places`` it belongs to."""
+        sizes = np.diff(self.ends)[places]
+        owner = np.repeat(np.arange(len(places)), sizes)
+        first = np.cumsum(sizes) - sizes
+        return np.arange(len(owner)) + np.repeat(self.ends[places] - first, sizes), owner
+
+
+class OfDocuments(Distribution):
+    """What the distributions of documents share: one feature, no infinities, terms are the score itself."""
+
+    reads = "documents"
+    tokens: Tokens
+    cells: Cells
+
+    @property
+    def n_features(self) -> int:
+        return 1
+
+    def terms(self, block: Block) -> Floats:
+        return self.log_prob(block)[:, :, None]
+
+    def _terms(self, x: NDArray) -> Floats:
+        raise InputError("documents are scored as documents, not as numbers")
+
+    def sample(self, y: Codes, rng: "np.random.Generator") -> NDArray:
+        raise InputError("these weights are no probabilities of words and cannot sample; use Text(model='multinomial')")
+
+    def parameters(self) -> dict[str, NDArray]:
+        return {}
+
+    def add_weighted(self, block: Block, weight: Floats, out: Floats) -> int:
+        score = np.zeros_like(out)
+        n_absent = self.add_log_prob(block, score)
+        out += times(score, weight)
+        return n_absent
+
+    @abstractmethod
+    def weights(self, place: Codes, times: Floats) -> Floats:
+        """(term, class) what so many occurrences of these terms add."""
+
+    def rows(self, documents: Documents) -> tuple[NDArray, NDArray, NDArray]:
+        """Sparse rows of the known terms of documents."""
+        return rows(self.cells.words, documents, self.tokens)

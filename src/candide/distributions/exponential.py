@@ -1,0 +1,44 @@
+"""Exponential: waiting times and other amounts >= 0, at a rate of its own in each class and column.
+
+>>> law = Exponential(np.array([[0.5], [2.0]]))
+>>> law.log_prob(np.array([[1.0]])).round(4).tolist(), law.mean().ravel().tolist()
+([[-1.1931, -1.3069]], [2.0, 0.5])
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide import numerics
+from candide.distributions.arrays import POSITIVE, Rule
+from candide.distributions.density import FromZero
+from candide.rows.blocks import Codes, Floats
+
+if TYPE_CHECKING:
+    from candide.distributions.form import Form
+
+
+@dataclass(frozen=True, eq=False)
+class Exponential(FromZero):
+    rate: Floats  # (class, feature) positive
+
+    name: ClassVar[str] = "exponential"
+    _rules: ClassVar[dict[str, Rule]] = {"rate": POSITIVE}
+
+    def _log_density(self, x: NDArray, params: dict[str, Floats]) -> Floats:
+        rate = params["rate"]
+        return numerics.from_zero(x, np.log(rate) - rate * x)
+
+    def sample(self, y: Codes, rng: "np.random.Generator") -> Floats:
+        return rng.standard_exponential(self.rate[y].shape) / self.rate[y]
+
+    def mean(self) -> Floats:
+        return 1.0 / self.rate
+
+    def divergence(self, other: Self) -> Floats:
+        return self.rate / other.rate + other.rate / self.rate - 2.0
+
+    def form(self) -> "Form":
+        return self._linear(np.log(self.rate), -self.rate)

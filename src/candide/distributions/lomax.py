@@ -1,0 +1,37 @@
+"""Lomax (Pareto from zero): an exponential whose rate is itself uncertain, which gives it a heavy tail; its predictive.
+
+>>> law = Lomax(shape=np.array([[2.0]]), rate=np.array([[1.0]]))
+>>> np.exp(law.log_prob(np.array([[0.0], [1.0]]))).ravel().tolist(), law.mean().tolist()  # 2 / (1 + x)^3
+([2.0, 0.25], [[1.0]])
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide import numerics
+from candide.distributions.arrays import POSITIVE, Rule
+from candide.distributions.density import FromZero
+from candide.rows.blocks import Codes, Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Lomax(FromZero):
+    shape: Floats  # (class, feature) positive
+    rate: Floats  # (class, feature) positive
+
+    name: ClassVar[str] = "lomax"
+    _rules: ClassVar[dict[str, Rule]] = {"shape": POSITIVE, "rate": POSITIVE}
+
+    def _log_density(self, x: NDArray, params: dict[str, Floats]) -> Floats:
+        shape, rate = params["shape"], params["rate"]
+        return numerics.from_zero(x, numerics.log(shape) - np.log(rate) - (shape + 1.0) * np.log1p(x / rate))
+
+    def sample(self, y: Codes, rng: "np.random.Generator") -> Floats:
+        return self.rate[y] * np.expm1(rng.standard_exponential(self.shape[y].shape) / self.shape[y])
+
+    def mean(self) -> Floats:
+        heavy = self.shape <= 1
+        return np.where(heavy, np.inf, self.rate / np.where(heavy, 1.0, self.shape - 1.0))

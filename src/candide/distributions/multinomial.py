@@ -1,0 +1,102 @@
+"""Multinomial: each occurrence of a word adds its weight, without the multinomial coefficient; 0 * -inf = 0.
+
+A word that cannot occur matters only where it does.
+
+>>> words = Multinomial(np.array([[np.log(0.5), np.log(0.5)], [np.log(0.5), np.log(0.5)], [-np.inf, 0.0]]))
+>>> np.exp(words.log_prob(np.array([[2.0, 1.0, 0.0]]))).round(12).tolist()
+[[0.125, 0.125]]
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide import kernels
+from candide.distributions.arrays import LOGS, Found, Shape, length, one, take
+from candide.distributions.base import Distribution, absent_as_zero, moved, times
+from candide.errors import InputError
+from candide.rows.blocks import Block, Codes, Csr, Floats
+
+if TYPE_CHECKING:
+    from candide.distributions.form import Polynomial
+
+
+@dataclass(frozen=True, eq=False)
+class Multinomial(Distribution):
+    weights: Floats  # (feature, class)
+    length: int | None = None  # words in a sampled document; None: the weights are no log-probabilities
+
+    name: ClassVar[str] = "multinomial"
+
+    @property
+    def has_density(self) -> bool:  # type: ignore[override]
+        return self.length is not None
+
+    @property
+    def n_classes(self) -> int:
+        return self.weights.shape[1]
+
+    @property
+    def n_features(self) -> int:
+        return self.weights.shape[0]
+
+    @cached_property
+    def _by_word(self) -> Floats:
+        return kernels.padded(self.weights)
+
+    @cached_property
+    def _by_class(self) -> Floats:
+        return np.asfortranarray(self.weights, np.float64)
+
+    def add_log_prob(self, block: Block, out: Floats) -> int:
+        if isinstance(block, Csr):
+            return kernels.add_linear_csr(*block[:3], self._by_word, out)
+        return kernels.add_linear(block, self._by_class, out)
+
+    def _terms(self, x: NDArray) -> Floats:
+        x = absent_as_zero(x)[0][:, None, :]
+        return np.where(x == 0, 0.0, x * self.weights.T)
+
+    def scaled(self, weight: Floats) -> "Multinomial":
+        return Multinomial(times(self.weights, weight[:, None]))
+
+    def _probabilities(self) -> tuple[Floats, int]:
+        """(class, word) of weights that are log-probabilities, and the length of a document."""
+        if self.length is None:
+            raise InputError(
+                "these weights are no probabilities and cannot sample", remedy="use the multinomial event model"
+            )
+        return np.exp(self.weights.T), self.length
+
+    def sample(self, y: Codes, rng: "np.random.Generator") -> Floats:
+        """Word counts of documents of ``length`` words: the model says nothing of lengths."""
+        p, length = self._probabilities()
+        return rng.multinomial(length, (p / p.sum(axis=1, keepdims=True))[y]).astype(np.float64)
+
+    def mean(self) -> Floats:
+        """Of documents of ``length`` words."""
+        p, length = self._probabilities()
+        return p * length
+
+    def divergence(self, other: Self) -> Floats:
+        """(class, word) what each word adds to that of the law of one word."""
+        return moved(self._probabilities()[0], other._probabilities()[0])
+
+    def parameters(self) -> dict[str, NDArray]:
+        return {"weight": self.weights.T} if self.length is None else {"probability": np.exp(self.weights.T)}
+
+    def form(self) -> "Polynomial":
+        from candide.distributions.form import Numbers, Polynomial
+
+        weight = self.weights.T
+        return Polynomial(np.zeros(weight.shape), weight, read=Numbers(absent_is_zero=True))
+
+    def arrays(self) -> dict[str, NDArray]:
+        return {"weights": self.weights, **one(self.length, "length")}
+
+    @classmethod
+    def from_arrays(cls, arrays: Found, shape: Shape, base: Distribution | None = None) -> Self:
+        return cls(take(arrays, "weights", (shape.n_features, shape.n_classes), LOGS), length(arrays))

@@ -1,0 +1,38 @@
+"""Negative binomial: a Poisson whose rate is itself uncertain, with a gamma's shape and rate; its predictive.
+
+>>> law = NegativeBinomial(np.array([[1.0]]), np.array([[1.0]]))  # 1/2, 1/4, 1/8, ...
+>>> np.exp(law.log_prob(np.array([[0.0], [1.0], [2.0]]))).round(6).ravel().tolist()
+[0.5, 0.25, 0.125]
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide import numerics
+from candide.distributions.arrays import FROM_ZERO, POSITIVE, Rule
+from candide.distributions.density import FromZero
+from candide.rows.blocks import Codes, Floats
+
+
+@dataclass(frozen=True, eq=False)
+class NegativeBinomial(FromZero):
+    shape: Floats  # (class, feature) from zero
+    rate: Floats  # (class, feature) positive
+
+    name: ClassVar[str] = "negative_binomial"
+    _rules: ClassVar[dict[str, Rule]] = {"shape": FROM_ZERO, "rate": POSITIVE}
+
+    def _log_density(self, x: NDArray, params: dict[str, Floats]) -> Floats:
+        shape, rate = params["shape"], params["rate"]
+        start = -shape * np.log1p(1.0 / rate)
+        choose = numerics.log_rising(shape, x) - numerics.gammaln(x + 1.0)
+        return numerics.from_zero(x, choose + start - x * np.log1p(rate))
+
+    def sample(self, y: Codes, rng: "np.random.Generator") -> Floats:
+        return rng.poisson(rng.standard_gamma(self.shape[y]) / self.rate[y]).astype(np.float64)
+
+    def mean(self) -> Floats:
+        return self.shape / self.rate

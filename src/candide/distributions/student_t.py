@@ -1,0 +1,79 @@
+"""Student's t: the posterior predictive of a normal. With few rows its tails say how little is known.
+
+>>> law = StudentT(df=np.array([[3.0]]), loc=np.array([[2.0]]), scale=np.array([[0.5]]))
+>>> law.log_prob(np.array([[2.0], [4.0]])).round(3).ravel().tolist()
+[-0.308, -3.999]
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide import kernels, numerics
+from candide.distributions.arrays import POSITIVE, Found, Shape, take
+from candide.distributions.base import Distribution, contiguous, numbers, where_present
+from candide.rows.blocks import Block, Codes, Floats
+
+if TYPE_CHECKING:
+    from candide.distributions.form import StudentLog
+
+
+@dataclass(frozen=True, eq=False)
+class StudentT(Distribution):
+    df: Floats  # (class, feature) positive
+    loc: Floats  # (class, feature)
+    scale: Floats  # (class, feature) positive
+
+    name: ClassVar[str] = "student_t"
+    on_line: ClassVar[bool] = True
+    not_linear: ClassVar[str] = (
+        "with estimate='predictive' it is Student's t; use estimate='mean', 'map' or 'mle', "
+        "and Gaussian(covariance='tied-diagonal') for a linear score"
+    )
+
+    @property
+    def n_classes(self) -> int:
+        return self._kernel_arrays[0].shape[0]
+
+    @property
+    def n_features(self) -> int:
+        return self._kernel_arrays[0].shape[1]
+
+    @cached_property
+    def _kernel_arrays(self) -> tuple[Floats, ...]:
+        log_norm = numerics.log_rising(self.df / 2, 0.5) - 0.5 * np.log(np.pi * self.df) - np.log(self.scale)
+        return contiguous(self.loc, 1.0 / self.scale, self.df, log_norm)
+
+    def add_log_prob(self, block: Block, out: Floats) -> int:
+        return kernels.add_student(numbers(block), *self._kernel_arrays, out)
+
+    def _terms(self, x: NDArray) -> Floats:
+        loc, inv_scale, df, log_norm = self._kernel_arrays
+        z = (x[:, None, :] - loc) * inv_scale
+        return where_present(x, log_norm - 0.5 * (df + 1) * np.log1p(z * z / df))
+
+    def sample(self, y: Codes, rng: "np.random.Generator") -> Floats:
+        return self.loc[y] + self.scale[y] * rng.standard_t(self.df[y])
+
+    def mean(self) -> Floats:
+        return np.where(self.df > 1, self.loc, np.nan)
+
+    def parameters(self) -> dict[str, NDArray]:
+        return {"df": self.df, "loc": self.loc, "scale": self.scale}
+
+    def form(self) -> "StudentLog":
+        from candide.distributions.form import StudentLog
+
+        loc, inv_scale, df, log_norm = self._kernel_arrays
+        return StudentLog(log_norm, loc, 1.0 / inv_scale, df, 0.5 * (df + 1))
+
+    def arrays(self) -> dict[str, NDArray]:
+        return {"df": self.df, "loc": self.loc, "scale": self.scale}
+
+    @classmethod
+    def from_arrays(cls, arrays: Found, shape: Shape, base: Distribution | None = None) -> Self:
+        size = shape.n_classes, shape.n_features
+        return cls(take(arrays, "df", size, POSITIVE), take(arrays, "loc", size), take(arrays, "scale", size, POSITIVE))

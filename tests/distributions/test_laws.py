@@ -1,0 +1,298 @@
+"""What every law answers for itself: its form, its weights, its mean, its divergence, its arrays."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from candide import distributions as laws
+from candide.distributions import LAWS
+from candide.distributions.arrays import Shape
+from candide.errors import InputError, ModelFileError
+from candide.events import Text
+from candide.rows.documents import Documents
+from candide.store import laws as stored
+from candide.tally import Terms
+
+K, D = 3, 2  # classes, features
+SIZES = (3, 2)
+WORDS = ["tea", "milk", "free", "prize", "call", "five", "naïve"]
+
+
+def _documents(rng, n, absent=0.0):
+    texts = [" ".join(rng.choice(WORDS, rng.integers(0, 6))) for _ in range(n)]
+    return Documents.of([None if rng.random() < absent else text for text in texts])
+
+
+def _text(**settings):
+    def make(rng):
+        event = Text(**settings)
+        y = np.arange(30) % K
+        return event.estimate(Terms.of(_documents(rng, 30), y, n_classes=K, spec=event.spec(1)))
+
+    return make
+
+
+def _positive(rng):
+    return rng.gamma(4.0, 1.0, (K, D)) + 0.1
+
+
+def _normal(rng):
+    return laws.Normal(rng.normal(size=(K, D)), _positive(rng))
+
+
+def _t(rng):
+    return laws.StudentT(_positive(rng) + 3.0, rng.normal(size=(K, D)), _positive(rng))
+
+
+def _categorical(rng):
+    p = [rng.dirichlet(np.ones(n), K).T for n in SIZES]
+    return laws.Categorical(np.log(np.vstack(p)), Shape(K, D, "codes", SIZES).offsets, -1.0 - rng.random((D, K)))
+
+
+def _bernoulli(rng):
+    p = rng.random((K, D))
+    return laws.Bernoulli(np.log1p(-p), np.log(p), threshold=0.3)
+
+
+def _matrices(rng, n=K):
+    root = rng.normal(size=(n, D, D)) + 2 * np.eye(D)
+    return root @ root.transpose(0, 2, 1)
+
+
+def _constant_column(rng):
+    matrix = _matrices(rng)
+    matrix[:, 1, 0] = matrix[:, 0, 1] = 0.0
+    matrix[:, 1, 1] = 2.0
+    return laws.MultivariateNormal(np.column_stack([rng.normal(size=K), np.ones(K)]), matrix, np.array([False, True]))
+
+
+MAKE = {
+    "normal": _normal,
+    "normal of one variance": lambda rng: laws.Normal(
+        rng.normal(size=(K, D)) + 1e3, np.tile(rng.random(D) + 1, (K, 1))
+    ),
+    "student_t": _t,
+    "log_scale": lambda rng: laws.LogScale(_normal(rng)),
+    "log_scale of student_t": lambda rng: laws.LogScale(_t(rng)),
+    "categorical": _categorical,
+    "bernoulli": _bernoulli,
+    "multinomial": lambda rng: laws.Multinomial(np.log(rng.dirichlet(np.ones(D), K).T), 7),
+    "weights of words": lambda rng: laws.Multinomial(rng.normal(size=(D, K))),
+    "dirichlet_multinomial": lambda rng: laws.DirichletMultinomial(_positive(rng), 5),
+    "poisson": lambda rng: laws.Poisson(_positive(rng)),
+    "negative_binomial": lambda rng: laws.NegativeBinomial(_positive(rng), _positive(rng)),
+    "exponential": lambda rng: laws.Exponential(_positive(rng)),
+    "lomax": lambda rng: laws.Lomax(_positive(rng) + 2.5, _positive(rng)),
+    "multivariate_normal": lambda rng: laws.MultivariateNormal(rng.normal(size=(K, D)), _matrices(rng)),
+    "tied": lambda rng: laws.MultivariateNormal(rng.normal(size=(K, D)), _matrices(rng, 1)),
+    "a constant column": _constant_column,
+    "multivariate_t": lambda rng: laws.MultivariateT(
+        rng.random(K) + 5.0, rng.normal(size=(K, D)), _matrices(rng), rng.random(K) + 1.0
+    ),
+    "term_scores": _text(),
+    "term_scores present": _text(model="bernoulli"),
+    "term_scores complement": _text(model="complement", norm=True),
+    "term_scores idf": _text(idf=True, sublinear=True),
+    "polya_documents": _text(model="polya"),
+    "weighted": lambda rng: _t(rng).weighted(rng.random(D)),
+    "weighted levels": lambda rng: _categorical(rng).weighted(rng.random(D)),
+}
+WRITTEN = {name for name in MAKE if name not in (
+    "dirichlet_multinomial", "negative_binomial", "lomax", "multivariate_t", "polya_documents")}  # fmt: skip
+
+
+def block_of(law, rng, n=12):
+    """Rows that the law can have, some of them absent."""
+    if law.reads == "documents":
+        return _documents(rng, n, 0.2)
+    if law.reads == "codes":
+        return rng.integers(-1, 4, (n, D)).astype(np.int32)
+    y = rng.integers(0, K, n)
+    try:
+        x = law.sample(y, rng).astype(np.float64)
+    except InputError:
+        x = rng.poisson(2.0, (n, D)).astype(np.float64)
+    x[rng.random(x.shape) < 0.15] = np.nan
+    return x
+
+
+def shape_of(law):
+    tokens = getattr(law, "tokens", None)
+    return Shape(K, law.n_features, law.reads, SIZES if law.reads == "codes" else (), tokens)
+
+
+def apart(terms):
+    """What differs between the classes: all else is left out of forms."""
+    return terms - terms[:, :1]
+
+
+@settings(max_examples=10, deadline=None)
+@pytest.mark.parametrize("name", sorted(WRITTEN))
+@given(seed=st.integers(0, 10_000))
+def test_the_form_says_what_the_law_says(name, seed):
+    rng = np.random.default_rng(seed)
+    law = MAKE[name](rng)
+    block, form = block_of(law, rng), law.form()
+    got, want = form.terms(block), law.terms(block)
+    if got.shape[2] < want.shape[2]:  # columns modelled together: one polynomial of rows that have them all
+        whole = ~np.isnan(block).any(axis=1)
+        got, want = got[whole], want[whole].sum(axis=2, keepdims=True)
+    np.testing.assert_allclose(apart(got), apart(want), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", sorted(set(MAKE) - WRITTEN))
+def test_what_cannot_be_written_out_says_why(name):
+    law = MAKE[name](np.random.default_rng(0))
+    assert law.form().degree is None
+    with pytest.raises(InputError) as error:
+        law.form().terms(None)
+    assert law.not_linear in str(error.value)
+
+
+def test_the_forms_of_values_that_no_class_can_have():
+    rng = np.random.default_rng(0)
+    for name in ("poisson", "exponential", "log_scale", "log_scale of student_t"):
+        assert np.isneginf(MAKE[name](rng).form().terms(np.array([[-1.0, 2.0]]))).all()
+
+
+@settings(max_examples=10, deadline=None)
+@pytest.mark.parametrize("name", MAKE)
+@given(seed=st.integers(0, 10_000))
+def test_weights_multiply_the_terms(name, seed):
+    rng = np.random.default_rng(seed)
+    law = MAKE[name](rng)
+    block, weight = block_of(law, rng), rng.choice([0.0, 0.5, 1.0, 2.5], law.n_features)
+    weighted = law.weighted(weight)
+    want = np.where(weight == 0, 0.0, law.terms(block) * weight)
+    np.testing.assert_allclose(weighted.terms(block), want, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(weighted.log_prob(block), want.sum(axis=2), rtol=1e-9, atol=1e-9)
+    assert not weighted.has_density
+    again = weighted.weighted(weight)
+    np.testing.assert_allclose(again.terms(block), want * weight, rtol=1e-12, atol=1e-12)
+
+
+def test_a_weight_of_zero_silences_what_is_impossible():
+    sure = laws.Bernoulli(np.array([[0.0, -1.0]]), np.array([[-np.inf, -0.4]]))
+    assert sure.weighted(np.array([0.0, 1.0])).log_prob(np.array([[1.0, 1.0]])).tolist() == [[-0.4]]
+
+
+def test_weights_of_another_number_are_refused():
+    with pytest.raises(InputError) as error:
+        _normal(np.random.default_rng(0)).weighted(np.ones(3))
+    assert error.value.remedy == "pass a finite number for each"
+
+
+@pytest.mark.parametrize("name", MAKE)
+def test_a_law_comes_back_from_its_arrays(name):
+    rng = np.random.default_rng(1)
+    law = MAKE[name](rng)
+    arrays = {}
+    packed = stored.pack(law, arrays, "0")
+    assert all(a.ndim <= 2 and a.dtype in (np.float64, np.int64, np.int32, np.uint8) for a in arrays.values())
+    again = stored.unpack(packed, arrays, "0", shape_of(law))
+    block = block_of(law, rng)
+    np.testing.assert_array_equal(again.log_prob(block), law.log_prob(block))
+    assert type(again) is type(law)
+    assert again.has_density == law.has_density
+
+
+@pytest.mark.parametrize("name", MAKE)
+def test_every_array_is_checked(name):
+    """Missing, of another shape, not finite: each is refused, by name."""
+    law = MAKE[name](np.random.default_rng(1))
+    arrays = {}
+    packed = stored.pack(law, arrays, "0")
+    for key, array in arrays.items():
+        changes = [None, array[:-1].copy(), array.astype(np.float32)]
+        changes += [np.full_like(array, np.nan)] if array.dtype == np.float64 else []
+        for change in changes:
+            if change is None and key.endswith(("length", "unit", "constant")) and "matrix" not in "".join(arrays):
+                continue  # it may be without
+            others = {k: a for k, a in arrays.items() if k != key} | ({} if change is None else {key: change})
+            with pytest.raises(ModelFileError):
+                stored.unpack(packed, others, "0", shape_of(law))
+
+
+def test_a_law_of_other_rows_is_refused():
+    rng, arrays = np.random.default_rng(0), {}
+    packed = stored.pack(_normal(rng), arrays, "0")
+    with pytest.raises(ModelFileError, match="is of numbers, and its columns hold codes"):
+        stored.unpack(packed, arrays, "0", Shape(K, D, "codes", SIZES))
+    with pytest.raises(ModelFileError) as error:
+        stored.unpack({"name": "os.system"}, {}, "0", Shape(K, D))
+    assert error.value.value == "os.system"
+    nested = {"name": "log_scale", "base": {"name": "poisson"}}
+    with pytest.raises(ModelFileError, match="not one of numbers on the whole line"):
+        stored.unpack(nested, {"0.base.rate": np.ones((K, D))}, "0", Shape(K, D))
+
+
+def test_an_own_law_cannot_be_kept():
+    law = laws.Density(lambda x, rate: -rate * x, {"rate": np.ones((K, D))})
+    with pytest.raises(InputError) as error:
+        stored.pack(law, {}, "0")
+    assert "detail='tally'" in error.value.remedy
+
+
+def test_the_table_of_laws_names_them_as_they_name_themselves():
+    assert {name: getattr(laws, cls).name for name, cls in LAWS.items()} == {name: name for name in LAWS}
+    assert {MAKE[name](np.random.default_rng(0)).name for name in MAKE} == set(LAWS)
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in MAKE if "term" not in n and "documents" not in n and n != "weights of words"]
+)
+def test_the_mean_is_that_of_many_rows(name):
+    rng = np.random.default_rng(3)
+    law = MAKE[name](rng)
+    drawn = np.array([law.sample(np.full(60_000, c), rng).mean(axis=0) for c in range(K)])
+    spread = np.array([law.sample(np.full(2000, c), rng).std(axis=0) for c in range(K)])
+    mean = law.mean()
+    if np.isinf(mean).any():  # a t of the logs
+        assert np.isinf(mean).all()
+        return
+    tails = 0.2 if name == "log_scale" else 0.05
+    np.testing.assert_allclose(drawn, mean, atol=tails * max(1.0, spread.max()))
+
+
+def test_the_mean_of_levels_that_are_numbers():
+    law = laws.Categorical(np.log([[0.5, 0.2], [0.5, 0.8]]), np.array([0, 2]), np.zeros((1, 2)))
+    assert law.mean([[10.0, 20.0]]).ravel().round(9).tolist() == [15.0, 18.0]
+
+
+@pytest.mark.parametrize(
+    "name", ["normal", "log_scale", "bernoulli", "poisson", "exponential", "categorical", "multinomial"]
+)
+def test_the_divergence_is_that_of_many_rows(name):
+    rng = np.random.default_rng(5)
+    a, b = MAKE[name](rng), MAKE[name](rng)
+    want = np.zeros(K)
+    for one, other in ((a, b), (b, a)):
+        for c in range(K):
+            x = one.sample(np.full(100_000, c), rng)
+            want[c] += (one.log_prob(x)[:, c] - other.log_prob(x)[:, c]).mean()
+    factor = a.length if name == "multinomial" else 1.0  # of one word
+    got = a.divergence(b)
+    assert got.shape == (K, D)
+    np.testing.assert_allclose(got.sum(axis=1) * factor, want, rtol=0.05, atol=0.02)
+    np.testing.assert_allclose(got, b.divergence(a), rtol=1e-12)
+    np.testing.assert_array_equal(a.divergence(a), 0.0)
+
+
+@pytest.mark.parametrize("name", ["student_t", "lomax", "multivariate_t", "polya_documents", "weights of words"])
+def test_a_law_without_a_divergence_says_so(name):
+    law = MAKE[name](np.random.default_rng(0))
+    with pytest.raises(InputError):
+        law.divergence(law)
+
+
+def test_what_a_person_sees():
+    rng = np.random.default_rng(0)
+    rows, values = _normal(rng).describe(1, ["a", "b"])
+    assert (rows, values.shape) == (["mean", "sd"], (2, K))
+    rows, values = MAKE["multivariate_normal"](rng).describe(0, ["a", "b"])
+    assert (rows, values.shape) == (["mean", "sd", "correlation with b"], (3, K))
+    rows, values = _categorical(rng).describe(0, levels=["x", "y", "z"], often=np.array([1, 5, 2]), most=2)
+    assert rows == ["y", "z", "1 other levels"]
+    np.testing.assert_allclose(values.sum(axis=0), 1.0)
+    assert MAKE["polya_documents"](rng).describe(0)[0] == []
