@@ -89,7 +89,10 @@ def tell(value, *keys):
         (tell({"name": "os.system", "params": {}, "n_features": 1}, "estimator"), "unknown estimator 'os.system'"),
         (tell({"name": "NaiveBayes", "params": {}}, "estimator"), "an object with the fields"),
         (tell({"name": "NaiveBayes", "params": {}, "n_features": -1}, "estimator"), "n_features is"),
-        (tell({"name": "NaiveBayes", "params": {"a": [1]}, "n_features": 1}, "estimator"), "expected a plain value or an object"),
+        (
+            tell({"name": "NaiveBayes", "params": {"a": [1]}, "n_features": 1}, "estimator"),
+            "a plain value or an object",
+        ),
         (tell("NaiveBayes", "estimator"), "wrong type"),
         (tell([], "parts"), "no parts"),
         (put("0.n", (0, 0), np.nan), "not finite"),

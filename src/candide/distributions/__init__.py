@@ -7,11 +7,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from candide.distributions.base import Distribution
+from candide.distributions.density import Density
 
 if TYPE_CHECKING:
     from candide.distributions.bernoulli import Bernoulli
     from candide.distributions.categorical import Categorical
-    from candide.distributions.density import Density
     from candide.distributions.dirichlet_multinomial import DirichletMultinomial
     from candide.distributions.exponential import Exponential
     from candide.distributions.log_scale import LogScale
@@ -48,7 +48,7 @@ __all__ = [
     "TermScores",
     "Weighted",
 ]
-# The laws that a file may name, and their classes: a closed table.
+# The laws that a file may name, each the name of its module too, and their classes: a closed table.
 LAWS = {
     "bernoulli": "Bernoulli",
     "categorical": "Categorical",
@@ -67,10 +67,10 @@ LAWS = {
     "term_scores": "TermScores",
     "weighted": "Weighted",
 }
-_HOME = {name: module for module, name in LAWS.items()} | {"Density": "density"}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'candide.distributions' has no attribute {name!r}")
-    return getattr(import_module(f"candide.distributions.{_HOME[name]}"), name)
+    for module, law in LAWS.items():
+        if law == name:
+            return getattr(import_module(f"candide.distributions.{module}"), name)
+    raise AttributeError(f"module 'candide.distributions' has no attribute {name!r}")
