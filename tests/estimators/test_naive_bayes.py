@@ -160,7 +160,7 @@ BAD = {
     "wrong length": (lambda X, y: (X, y[:-1]), "300 rows in X, 299 labels in y"),
     "no rows": (lambda X, y: (X[:0], y[:0]), r"0 sample\(s\)"),
     "one class": (lambda X, y: (X, ["a"] * len(y)), "one class only, 'a'"),
-    "missing label": (lambda X, y: (X, [None, *y[1:]]), "1 labels are missing, the first at row 0"),
+    "missing label": (lambda X, y: (X, [None, *y[1:]]), "row 0: Input y contains NaN: 1 labels are missing"),
     "3-D": (lambda X, y: (np.zeros((3, 2, 2)), y[:3]), "3-D array"),
     "unknown type": (lambda X, y: (3, y), "cannot read rows from int"),
 }
@@ -180,13 +180,14 @@ def test_bad_input_is_named_and_changes_nothing(case):
         np.testing.assert_array_equal(model.predict_proba(X), before)
 
 
-@pytest.mark.parametrize(
-    ("weight", "message"), [(-1.0, "-1 at row 0"), (np.nan, "nan at row 0"), (np.inf, "inf at row 0")]
-)
+@pytest.mark.parametrize(("weight", "message"), [(-1.0, "-1"), (np.nan, "nan"), (np.inf, "inf")])
 def test_bad_weights(weight, message):
     X, y = mixed()
-    with pytest.raises(CandideError, match=f"sample_weight: {message}"):
+    with pytest.raises(CandideError, match=f"sample_weight: {message}") as caught:
         cd.NaiveBayes(EVENTS).fit(X, y, sample_weight=[weight] + [1.0] * (len(y) - 1))
+    assert caught.value.row == 0
+    np.testing.assert_equal(caught.value.value, weight)
+    assert "0 to leave a row out" in caught.value.remedy
 
 
 @pytest.mark.parametrize(

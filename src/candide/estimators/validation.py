@@ -16,6 +16,8 @@ from candide.errors import InputError, InputTypeError
 from candide.rows.labels import Labels, is_absent
 from candide.rows.table import Name
 
+_LABEL = "drop the row or give it a label"
+
 # Kinds of parameters that scikit-learn's classes know: whether a value is plainly one.
 _KINDS: dict[str, Callable[[Any], bool]] = {
     "amount": lambda v: isinstance(v, Real) and bool(float(v) >= 0),
@@ -169,13 +171,14 @@ def _mixes_text(y: Any) -> bool:
 def _check_whole(y: NDArray) -> None:
     if not np.isfinite(y).all():
         row = int(np.flatnonzero(~np.isfinite(y))[0])
-        raise InputError(
-            f"Input y contains NaN or infinity: the label of row {row} is {y[row]}; drop the row or give it a label"
-        )
+        what = f"Input y contains NaN or infinity: the label is {y[row]}"
+        raise InputError(what, row=row, value=y[row].item(), remedy=_LABEL)
     if (y != np.floor(y)).any():
-        value = y[np.flatnonzero(y != np.floor(y))[0]]
+        row = int(np.flatnonzero(y != np.floor(y))[0])
         raise InputError(
-            f"Unknown label type: continuous. {value} is not a class label; pass whole numbers or text, or bin it"
+            f"Unknown label type: continuous. {y[row]} is not a class label",
+            value=y[row].item(),
+            remedy="pass whole numbers or text, or bin it",
         )
 
 
@@ -188,10 +191,8 @@ def _check_none_absent(y: NDArray) -> None:
     if any(map(is_absent, distinct)):
         absent = np.fromiter(map(is_absent, values), bool, len(y))
         row = int(np.flatnonzero(absent)[0])
-        raise InputError(
-            f"Input y contains NaN: {int(absent.sum())} labels are missing, the first at row {row}; "
-            "drop these rows or give them a label"
-        )
+        what = f"Input y contains NaN: {int(absent.sum())} labels are missing, of which this is the first"
+        raise InputError(what, row=row, value=values[row], remedy=_LABEL)
 
 
 def checked_weights(weight: Any, n_rows: int) -> NDArray[np.float64] | None:
@@ -208,12 +209,12 @@ def checked_weights(weight: Any, n_rows: int) -> NDArray[np.float64] | None:
         raise InputError(f"Sample weights must be 1D array or scalar, got {array.ndim}D array")
     if len(array) != n_rows:
         raise InputError(f"sample_weight.shape == {array.shape}, expected {(n_rows,)}: one weight a row")
-    if not np.isfinite(array).all():
-        row = int(np.flatnonzero(~np.isfinite(array))[0])
-        raise InputError(f"sample_weight: {array[row]} at row {row}; weights must be finite, 0 to leave a row out")
-    if (array < 0).any():
-        row = int(np.flatnonzero(array < 0)[0])
-        raise InputError(f"sample_weight: {array[row]:g} at row {row}; weights must be >= 0, 0 to leave a row out")
+    bad = ~(np.isfinite(array) & (array >= 0))
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        kind = ">= 0" if np.isfinite(array[row]) else "finite"
+        what = f"sample_weight: {array[row]:g}; weights must be {kind}"
+        raise InputError(what, row=row, value=array[row].item(), remedy="pass 0 to leave a row out")
     if not array.any():
         raise InputError("Sample weights must contain at least one non-zero number: here every weight is zero")
     return array
@@ -222,7 +223,9 @@ def checked_weights(weight: Any, n_rows: int) -> NDArray[np.float64] | None:
 def checked_classes(labels: Labels) -> Labels:
     """At least two classes: with one there is nothing to tell apart."""
     if len(labels) < 2:
-        raise InputError(f"y has one class only, {labels.values[0]!r}; a classifier needs rows of at least two classes")
+        only = labels.values[0]
+        remedy = "a classifier needs rows of at least two classes"
+        raise InputError(f"y has one class only, {only!r}", value=only, remedy=remedy)
     return labels
 
 

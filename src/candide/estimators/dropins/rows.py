@@ -8,7 +8,7 @@ in the tally (a NaN lowers the weight present, an infinity makes a sum infinite)
 >>> read([["1", "b"]], "GaussianNB")
 Traceback (most recent call last):
     ...
-candide.errors.InputError: could not convert string to float: 'b' at row 0, column 1 of X; GaussianNB takes numbers only
+candide.errors.InputError: column 1 (row 0): could not convert string to float: 'b'; GaussianNB takes numbers only
 """
 
 from collections.abc import Iterator, Sequence
@@ -75,9 +75,9 @@ def _array(X: Any, who: str) -> NDArray:
         where = _not_a_number(array)
         if where is None:
             raise
-        kind = InputTypeError if isinstance(error, TypeError) else InputError
-        place = f"at row {where[0]}, column {where[1]!r} of X"
-        raise kind(f"{str(error).rstrip('.')} {place}; {who} takes numbers only") from None
+        kind, (row, column, value) = InputTypeError if isinstance(error, TypeError) else InputError, where
+        what, remedy = str(error).rstrip("."), f"{who} takes numbers only"
+        raise kind(what, column=column, row=row, value=value, remedy=remedy) from None
 
 
 def _untyped(X: Any) -> Any:
@@ -108,8 +108,8 @@ def check_array_here(X: Any, who: str, **settings: Any) -> Any:
         raise InputError(str(error)) from None
 
 
-def _not_a_number(X: Any) -> tuple[int, Any] | None:
-    """Row and column of the first value that is no number."""
+def _not_a_number(X: Any) -> tuple[int, Any, Any] | None:
+    """Row, column and value of the first value that is no number."""
     values = np.asarray(X, dtype=object) if not is_sparse(X) else np.empty(())
     if values.ndim != 2:
         return None
@@ -118,7 +118,7 @@ def _not_a_number(X: Any) -> tuple[int, Any] | None:
         try:
             float(values[row, column])
         except (TypeError, ValueError):
-            return row, names[column]
+            return row, names[column], values[row, column]
     return None
 
 
@@ -126,25 +126,24 @@ def not_finite(block: Block, names: Sequence[Any], who: str) -> InputError:
     """The error that says where a value is NaN or infinite."""
     where = next(_places(block, lambda x: ~np.isfinite(x)), None)
     if where is None:
-        return InputError(
-            f"Input X contains infinity or a value too large to square and add up in float64; {who} needs "
-            "smaller numbers: rescale the columns"
-        )
+        what = f"Input X contains infinity or a value too large to square and add up in float64; {who} needs smaller"
+        return InputError(f"{what} numbers", remedy="rescale the columns")
     row, column, value = where
     kind = "NaN" if np.isnan(value) else "infinity or a value too large"
     return InputError(
-        f"Input X contains {kind}: {value} at row {row}, column {names[column]!r}. {who} takes finite numbers only: "
-        "drop the row, or use candide.NaiveBayes, in which NaN is a missing value"
+        f"Input X contains {kind}: {value}. {who} takes finite numbers only",
+        column=names[column],
+        row=row,
+        value=value.item(),
+        remedy="drop the row, or use candide.NaiveBayes, in which NaN is a missing value",
     )
 
 
 def negative(block: Block, names: Sequence[Any], who: str) -> InputError:
     """The error that says where a value is below zero."""
     row, column, value = next(_places(block, lambda x: x < 0))
-    return InputError(
-        f"Negative values in data passed to {who} (input X): {value} at row {row}, column {names[column]!r}; "
-        "pass values >= 0"
-    )
+    what = f"Negative values in data passed to {who} (input X): {value}"
+    return InputError(what, column=names[column], row=row, value=value.item(), remedy="pass values >= 0")
 
 
 def _places(block: Block, bad: Any) -> Iterator[tuple[int, int, Any]]:
