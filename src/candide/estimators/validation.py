@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from candide.errors import InputError, InputTypeError
 from candide.rows.labels import Labels, is_absent
-from candide.rows.table import Name
+from candide.rows.table import Name, numbered
 
 _LABEL = "drop the row or give it a label"
 
@@ -91,7 +91,9 @@ def generator(random_state: Any) -> "np.random.Generator":
 
 def feature_names(columns: tuple[Name, ...]) -> NDArray | None:
     """The columns as scikit-learn's ``feature_names_in_``: None where they have no names."""
-    kinds = {type(name) for name in columns}
+    if columns is numbered(len(columns)):
+        return None
+    kinds = set(map(type, columns))
     if str not in kinds:
         return None
     if len(kinds) > 1:

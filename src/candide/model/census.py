@@ -114,6 +114,8 @@ def _minus(whole: Any, part: Any, labels: Labels, place: Part | None) -> Any:
 
 def align(a: Census, b: Census) -> tuple[Census, Census]:
     """Both censuses on the united labels and levels."""
+    if a.labels == b.labels and a.plan == b.plan:
+        return a, b
     labels, a_classes, b_classes = a.labels.union(b.labels)
     plan, a_growth, b_growth = a.plan.union(b.plan)
     return a._moved(plan, labels, a_classes, a_growth), b._moved(plan, labels, b_classes, b_growth)

@@ -9,6 +9,7 @@ A column is known by its name in a data frame and by its position in an array.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,16 @@ if TYPE_CHECKING:
     from candide.rows.documents import Documents
 
 Name = str | int
+
+
+@lru_cache(4)
+def numbered(n: int) -> tuple[Name, ...]:
+    """The names of columns that have none: their positions. The same tuple again, for there may be very many.
+
+    >>> numbered(3), numbered(3) is numbered(3)
+    ((0, 1, 2), True)
+    """
+    return tuple(range(n))
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +72,7 @@ class Table:
                 f"expected a 2-D array (rows, columns), got {array.ndim}-D array instead. "
                 "Reshape your data: X.reshape(-1, 1) for one column, X.reshape(1, -1) for one row"
             )
-        return cls(tuple(range(array.shape[1])), array.shape[0], _plain(array))
+        return cls(numbered(array.shape[1]), array.shape[0], _plain(array))
 
     @classmethod
     def _of_sparse(cls, matrix: Any) -> "Table":
@@ -74,7 +85,7 @@ class Table:
             rows = rows.copy()
             rows.sum_duplicates()
         data = _plain(rows.data)
-        return cls(tuple(range(rows.shape[1])), rows.shape[0], Csr(data, rows.indices, rows.indptr, rows.shape[1]))
+        return cls(numbered(rows.shape[1]), rows.shape[0], Csr(data, rows.indices, rows.indptr, rows.shape[1]))
 
     @classmethod
     def _of_columns(cls, columns: dict[Name, Any]) -> "Table":

@@ -6,7 +6,6 @@ parameters of the last ``fit`` or ``partial_fit``, as in scikit-learn, where a l
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,14 +14,14 @@ from numpy.typing import NDArray
 from candide.errors import InputError
 from candide.estimators.base import Classifier
 from candide.estimators.dropins import rows
-from candide.estimators.validation import as_classes, by_position, check_width, checked_labels, other_names
+from candide.estimators.validation import by_position, check_width, checked_labels, other_names
 from candide.events import EventModel
 from candide.model.census import Census
 from candide.model.model import Model
 from candide.model.plan import Part, Plan
 from candide.rows.blocks import Block, Codes, Floats
 from candide.rows.labels import Labels
-from candide.rows.table import Name, Table
+from candide.rows.table import Table, numbered
 from candide.tally import KINDS
 from candide.tally.base import class_weights
 
@@ -64,7 +63,7 @@ class DropIn(Classifier):
     def _read(self, X: Any) -> Table:
         block = rows.read(X, type(self).__name__, sparse=self._sparse)
         names = rows.frame_names(X)
-        return Table(_numbered(block.shape[1]) if names is None else names, block.shape[0], block)
+        return Table(numbered(block.shape[1]) if names is None else names, block.shape[0], block)
 
     def _alike(self, table: Table, plan: Plan) -> Table:
         """By position; names that are there must be those of ``fit``, in the same order."""
@@ -79,8 +78,7 @@ class DropIn(Classifier):
         return table
 
     def _plan(self, table: Table) -> Plan:
-        named = all(isinstance(name, str) for name in table.names)
-        columns = table.names if named else _numbered(len(table.names))
+        columns = table.names if isinstance(table.names[0], str) else numbered(len(table.names))
         return Plan(columns, (Part(self._event(), columns),))
 
     def _plan_again(self) -> Plan:
@@ -89,6 +87,13 @@ class DropIn(Classifier):
 
     def _count(self, table: Table, y: NDArray, weight: Floats | None, plan: Plan, labels: Labels) -> Census:
         codes, [part] = labels.encode(y), plan.parts
+        if codes.max() == len(labels):
+            new = Labels.of(y[codes == len(labels)])
+            raise InputError(
+                f"The target label(s) {new.array} in y do not exist in the initial classes {labels.array}",
+                value=new.values[0],
+                remedy="pass every class in `classes` at the first partial_fit",
+            )
         class_weight = class_weights(codes, weight, len(labels))
         part, tally = self._tally(table, part, codes, weight, class_weight)
         return Census(Plan(plan.columns, (part,)), labels, class_weight, (tally,), table.n_rows)
@@ -125,14 +130,6 @@ class DropIn(Classifier):
 
     def _stream(self, y: NDArray, announced: Labels | None) -> Labels:
         assert announced is not None
-        codes = announced.encode(y)
-        if len(codes) and codes.max() == len(announced):
-            new = Labels.of(y[codes == len(announced)]).array
-            known = as_classes(announced, announced.array.dtype)
-            raise InputError(
-                f"The target label(s) {new} in y do not exist in the initial classes {known}",
-                remedy="pass every class in `classes` at the first partial_fit",
-            )
         return announced
 
     def _model(self) -> Model:
@@ -176,9 +173,3 @@ def shown(state: Floats) -> Floats:
     view = state.view()
     view.flags.writeable = False
     return view
-
-
-@lru_cache(4)
-def _numbered(n: int) -> tuple[Name, ...]:
-    """The names of columns without names; kept, because there may be a hundred thousand."""
-    return tuple(range(n))
