@@ -20,7 +20,6 @@ from candide.rows.kinds import LOOK, Column, look
 from candide.rows.labels import Labels
 from candide.rows.remarks import Remark
 from candide.rows.table import Table
-from candide.tally.base import ratio
 
 _VALUES, _FEWEST = 1 << 23, 1 << 11  # values of the look, and its rows, where there are very many columns
 _WORDY = ("category", "identifier")
@@ -69,7 +68,8 @@ def prepare_like(source: Source, known: Census, target: str, weight: str | None 
     levels = [(str(n), s) for part in plan.parts for n, s in zip(part.columns, part.levels, strict=False)]
     source.read_numbers([*number_columns(plan), *([weight] if weight else [])])
     many = [name for name, known_levels in levels if len(known_levels) > MANY_LEVELS // 2]
-    return Prepared(plan, many=many, near=_middles(known))
+    around = weight is not None or source.needs_middle
+    return Prepared(plan, many=many, near=_hints(plan, source.head(_FEWEST), around)[1] if around else {})
 
 
 def check_target(name: str, column: Any) -> list[Remark]:
@@ -128,17 +128,3 @@ def _hints(plan: Plan, head: pa.Table, needs_middle: bool) -> tuple[list[str], d
                 finite = values[np.isfinite(values)]
                 near[str(name)] = float(finite.mean()) if finite.size else 0.0
     return many, near
-
-
-def _middles(known: Census) -> dict[str, float]:
-    """The mean so far of every number: a value near the middle."""
-    found: dict[str, float] = {}
-    for part, tally in zip(known.plan.parts, known.tallies, strict=True):
-        if part.spec.kind == "moments":
-            pooled: Any = tally.pool()
-            found |= {str(n): float(m) for n, m in zip(part.columns, pooled.mean[0], strict=True)}
-        elif part.spec.kind == "sums":
-            pooled = tally.pool()
-            mean = ratio(pooled.total, pooled.n)[0]
-            found |= {str(n): float(m) for n, m in zip(part.columns, mean, strict=True)}
-    return found

@@ -31,7 +31,7 @@ from candide.model.census import Census
 from candide.model.plan import Part, Plan
 from candide.rows.labels import Labels, is_absent
 from candide.rows.matching import read_levels
-from candide.tally import Moments, Tally
+from candide.tally import Tally
 
 _SETS = 40  # grouping sets in one query
 WIDE = 400  # columns in one query, where columns can be read apart: planning costs more than linearly
@@ -85,7 +85,7 @@ def _places(source: SqlSource, prepared: Prepared, weight: str | None) -> Iterat
     """The columns of every part, as SQL sees them; each place has an alias of its own."""
     i, w = 0, None if weight is None else "w"
     for part in prepared.plan.parts:
-        nan = prepared.nan or part.spec.kind == "levels"  # a threshold would take NaN for the largest number
+        nan = prepared.nan or part.spec.threshold is not None  # a threshold would take NaN for the largest number
         columns = []
         for name in map(str, part.columns):
             near = prepared.near.get(name, 0.0)
@@ -183,10 +183,10 @@ def _nearer(counted: Counted, prepared: Prepared) -> dict[str, Any]:
     whole = reduce(add, counted.censuses)
     out: dict[str, Any] = dict(prepared.near)
     for part, tally in zip(whole.plan.parts, whole.tallies, strict=True):
-        if isinstance(tally, Moments):
-            for j, name in enumerate(map(str, part.columns)):
-                if ((tally.mean[:, j] - out.get(name, 0.0)) ** 2 * tally.n[:, j] > 1e5 * tally.m2[:, j]).any():
-                    out[name] = dict(zip(whole.labels.values, tally.mean[:, j].tolist(), strict=True))
+        for j, name in enumerate(map(str, part.columns)):
+            means = statistic(part).far(tally, j, prepared.near.get(name, 0.0))
+            if means is not None:
+                out[name] = dict(zip(whole.labels.values, means.tolist(), strict=True))
     return out if out != prepared.near else {}
 
 

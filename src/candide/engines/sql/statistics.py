@@ -39,8 +39,12 @@ class Statistic(Protocol):
         """The tally, a row a group."""
         ...
 
+    def far(self, tally: Any, j: int, middle: float) -> Floats | None:
+        """The mean of a column in each group, where the middle lies so far from it that digits were lost."""
+        return None
 
-class OfMoments:
+
+class OfMoments(Statistic):
     """Weight, mean and variance; else, and with weights, sums around a value near the middle."""
 
     def ask(self, part: Part, columns: Sequence[Column], dialect: Dialect) -> dict[str, Expr]:
@@ -74,8 +78,12 @@ class OfMoments:
                 each.append((n, mean, np.maximum(_numbers(answers[f"{at}_square"]) - n * gap * gap, 0.0)))
         return Moments(*(np.stack(state, axis=1) for state in zip(*each, strict=True)))
 
+    def far(self, tally: Moments, j: int, middle: float) -> Floats | None:
+        lost = (tally.mean[:, j] - middle) ** 2 * tally.n[:, j] > 1e5 * tally.m2[:, j]
+        return tally.mean[:, j] if lost.any() else None
 
-class OfSums:
+
+class OfSums(Statistic):
     """Weight and total, the smallest value, and the sum of log x! where it is kept."""
 
     def ask(self, part: Part, columns: Sequence[Column], dialect: Dialect) -> dict[str, Expr]:
@@ -96,7 +104,7 @@ class OfSums:
         return Sums(n, total, _stacked(columns, "log_factorial", answers) if kept else np.zeros(n.shape))
 
 
-class OfThreshold:
+class OfThreshold(Statistic):
     """Weight present, and weight above the threshold."""
 
     def ask(self, part: Part, columns: Sequence[Column], dialect: Dialect) -> dict[str, Expr]:
@@ -113,7 +121,7 @@ class OfThreshold:
         return Levels(counts, np.arange(0, 2 * len(columns) + 1, 2, dtype=np.intp))
 
 
-class OfLevels:
+class OfLevels(Statistic):
     """A histogram of the values: a mapping from level to weight, by the database or from a query of its own."""
 
     def ask(self, part: Part, columns: Sequence[Column], dialect: Dialect) -> dict[str, Expr]:
