@@ -24,6 +24,7 @@ ROOMS = [
     {
         "errors": "errors that name the place, the value and the remedy, in words and as attributes",
         "wording": "how names, values and numbers are put into sentences",
+        "tables": "classes by name, each imported when it is first asked for",
     },
     {"numerics": "functions of numbers, accurate far out", "files": "writing a file so that it is whole or not there"},
     {"kernels": "compiled loops and their readable NumPy twins"},

@@ -25,26 +25,39 @@ _LEFT = 3600.0  # seconds after which a temporary file is one that a killed proc
 
 
 def write_whole(path: str | os.PathLike, pieces: Iterable[Any]) -> None:
-    """Replace a file: a temporary file in the same folder, to the disk, renamed, and the folder to the disk.
+    """Replace a file by some pieces of bytes, whole or not at all."""
+    with replacing(path) as temporary, open(temporary, "wb", buffering=0) as out:
+        for piece in pieces:
+            _write(out, memoryview(piece))
 
-    Its mode is kept, and a link still points to it: what is replaced is the file, not the link.
+
+@contextmanager
+def replacing(path: str | os.PathLike) -> Iterator[str]:
+    """The name of a file to write, in the same folder: it goes to the disk and takes the other's place, or is removed.
+
+    The mode of the file is kept, and a link still points to it: what is replaced is the file, not the link.
     """
     target = os.path.realpath(path)
     temporary = _beside(target, f"{os.getpid()}.{time.monotonic_ns():x}.tmp")
-    handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), 0o666)
+    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     try:
-        with open(handle, "wb", buffering=0) as out:
-            with suppress(FileNotFoundError):
-                os.chmod(temporary, os.stat(target).st_mode & 0o7777)
-            for piece in pieces:
-                _write(out, memoryview(piece))
-            os.fsync(out.fileno())
+        _like(temporary, target)  # before anything is in it
+        yield temporary
+        _like(temporary, target)  # who wrote it may have made it anew
+        with open(temporary, "rb+") as written:
+            os.fsync(written.fileno())
         os.replace(temporary, target)
     except BaseException:
         with suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
     _sync_folder(os.path.dirname(target))
+
+
+def _like(temporary: str, target: str) -> None:
+    """Give a file the mode of the one that it will replace."""
+    with suppress(FileNotFoundError):
+        os.chmod(temporary, os.stat(target).st_mode & 0o7777)
 
 
 def _write(out: Any, piece: memoryview) -> None:

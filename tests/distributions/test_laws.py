@@ -235,7 +235,7 @@ def test_an_own_law_cannot_be_kept():
 
 
 def test_the_table_of_laws_names_them_as_they_name_themselves():
-    assert {name: getattr(laws, cls).name for name, cls in LAWS.items()} == {name: name for name in LAWS}
+    assert {name: law.name for name, law in LAWS.items()} == {name: name for name in LAWS}
     assert {MAKE[name](np.random.default_rng(0)).name for name in MAKE} == set(LAWS)
 
 

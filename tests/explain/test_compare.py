@@ -213,3 +213,18 @@ def test_a_group_without_an_estimate_is_left_out():
     model = cd.NaiveBayes({("a", "b"): event}, estimate="mle")
     both = [model.fit({"a": a, "b": b}, np.repeat(["p", "q"], 10)).fitted_ for a, b in rng.normal(size=(2, 2, 20))]
     assert compare(*both).left_out == ["a", "b"]
+
+
+def test_columns_that_share_a_variance_move_as_one():
+    rng = np.random.default_rng(8)
+    event = Gaussian(covariance="spherical")
+    fits = [
+        cd.NaiveBayes({("a", "b"): event}).fit({"a": a, "b": b + shift}, np.repeat(["p", "q"], 30)).fitted_
+        for shift, (a, b) in zip((0.0, 2.0), rng.normal(size=(2, 2, 60)), strict=True)
+    ]
+    found = compare(*fits)
+    assert {m.column for m in found.columns} == {("a", "b")}
+    laws = [event.estimate(f.census.tallies[0], None, "map") for f in fits]
+    want = laws[0].divergence(laws[1]).sum(axis=1)
+    assert {m.label: m.moved for m in found.columns} == pytest.approx(dict(zip("pq", want, strict=True)))
+    assert "mean b" in found.columns[0].values

@@ -3,11 +3,12 @@
 One law a file, all with the same methods; each is imported when it is first asked for.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from candide.distributions.base import Distribution
 from candide.distributions.density import Density
+from candide.distributions.table import LAWS
+from candide.distributions.table import attribute as __getattr__  # noqa: F401  (a law, when it is first asked for)
 
 if TYPE_CHECKING:
     from candide.distributions.bernoulli import Bernoulli
@@ -48,29 +49,3 @@ __all__ = [
     "TermScores",
     "Weighted",
 ]
-# The laws that a file may name, each the name of its module too, and their classes: a closed table.
-LAWS = {
-    "bernoulli": "Bernoulli",
-    "categorical": "Categorical",
-    "dirichlet_multinomial": "DirichletMultinomial",
-    "exponential": "Exponential",
-    "log_scale": "LogScale",
-    "lomax": "Lomax",
-    "multinomial": "Multinomial",
-    "multivariate_normal": "MultivariateNormal",
-    "multivariate_t": "MultivariateT",
-    "negative_binomial": "NegativeBinomial",
-    "normal": "Normal",
-    "poisson": "Poisson",
-    "polya_documents": "PolyaDocuments",
-    "student_t": "StudentT",
-    "term_scores": "TermScores",
-    "weighted": "Weighted",
-}
-
-
-def __getattr__(name: str) -> Any:
-    for module, law in LAWS.items():
-        if law == name:
-            return getattr(import_module(f"candide.distributions.{module}"), name)
-    raise AttributeError(f"module 'candide.distributions' has no attribute {name!r}")

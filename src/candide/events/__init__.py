@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from candide.events.base import HOWS, EventModel, Support
 from candide.events.table import EVENTS, event_of
-from candide.events.table import family as __getattr__  # noqa: F401  (a family, when it is first asked for)
+from candide.events.table import attribute as __getattr__  # noqa: F401  (a family, when it is first asked for)
 
 if TYPE_CHECKING:
     from candide.events.bernoulli import Bernoulli

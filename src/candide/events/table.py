@@ -1,55 +1,28 @@
-"""The families by name: one line each. A family is imported when it is first asked for.
-
-A program that loads a model pays for the families in the model, and for no other.
+"""The families by name: one line each.
 
 >>> sorted(EVENTS)[:3], EVENTS["gaussian"].__name__
 (['bernoulli', 'categorical', 'complement'], 'Gaussian')
 """
 
-from collections.abc import Iterator, Mapping
-from importlib import import_module
-
 from candide.errors import unknown
 from candide.events.base import EventModel
+from candide.tables import Table
 
-FAMILIES = {  # class name: its module
-    "Bernoulli": "bernoulli",
-    "Categorical": "categorical",
-    "Complement": "complement",
-    "Exponential": "exponential",
-    "Gaussian": "gaussian",
-    "LogNormal": "lognormal",
-    "Multinomial": "multinomial",
-    "Poisson": "poisson",
-    "Text": "text",
-}
-_TITLES = {title.lower(): title for title in FAMILIES}  # by the names that users write
-
-
-def family(title: str) -> type[EventModel]:
-    """A family by the name of its class."""
-    if title not in FAMILIES:
-        raise AttributeError(f"module 'candide.events' has no attribute {title!r}")
-    return getattr(import_module(f"candide.events.{FAMILIES[title]}"), title)
-
-
-class _Families(Mapping[str, type[EventModel]]):
-    """A closed table."""
-
-    def __getitem__(self, name: str) -> type[EventModel]:
-        return family(_TITLES[name])
-
-    def __contains__(self, name: object) -> bool:
-        return name in _TITLES
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_TITLES)
-
-    def __len__(self) -> int:
-        return len(_TITLES)
-
-
-EVENTS: Mapping[str, type[EventModel]] = _Families()
+EVENTS: Table[EventModel] = Table(
+    "candide.events",
+    {
+        "bernoulli": "Bernoulli",
+        "categorical": "Categorical",
+        "complement": "Complement",
+        "exponential": "Exponential",
+        "gaussian": "Gaussian",
+        "lognormal": "LogNormal",
+        "multinomial": "Multinomial",
+        "poisson": "Poisson",
+        "text": "Text",
+    },
+)
+attribute = EVENTS.attribute
 
 
 def event_of(x: EventModel | type[EventModel] | str) -> EventModel:

@@ -24,17 +24,16 @@ from typing import Any
 import numpy as np
 
 from candide import wording
-from candide.distributions.base import dense
+from candide.distributions.base import Distribution, dense
 from candide.errors import InputError
 from candide.model.fitted import Fitted
 from candide.model.model import Model
 from candide.model.plan import Part
-from candide.rows.blocks import Block, Floats, rows_of
+from candide.rows.blocks import Block, Codes, Floats, rows_of
 from candide.rows.labels import is_absent, is_arrow
 from candide.rows.table import Name, Table
 
 _VALUES = 1 << 22  # (row, class, feature) terms at a time
-_LONG = 40  # letters of a value in print
 
 
 @dataclass(frozen=True)
@@ -45,6 +44,11 @@ class Contribution:
     value: Any
     nats: float
     known: bool = True  # False: a level that was never counted
+
+    @property
+    def shown(self) -> str:
+        """The value for a person."""
+        return wording.value(self.value) + ("" if self.known else " (never seen)")
 
 
 @dataclass(frozen=True)
@@ -65,35 +69,27 @@ class Decision:
         return odds if odds == odds else self.class_prior  # a row impossible under both is left with the prior
 
     def __str__(self) -> str:
-        told = [(wording.column(one.column), said(one), f"{one.nats:+.2f}") for one in self.contributions]
-        rows = [("column", "value", "nats"), *told, ("class prior", "", f"{self.class_prior:+.2f}")]
+        cells = [(wording.column(one.column), one.shown, f"{one.nats:+.2f}") for one in self.contributions]
+        rows = [("column", "value", "nats"), *cells, ("class prior", "", f"{self.class_prior:+.2f}")]
         a, b, c = (max(map(len, column)) for column in zip(*rows, strict=True))
         first = f"{self.prediction}, p = {self.probability:.3f}, against {self.runner_up}"
         lines = [f"{name:{a}}  {value:>{b}}  {nats:>{c}}" for name, value, nats in rows]
         return "\n".join([f"{first}, p = {self.runner_up_probability:.3f}", *lines])
 
 
-def said(one: Contribution) -> str:
-    """A contribution's value for a person."""
-    if one.value is None:
-        return "missing"
-    several = isinstance(one.value, tuple)
-    text = ", ".join("missing" if v is None else str(v) for v in one.value) if several else str(one.value)
-    text = " ".join(text.split())
-    return (text if len(text) <= _LONG else text[: _LONG - 3] + "...") + ("" if one.known else " (never seen)")
-
-
 def explain(fitted: Fitted, rows: Any, shown: Any = None) -> list[Decision]:
-    """Why each of some rows in memory is given its class; ``shown`` has the values to tell, where these are encoded."""
+    """Why each of some rows in memory is given its class; ``shown`` has the values to show, where these are encoded."""
     table = Table.of(rows)
-    told = table if shown is None else Table.of(shown)
+    values_of = table if shown is None else Table.of(shown)
     if fitted.model.n_classes < 2:
-        raise InputError(f"the model knows one class only, {fitted.labels.values[0]!r}: there is nothing to decide")
+        [label] = fitted.labels.values
+        raise InputError(f"the model knows one class only, {label!r}: there is nothing to decide", value=label)
     if table.n_rows == 0:
         return []
     log_posterior = fitted.apply(Model.log_posterior, table)  # names the column of a value that cannot be used
     order = np.argsort(-log_posterior, axis=1, kind="stable")[:, :2]
-    each = [list(_reasons(*pair, told, order)) for pair in zip(_parts(fitted), fitted.plan.blocks(table), strict=True)]
+    parts = zip(fitted.plan.parts, fitted.model.distributions, fitted.plan.blocks(table), strict=True)
+    each = [list(_contributions(part, law, block, values_of, order)) for part, law, block in parts]
     p, prior, values = np.exp(log_posterior), fitted.model.log_prior, fitted.labels.values
     decisions = []
     for row, (first, second) in enumerate(order.tolist()):
@@ -104,29 +100,26 @@ def explain(fitted: Fitted, rows: Any, shown: Any = None) -> list[Decision]:
     return decisions
 
 
-def _parts(fitted: Fitted) -> list[tuple[Part, Any]]:
-    return list(zip(fitted.plan.parts, fitted.model.distributions, strict=True))
-
-
-def _reasons(one: tuple[Part, Any], block: Any, table: Table, order: Any) -> Iterator[list[Contribution]]:
-    """Row by row what the columns of a part say."""
-    part, law = one
+def _contributions(
+    part: Part, law: Distribution, block: Any, table: Table, order: Codes
+) -> Iterator[list[Contribution]]:
+    """Row by row what the columns of a part say; a column of several parts speaks in each."""
     names = [part.columns] if part.is_group else part.columns
     values = [_values(part, block, table, j) for j in range(len(part.columns))]
     step = max(1, _VALUES // (law.n_classes * max(1, len(part.columns))))
     for start in range(0, len(order), step):
         some = slice(start, start + step)
         nats = _nats(law.terms(rows_of(block, some)), order[some], part.is_group)
-        for row, told in enumerate(nats.tolist(), start):
+        for row, cells in enumerate(nats.tolist(), start):
             seen = [column[row] for column in values]
             if part.is_group:
                 seen = [None if all(v is None for v in seen) else tuple(seen)]
             unmet = [j for j, levels in enumerate(part.levels) if block[row, j] == len(levels)]
-            cells = enumerate(zip(names, seen, told, strict=True))
-            yield [Contribution(*cell, known=j not in unmet) for j, cell in cells]
+            each = enumerate(zip(names, seen, cells, strict=True))
+            yield [Contribution(*cell, known=j not in unmet) for j, cell in each]
 
 
-def _nats(terms: Floats, order: Any, is_group: bool) -> Floats:
+def _nats(terms: Floats, order: Codes, is_group: bool) -> Floats:
     """(row, feature) what speaks for the first class against the second, of (row, class, feature) terms."""
     if is_group:
         terms = terms.sum(axis=2, keepdims=True)

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from candide import distributions
 from candide.distributions import LAWS, Distribution
 from candide.distributions.arrays import Found, Shape
 from candide.errors import InputError, ModelFileError
@@ -25,7 +24,7 @@ _DEEPEST = 3  # laws within laws
 
 def pack(law: Distribution, arrays: dict[str, NDArray], prefix: str) -> dict[str, Any]:
     """Put the arrays of a law among the others; what the header says of it."""
-    if LAWS.get(law.name) != type(law).__name__:
+    if LAWS.get(law.name) is not type(law):
         raise InputError(
             f"a {type(law).__name__} cannot be kept without its counts",
             value=type(law).__name__,
@@ -44,9 +43,8 @@ def unpack(packed: Any, arrays: Found, prefix: str, shape: Shape, depth: int = 0
     if name not in LAWS or depth > _DEEPEST:
         raise ModelFileError(f"unknown distribution {name[:40]!r}", value=name[:40])
     base = unpack(packed["base"], arrays, f"{prefix}.base", shape, depth + 1) if nested else None
-    law: type[Distribution] = getattr(distributions, LAWS[name])
     try:
-        made = law.from_arrays(_Prefixed(arrays, prefix), shape, base)
+        made = LAWS[name].from_arrays(_Prefixed(arrays, prefix), shape, base)
     except InputError as error:
         raise ModelFileError(f"distribution {prefix!r} ({name}): {error.what}", value=error.value) from None
     if made.reads != shape.holds:

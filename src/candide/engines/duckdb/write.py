@@ -1,8 +1,6 @@
 """Writing Arrow batches to a file in a stream, through DuckDB's writers."""
 
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
@@ -10,6 +8,7 @@ import pyarrow as pa
 
 from candide.engines.sql.text import literal
 from candide.errors import InputError, unknown
+from candide.files import replacing
 
 
 def _copy(schema: pa.Schema, batches: Iterator[pa.RecordBatch], path: Path, options: str) -> int:
@@ -36,18 +35,6 @@ def _copy(schema: pa.Schema, batches: Iterator[pa.RecordBatch], path: Path, opti
         con.close()
 
 
-@contextmanager
-def _whole_file(path: Path) -> Iterator[Path]:
-    """A temporary name beside the wished one, given up for it at the end, or removed."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        yield temporary
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
 _COPY = {
     ".parquet": "FORMAT parquet",
     ".pq": "FORMAT parquet",
@@ -62,5 +49,5 @@ def write(schema: pa.Schema, batches: Iterator[pa.RecordBatch], path: Path) -> i
     """Write batches to a file by the ending of its name: whole, or not at all."""
     if path.suffix not in _COPY:
         raise unknown("ending of the output", path.suffix, _COPY)
-    with _whole_file(path) as temporary:
-        return _copy(schema, batches, temporary, _COPY[path.suffix])
+    with replacing(path) as temporary:
+        return _copy(schema, batches, Path(temporary), _COPY[path.suffix])

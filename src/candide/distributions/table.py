@@ -1,0 +1,31 @@
+"""The laws that a file may name, one line each.
+
+>>> LAWS["student_t"].__name__, "os.system" in LAWS
+('StudentT', False)
+"""
+
+from candide.distributions.base import Distribution
+from candide.tables import Table
+
+LAWS: Table[Distribution] = Table(
+    "candide.distributions",
+    {
+        "bernoulli": "Bernoulli",
+        "categorical": "Categorical",
+        "dirichlet_multinomial": "DirichletMultinomial",
+        "exponential": "Exponential",
+        "log_scale": "LogScale",
+        "lomax": "Lomax",
+        "multinomial": "Multinomial",
+        "multivariate_normal": "MultivariateNormal",
+        "multivariate_t": "MultivariateT",
+        "negative_binomial": "NegativeBinomial",
+        "normal": "Normal",
+        "poisson": "Poisson",
+        "polya_documents": "PolyaDocuments",
+        "student_t": "StudentT",
+        "term_scores": "TermScores",
+        "weighted": "Weighted",
+    },
+)
+attribute = LAWS.attribute

@@ -1,0 +1,43 @@
+"""Tables: classes by name, each imported when it is first asked for.
+
+They are closed: what a user or a file names is looked up here, and nothing else is ever imported. A program that loads
+a model pays for the classes in the model; all laws, event models and tally kinds take as long to import as a small
+model takes to load.
+
+>>> kinds = Table("candide.tally", {"moments": "Moments", "levels": "Levels"})
+>>> kinds["levels"].__name__, "os" in kinds, list(kinds), kinds.attribute("Moments").__name__
+('Levels', False, ['moments', 'levels'], 'Moments')
+"""
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class Table(Mapping[str, type[T]]):
+    """Classes of a package by the names of their modules, which are the names that users and files write."""
+
+    def __init__(self, package: str, classes: Mapping[str, str]) -> None:
+        self._package, self._classes = package, classes
+
+    def __getitem__(self, name: str) -> type[T]:
+        title = self._classes[name]  # first: a name that is not in the table is never imported
+        return getattr(import_module(f"{self._package}.{name}"), title)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._classes
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._classes)
+
+    def __len__(self) -> int:
+        return len(self._classes)
+
+    def attribute(self, name: str) -> Any:
+        """A class by its own name: the ``__getattr__`` of the package."""
+        for module, title in self._classes.items():
+            if title == name:
+                return self[module]
+        raise AttributeError(f"module {self._package!r} has no attribute {name!r}")
