@@ -5,15 +5,14 @@ become a model (``_settings``); its verbs are these.
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from candide.errors import InputError
-from candide.estimators.contract import Estimator
 from candide.estimators.validation import (
     as_classes,
     checked_labels,
@@ -21,45 +20,28 @@ from candide.estimators.validation import (
     checked_weights,
     feature_names,
     frozen,
-    generator,
 )
+from candide.estimators.verbs import Generative
 from candide.events import EventModel
 from candide.model.census import Census
 from candide.model.fitted import EstimatorRecord, Fitted
-from candide.model.model import Model, ask
 from candide.model.plan import Plan
 from candide.model.settings import Settings
 from candide.rows import remarks
-from candide.rows.blocks import Block, Floats, not_finite
+from candide.rows.blocks import Floats
 from candide.rows.labels import Labels
 from candide.rows.remarks import Remark
 from candide.rows.table import Name, Table
 
-if TYPE_CHECKING:
-    from candide.explain.features import FeatureScores
-    from candide.explain.linear import Linear, Quadratic
-    from candide.explain.rows import Decision
 
-
-class Classifier(Estimator):
+class Classifier(Generative):
     """A classifier that knows p(class) and p(x | class), from counts that add."""
 
-    fitted_: Fitted
-    classes_: NDArray
-    n_features_in_: int
     feature_names_in_: NDArray
     _columns: tuple[Name, ...] | None  # of the rows it was fitted on; None: a file does not say
     _in_file: str = ""  # the name of its class in files
 
     # What a kind of classifier gives.
-
-    def _read(self, X: Any) -> Table:
-        """The rows as a table."""
-        raise NotImplementedError
-
-    def _alike(self, table: Table, plan: Plan) -> Table:
-        """The rows, which must have the columns of a plan, with these columns' names."""
-        raise NotImplementedError
 
     def _plan(self, table: Table) -> Plan:
         """Which columns are counted as what."""
@@ -248,184 +230,6 @@ class Classifier(Estimator):
         names = getattr(self, "feature_names_in_", None)
         return other._keep(fitted, as_classes(census.labels, self.classes_.dtype), self._columns, names)
 
-    # Scoring.
-
-    def _model(self) -> Model:
-        return self.fitted_.model
-
-    def _blocks(self, X: Any) -> list[Block]:
-        """Rows as the model's blocks."""
-        return self.fitted_.plan.blocks(self._alike(self._read(X), self.fitted_.plan))
-
-    def _apply(self, verb: Callable, X: Any) -> NDArray:
-        self._check_fitted()
-        blocks = self._blocks(X)
-        if blocks[0].shape[0] == 0:
-            return verb(self._model(), [np.empty((0, 0))] * len(blocks))
-        return ask(verb, self._model(), [part.columns for part in self.fitted_.plan.parts], blocks, self._unusable(X))
-
-    def _unusable(self, X: Any) -> Callable[[Any, Block], InputError]:
-        """What says where a block holds a value that this classifier does not take."""
-        return not_finite
-
-    def predict(self, X: Any) -> NDArray:
-        """The most probable class of each row.
-
-        >>> import candide as cd
-        >>> model = cd.NaiveBayes().fit([[1.0], [2.0], [8.0], [9.0]], ["low", "low", "top", "top"])
-        >>> model.predict([[1.5], [8.5]]).tolist()
-        ['low', 'top']
-        """
-        codes = self._apply(Model.classify, X)
-        return self.classes_[codes]
-
-    def predict_proba(self, X: Any) -> NDArray:
-        """p(class | x), (rows, classes), in the order of ``classes_``.
-
-        >>> import candide as cd
-        >>> model = cd.NaiveBayes().fit([[1.0], [2.0], [8.0], [9.0]], ["low", "low", "top", "top"])
-        >>> model.predict_proba([[5.0], [1.5]]).round(2).tolist()
-        [[0.5, 0.5], [0.98, 0.02]]
-        """
-        return self._apply(Model.posterior, X)
-
-    def predict_log_proba(self, X: Any) -> NDArray:
-        """log p(class | x), (rows, classes).
-
-        >>> import candide as cd
-        >>> model = cd.NaiveBayes().fit([[1.0], [2.0], [8.0], [9.0]], ["low", "low", "top", "top"])
-        >>> np.exp(model.predict_log_proba([[5.0]])).round(2).tolist()
-        [[0.5, 0.5]]
-        """
-        return self._apply(Model.log_posterior, X)
-
-    def predict_joint_log_proba(self, X: Any) -> NDArray:
-        """log p(x, class), (rows, classes): the score before it is normalised.
-
-        >>> import candide as cd
-        >>> model = cd.NaiveBayes().fit([[1.0], [2.0], [8.0], [9.0]], ["low", "low", "top", "top"])
-        >>> joint = model.predict_joint_log_proba([[5.0]])  # summed over the classes it is log p(x)
-        >>> bool(np.isclose(np.logaddexp.reduce(joint, axis=1), model.log_density([[5.0]])))
-        True
-        """
-        return self._apply(Model.joint_log_likelihood, X)
-
-    def log_density(self, X: Any) -> NDArray:
-        """log p(x), (rows,): low where the model has seen nothing like the row. Complement has none: an error.
-
-        >>> import candide as cd
-        >>> model = cd.NaiveBayes().fit([[1.0], [2.0], [8.0], [9.0]], ["low", "low", "top", "top"])
-        >>> near, far = model.log_density([[1.5], [400.0]])
-        >>> bool(near > far)
-        True
-        """
-        self._check_fitted()
-        if any(not part.event.has_density for part in self.fitted_.plan.parts):
-            what = f"{type(self).__name__} has no density: the scores of complement are no log-probabilities"
-            raise InputError(what, remedy="use multinomial")
-        return self._apply(Model.log_density, X)
-
-    def predict_table(
-        self, source: Any, out: str | os.PathLike | None = None, *, keep: Sequence[str] = (), **reading: Any
-    ) -> Any:
-        """Score any source in a stream: into a file (the number of rows comes back), or into an Arrow table.
-
-        The columns are those of ``keep``, then ``prediction``, ``p_<class>`` for every class, and ``log_density``.
-
-        >>> import candide as cd
-        >>> X, y = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None]}, ["no", "no", "yes", "yes"]
-        >>> cd.NaiveBayes().fit(X, y).predict_table({"age": [30], "job": ["cook"]}).column_names
-        ['prediction', 'p_no', 'p_yes', 'log_density']
-        """
-        from candide.engines.reading import Reading  # here, because arrays need no database
-        from candide.tasks.predict import predict
-
-        self._check_fitted()
-        return predict(self.fitted_, source, out=out, keep=keep, reading=Reading(**reading))
-
-    # Explaining.
-
-    def linear(self) -> "Linear":
-        """The classifier as weights and a bias, where its score is linear: ``w . x + b > 0`` says what it predicts.
-
-        Gaussian columns need a variance that the classes share; other columns any estimate but "predictive" (for
-        categories that too). Where the score is not linear an error says why, and what to change.
-
-        >>> import candide as cd
-        >>> shared = cd.events.Gaussian(covariance="tied-diagonal")  # means 1 and 5, variance 1
-        >>> model = cd.NaiveBayes(shared, estimate="mle").fit([[0.0], [2.0], [4.0], [6.0]], ["a", "a", "b", "b"])
-        >>> form = model.linear()
-        >>> form.coef.round(6).tolist(), form.intercept.round(6).tolist()
-        ([[4.0]], [-12.0])
-        """
-        from candide.explain.linear import linear
-
-        self._check_fitted()
-        return linear(self._model(), self.fitted_.plan.parts, self.fitted_.labels, self._blocks)
-
-    def quadratic(self) -> "Quadratic":
-        """The classifier as squares, weights and a bias: Gaussian columns may have a variance in each class.
-
-        >>> import candide as cd
-        >>> model = cd.NaiveBayes("gaussian", estimate="mle").fit([[0.0], [2.0], [3.0], [7.0]], ["a", "a", "b", "b"])
-        >>> model.quadratic().square.round(6).tolist()  # (1/1 - 1/4) / 2, of variances 1 and 4
-        [[0.375]]
-        """
-        from candide.explain.linear import quadratic
-
-        self._check_fitted()
-        return quadratic(self._model(), self.fitted_.plan.parts, self.fitted_.labels, self._blocks)
-
-    def feature_scores(self) -> "FeatureScores":
-        """How much each column tells of the class, strongest first, from the counts: evidence, information, a test.
-
-        >>> import candide as cd
-        >>> model = cd.NaiveBayes().fit({"a": [1, 2, 8, 9.5], "b": ["x", "y", "x", "y"]}, [0, 0, 1, 1])
-        >>> [score.column for score in model.feature_scores()]
-        ['a', 'b']
-        """
-        from candide.explain.features import feature_scores
-
-        self._check_fitted()
-        return feature_scores(self.fitted_)
-
-    def explain(self, X: Any) -> "list[Decision]":
-        """Why each row is given its class: what every column says for it against the runner-up, strongest first.
-
-        >>> import candide as cd
-        >>> X, y = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None]}, ["no", "no", "yes", "yes"]
-        >>> [decision] = cd.NaiveBayes().fit(X, y).explain({"age": [49], "job": ["cook"]})
-        >>> print(decision)
-        yes, p = 0.928, against no, p = 0.072
-        column       value   nats
-        age             49  +3.37
-        job           cook  -0.81
-        class prior         +0.00
-        """
-        from candide.explain.rows import explain
-
-        self._check_fitted()
-        return explain(self.fitted_, self._alike(self._read(X), self.fitted_.plan))
-
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, NDArray]:
-        """Rows and labels drawn from the model: an array where it was fitted on one, else a mapping of columns.
-
-        >>> import candide as cd
-        >>> rows, labels = cd.NaiveBayes().fit({"a": [1, 2, 8, 9.5]}, [0, 0, 1, 1]).sample(3, random_state=0)
-        >>> list(rows), len(labels)
-        (['a'], 3)
-        """
-        self._check_fitted()
-        plan, columns = self.fitted_.plan, {}
-        blocks, y = self._model().sample(n_samples, generator(random_state))
-        for part, block in zip(plan.parts, blocks, strict=True):
-            for j, name in enumerate(part.columns):
-                columns[name] = _drawn(part.levels[j], block[:, j]) if part.has_levels else block[:, j]
-        if all(isinstance(name, int) for name in plan.columns):
-            absent = np.full(n_samples, np.nan)  # columns that were not chosen
-            return np.column_stack([columns.get(j, absent) for j in range(self.n_features_in_)]), self.classes_[y]
-        return {name: columns[name] for name in plan.columns}, self.classes_[y]
-
     # Files.
 
     def save(
@@ -482,8 +286,3 @@ class Classifier(Estimator):
         if len(plan.columns) != n_features:  # of columns left out a file keeps no names
             columns = tuple(range(n_features)) if all(isinstance(name, int) for name in plan.columns) else None
         return self._keep(fitted, fitted.labels.array, columns, feature_names(plan.columns))
-
-
-def _drawn(levels: Labels, codes: NDArray) -> NDArray:
-    """The levels of some codes; a column that never held a value has none to draw."""
-    return levels.array[codes] if len(levels) else np.full(len(codes), np.nan)
