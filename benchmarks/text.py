@@ -91,8 +91,9 @@ def _predict(documents: list, y: list, quick: bool) -> list[list[str]]:
 
 
 def _limits(column: object, y: list, megabytes: float) -> list[list[str]]:
+    from candide.encode.tokens import Tokens, count
     from candide.kernels import text as kernel
-    from candide.rows.documents import Documents, Tokens, count
+    from candide.rows.documents import Documents
 
     documents, classes = Documents.of(column), np.unique(y, return_inverse=True)[1]
     letters = documents.letters
@@ -139,10 +140,11 @@ def _buckets(documents: list, times: int) -> list[list[str]]:
 
 def _stream(quick: bool) -> list[list[str]]:
     """Made documents of 100 words out of a million, a billion words in all, added batch by batch to hashed counts."""
-    from candide.rows.documents import Documents, Tokens
+    from candide.encode.tokens import Tokens
+    from candide.rows.documents import Documents
     from candide.tally import Spec, Terms
 
-    rng, spec = np.random.default_rng(0), Spec("terms", 1, tokens=Tokens(bits=20))
+    rng, spec = np.random.default_rng(0), Spec("terms", (Tokens(bits=20),))
     pools = []
     for _ in range(4):
         words = np.char.add("w", (rng.zipf(1.3, (20_000, 100)) % 1_000_000).astype(str))

@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, stats
 
+from candide.encode import Levels
 from candide.events import Bernoulli, Categorical, Exponential, Gaussian, LogNormal, Multinomial, Poisson
 from candide.priors import Beta, Dirichlet, Gamma, Jeffreys, NormalInverseGamma
 from candide.tally import KINDS
 
 
 def count(event, X, y, n_classes, sizes=()):
-    return KINDS[event.kind].of(X, y, n_classes=n_classes, spec=event.spec(X.shape[1], sizes))
+    return KINDS[event.kind].of(
+        X, y, n_classes=n_classes, spec=event.spec(X.shape[1], tuple(map(Levels.of_size, sizes)))
+    )
 
 
 def one_class(event, x, sizes=()):

@@ -14,11 +14,12 @@ from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 from tests import data
 
+from candide.encode import tokens as text
+from candide.encode.tokens import Tokens, count, terms_of
 from candide.errors import InputError, UnknownNameError
 from candide.kernels import text as kernel
 from candide.kernels.text_twin import bucket
-from candide.rows import documents as text
-from candide.rows.documents import Documents, Tokens, count, terms_of
+from candide.rows.documents import Documents
 
 CORPORA = ["sms_spam", "newsgroups20", "reuters_r8", "sentence_polarity"]
 NASTY = [

@@ -43,8 +43,9 @@ def test_an_infinity_far_down(monkeypatch):
     monkeypatch.setattr(blocks, "_ROWS", 4)
     values = np.ones((11, 3))
     values[9, 2] = np.inf
-    with pytest.raises(InputError, match=r"column 2: .*\(inf, row 9\)"):
+    with pytest.raises(InputError) as error:
         count(values, "gaussian")
+    assert (error.value.column, error.value.row, error.value.value) == (2, 9, np.inf)
 
 
 @pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
@@ -91,8 +92,8 @@ def test_an_infinite_level_is_named():
 @pytest.mark.parametrize(
     ("y", "says"),
     [
-        (["a", None, "b"], "label of row 1 is missing"),
-        ([1.0, 2.0, np.nan], "label of row 2 is missing"),
+        (["a", None, "b"], "row 1: the label is missing"),
+        ([1.0, 2.0, np.nan], "row 2: the label is missing"),
         (["a", "b"], "3 rows but 2 labels"),
         (pl.Series(["a", "b", "c", "d"]), "3 rows but 4 labels"),
     ],

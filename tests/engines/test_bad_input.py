@@ -97,8 +97,9 @@ def test_infinite_values_and_negative_counts_name_the_column():
         learn(data, "y", drop=["x"], events={"n": "poisson"})
     assert (error.value.column, error.value.value) == ("n", -2)
     fitted = learn({"x": [1.0, 2.0, 4.0, 3.0], "y": ["a", "b", "a", "b"]}, "y").fitted
-    with pytest.raises(CandideError, match=r"column 'x': infinity.*row 1"):
+    with pytest.raises(CandideError) as error:
         predict(fitted, {"x": [1.0, np.inf]})
+    assert (error.value.column, error.value.row, error.value.value) == ("x", 1, np.inf)
 
 
 @pytest.mark.parametrize("weights", [[1.0, -1.0, 1.0, 1.0], [1.0, None, 1.0, 1.0]])

@@ -154,8 +154,8 @@ def test_an_identifier_is_left_out_with_a_word():
 
 
 BAD = {
-    "infinite": (lambda X, y: (X.assign(height=np.inf), y), r"column 'height': infinity.*row 0"),
-    "text for a number": (lambda X, y: (X.assign(wait="soon"), y), r"column 'wait': 'soon' \(row 0\) is not a number"),
+    "infinite": (lambda X, y: (X.assign(height=np.inf), y), r"column 'height' \(row 0\): infinity"),
+    "text for a number": (lambda X, y: (X.assign(wait="soon"), y), r"column 'wait' \(row 0\): 'soon' is not a number"),
     "negative count": (lambda X, y: (X.assign(visits=-1), y), r"column 'visits'.*-1"),
     "wrong length": (lambda X, y: (X, y[:-1]), "300 rows in X, 299 labels in y"),
     "no rows": (lambda X, y: (X[:0], y[:0]), r"0 sample\(s\)"),
@@ -204,7 +204,7 @@ def test_bad_weights(weight, message):
         ({"class_prior": [0.5, 0.5, 0.5]}, "sum to 1"),
         ({"priors": {"poison": "gamma"}}, "unknown event in priors 'poison'; did you mean 'poisson'"),
         ({"priors": {"categorical": "gamma"}}, "takes the priors Dirichlet, Jeffreys, Uniform"),
-        ({"events": Gaussian()}, "column 'colour': 'blue'|column 'colour': 'red'|column 'colour': 'green'"),
+        ({"events": Gaussian()}, r"column 'colour' \(row 0\): '(blue|red|green)'"),
     ],
 )
 def test_bad_settings(params, message):
@@ -232,10 +232,11 @@ def test_rows_that_were_never_counted_cannot_be_taken_away(events, row, tmp_path
     model.save(tmp_path / "m")
     for whole in (model, cd.load(tmp_path / "m")):
         before = whole.predict_proba(X)
-        with pytest.raises(NotWithinError, match="class 0, column"):
+        with pytest.raises(NotWithinError, match="class 0"):
             whole.unlearn([row], [0])
-        with pytest.raises(NotWithinError, match="class 0, column"):
+        with pytest.raises(NotWithinError, match="class 0") as error:
             whole - cd.NaiveBayes(events).partial_fit([row], [0])
+        assert error.value.column in (0, 1)
         np.testing.assert_array_equal(whole.predict_proba(X), before)
         for i in (2, 0, 3, 1):
             whole.unlearn(X[i : i + 1], y[i : i + 1])

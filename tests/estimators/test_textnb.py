@@ -146,7 +146,7 @@ def test_a_model_file_keeps_it(model, tmp_path):
         ("one document", "a single str"),
         (np.eye(6), "takes documents"),
         (pd.DataFrame({"a": DOCUMENTS, "b": DOCUMENTS}), "one column of documents, got 2"),
-        ([1.5] * 6, r"row 0: 1\.5 is not a document"),
+        ([1.5] * 6, r"\(row 0\): 1\.5 is not a document"),
         ([], r"0 sample\(s\)"),
         (DOCUMENTS[:5], "inconsistent numbers"),
     ],

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from candide.encode import Levels
 from candide.errors import InputError
 from candide.events import (
     EVENTS,
@@ -66,8 +67,12 @@ GENERATIVE = [name for name in CASES if name != "complement"]
 N_CLASSES, N_FEATURES = 2, 3
 
 
+def spec_of(event, n_features, sizes):
+    return event.spec(n_features, tuple(map(Levels.of_size, sizes)))
+
+
 def count(event, X, y, weight=None, sizes=(), n_classes=N_CLASSES):
-    return KINDS[event.kind].of(X, y, weight, n_classes=n_classes, spec=event.spec(X.shape[1], sizes))
+    return KINDS[event.kind].of(X, y, weight, n_classes=n_classes, spec=spec_of(event, X.shape[1], sizes))
 
 
 def rows(case, n_rows, absent=True):
@@ -131,7 +136,7 @@ def test_evidence_is_the_product_of_one_step_ahead_predictions(name, data):
     """Without a conjugate formula: predict each row from those before it, and multiply."""
     case = CASES[name]
     X, y = data.draw(rows(case, 6))
-    seen = KINDS[case.event.kind].empty(N_CLASSES, case.event.spec(N_FEATURES, case.sizes))
+    seen = KINDS[case.event.kind].empty(N_CLASSES, spec_of(case.event, N_FEATURES, case.sizes))
     total = np.zeros(N_CLASSES)
     for i, c in enumerate(y):
         # One feature after another where features share a variance, a document as a whole where they are words.

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from candide.encode import Levels
 from candide.errors import CellError, InputError, NotWithinError
 from candide.events import (
     EVENTS,
@@ -85,7 +86,7 @@ PRIORS |= {LogNormal: PRIORS[Gaussian], Exponential: PRIORS[Poisson], Complement
 
 def count(event, X, y, weight=None):
     sizes = (3,) * X.shape[1] if event.kind == "levels" and X.dtype.kind == "i" else ()
-    spec = event.spec(X.shape[1], sizes)
+    spec = event.spec(X.shape[1], tuple(map(Levels.of_size, sizes)))
     return KINDS[event.kind].of(X, np.asarray(y, np.intp), weight, n_classes=N_CLASSES, spec=spec)
 
 

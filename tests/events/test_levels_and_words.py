@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, MultinomialNB
 
+from candide.encode import Levels as Codes
 from candide.errors import InputError
 from candide.events import HOWS, Bernoulli, Categorical, Complement, Multinomial
 from candide.priors import Beta, Dirichlet
@@ -12,9 +13,8 @@ from candide.tally import KINDS, Levels
 
 
 def count(event, X, y, sizes=(), n_classes=2):
-    return KINDS[event.kind].of(
-        np.asarray(X), np.asarray(y, np.intp), n_classes=n_classes, spec=event.spec(len(X[0]), sizes)
-    )
+    spec = event.spec(len(X[0]), tuple(map(Codes.of_size, sizes)))
+    return KINDS[event.kind].of(np.asarray(X), np.asarray(y, np.intp), n_classes=n_classes, spec=spec)
 
 
 def sparse(X):

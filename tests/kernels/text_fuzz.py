@@ -10,9 +10,10 @@ from collections import Counter
 
 import numpy as np
 
+from candide.encode.tokens import Tokens, count, rows, score, terms_of
 from candide.kernels import text as kernel
 from candide.kernels import text_twin as twin
-from candide.rows.documents import Documents, Tokens, count, rows, score, terms_of
+from candide.rows.documents import Documents
 
 PIECES = [
     *"aA zZ09_-.,!?\t\n\r\x00\x1c\x85\xa0",

@@ -7,6 +7,8 @@ from operator import add
 import numpy as np
 import pytest
 
+from candide import encode
+from candide.encode import Identity
 from candide.tally import Levels, Moments, Spec, Sums
 
 
@@ -61,9 +63,9 @@ def test_a_thousand_rounds_of_learning_and_forgetting_do_not_drift():
     n, d, k = 200, 4, 3
     y = rng.integers(0, k, n).astype(np.intp)
     blocks = {
-        Moments: (1e8 + rng.normal(size=(n, d)), Spec("moments", d)),
-        Levels: (rng.integers(-1, 5, (n, d)), Spec("levels", d, sizes=(5,) * d)),
-        Sums: (rng.poisson(3.0, (n, d)).astype(float), Spec("sums", d, log_factorial=True)),
+        Moments: (1e8 + rng.normal(size=(n, d)), Spec.alike("moments", Identity(), d)),
+        Levels: (rng.integers(-1, 5, (n, d)), Spec.alike("levels", encode.Levels.of_size(5), d)),
+        Sums: (rng.poisson(3.0, (n, d)).astype(float), Spec.alike("sums", Identity(), d, keep={"log_factorial"})),
     }
     for kind, (block, spec) in blocks.items():
         start = now = kind.of(block, y, n_classes=k, spec=spec)

@@ -12,9 +12,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests import data
 
+from candide.encode.tokens import Tokens, terms_of
 from candide.errors import InputError, MergeError, NotWithinError
 from candide.kernels import threads
-from candide.rows.documents import Documents, Tokens, terms_of
+from candide.rows.documents import Documents
 from candide.tally import KINDS, Spec, Terms
 from candide.tally import terms as module
 
@@ -46,7 +47,7 @@ def rows_of(draw, max_rows=12):
 def tally(rows, tokens, part=slice(None)):
     documents, y, weight, k = rows
     w = None if weight is None else weight[part]
-    return Terms.of(Documents.of(documents[part]), y[part], w, n_classes=k, spec=Spec("terms", 1, tokens=tokens))
+    return Terms.of(Documents.of(documents[part]), y[part], w, n_classes=k, spec=Spec("terms", (tokens,)))
 
 
 def cut(rows, share):
@@ -78,7 +79,7 @@ def test_it_is_a_kind():
 @every_encoding
 @given(rows_of())
 def test_the_empty_tally_is_the_identity(tokens, rows):
-    whole, empty = tally(rows, tokens), Terms.empty(rows[3], Spec("terms", 1, tokens=tokens))
+    whole, empty = tally(rows, tokens), Terms.empty(rows[3], Spec("terms", (tokens,)))
     for other in (whole + empty, empty + whole, whole - empty):
         assert_identical(other, whole)
     assert_identical(tally(rows, tokens, slice(0, 0)), empty)
@@ -100,7 +101,7 @@ def test_subtraction_undoes_addition_and_forgets_words(tokens, rows, share):
     one, other = cut(rows, share)
     a, b = tally(rows, tokens, one), tally(rows, tokens, other)
     assert_same((a + b) - b, a, loose=True)
-    assert_identical((a + b) - (a + b), Terms.empty(rows[3], Spec("terms", 1, tokens=tokens)))
+    assert_identical((a + b) - (a + b), Terms.empty(rows[3], Spec("terms", (tokens,))))
 
 
 @every_encoding
@@ -158,7 +159,23 @@ def test_documents_go_one_by_one_in_any_order(tokens, rows, order):
     for i in places:
         left = left - tally(rows, tokens, slice(i, i + 1))
         assert_sound(left, tokens)
-    assert_identical(left, Terms.empty(rows[3], Spec("terms", 1, tokens=tokens)))
+    assert_identical(left, Terms.empty(rows[3], Spec("terms", (tokens,))))
+
+
+@every_encoding
+@given(rows_of(), st.randoms(use_true_random=False))
+def test_some_classes_are_those_of_their_documents(tokens, rows, order):
+    documents, y, weight, k = rows
+    some = list(range(k))
+    order.shuffle(some)
+    some = np.array(some[: k // 2 + 1], np.intp)
+    mine = np.isin(y, some)
+    kept = [d for d, m in zip(documents, mine, strict=True) if m], y[mine], None if weight is None else weight[mine], k
+    whole = tally(rows, tokens)
+    assert_same(whole.some_classes(some).remap(some, k), tally(kept, tokens))
+    assert whole.only(np.array([0])) is whole
+    with pytest.raises(InputError):
+        whole.only(np.array([1]))
 
 
 @pytest.mark.parametrize("weight", [0.1, 0.3])
@@ -244,7 +261,7 @@ def test_counts_are_the_exact_ones(rows):
 @pytest.mark.parametrize("ngrams", [(1, 1), (1, 2)], ids=["words", "bigrams"])
 def test_four_quarters_of_newsgroups_add_up_to_the_whole_exactly(ngrams):
     rows = pq.read_table(data.corpus("newsgroups20"))
-    labels, spec = np.array(rows["class"].to_pylist()), Spec("terms", 1, tokens=Tokens(ngrams=ngrams))
+    labels, spec = np.array(rows["class"].to_pylist()), Spec("terms", (Tokens(ngrams=ngrams),))
     classes, y = np.unique(labels, return_inverse=True)
     if not module.kernel.compiled:
         rows, y = rows[:2000], y[:2000]
@@ -258,7 +275,7 @@ def test_four_quarters_of_newsgroups_add_up_to_the_whole_exactly(ngrams):
 
 
 def test_other_numbers_of_classes_do_not_add():
-    spec = Spec("terms", 1, tokens=Tokens())
+    spec = Spec("terms", (Tokens(),))
     with pytest.raises(MergeError, match="differ in shape"):
         Terms.empty(2, spec) + Terms.empty(3, spec)
 

@@ -108,5 +108,6 @@ def test_own_event_models_merge_with_their_equals():
     table = Table.of([[4.0], [9.0]])
     a, b = (arrays.count(table, ["a", "b"], plan=make_plan(table, Rooted())) for _ in range(2))
     assert (a + b).tallies[0].mean.tolist() == [[2.0], [3.0]]
-    with pytest.raises(InputError, match=r"column 0: -1.0 \(row 1\) has no finite transform"):
+    with pytest.raises(InputError, match="no finite transform") as error:
         arrays.count(Table.of([[4.0], [-1.0]]), ["a", "b"], plan=make_plan(table, Rooted()))
+    assert (error.value.column, error.value.row, error.value.value) == (0, 1, -1.0)

@@ -82,7 +82,8 @@ def test_the_same_model_gives_the_same_bytes(name, tmp_path):
 def test_bytes_do_not_depend_on_layout_hash_seed_or_locale(tmp_path):
     census = garden()
     tallies = tuple(
-        type(t).from_arrays({k: np.asfortranarray(a) for k, a in t.arrays().items()}) for t in census.tallies
+        type(t).from_arrays({k: np.asfortranarray(a) for k, a in t.arrays().items()}, part.spec)
+        for t, part in zip(census.tallies, census.plan.parts, strict=True)
     )
     swapped = Census(census.plan, census.labels, census.class_weight.astype(">f8"), tallies, census.n_rows)
     store.save(Fitted(census), tmp_path / "a")
@@ -136,7 +137,7 @@ def test_any_values_come_back_from_the_pool(lists):
 def test_any_levels_come_back_from_a_file(tmp_path_factory, words):
     path = tmp_path_factory.mktemp("levels") / "m.candide"
     levels = Labels.of(list(words))
-    plan = Plan(("w",), (Part(Categorical(), ("w",), (levels,)),))
+    plan = Plan(("w",), (Part(Categorical(), ("w",)).with_labels((levels,)),))
     counts = np.arange(2.0 * len(levels)).reshape(2, -1)
     tally = Levels(counts, np.array([0, len(levels)]))
     store.save(Fitted(Census(plan, Labels(("a", "b")), np.ones(2), (tally,), 2)), path)

@@ -147,8 +147,8 @@ def test_unlearn_with_weights():
     ("rows", "labels", "complaint"),
     [
         ({"age": [40.0], "job": ["cook"]}, ["unheard"], "class 'unheard' was never counted"),
-        ({"age": [40.0], "job": ["pilot"]}, ["apple"], "class 'apple', column 'job', level 'pilot': more is removed"),
-        ({"age": [1e6], "job": ["cook"]}, ["apple"], "class 'apple', column 'age': the values removed were never"),
+        ({"age": [40.0], "job": ["pilot"]}, ["apple"], "column 'job': class 'apple', level 'pilot': more is removed"),
+        ({"age": [1e6], "job": ["cook"]}, ["apple"], "column 'age': class 'apple': the values removed were never"),
     ],
 )
 def test_what_was_never_counted_cannot_be_taken_away(rows, labels, complaint):

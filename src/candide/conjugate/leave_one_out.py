@@ -13,7 +13,7 @@ leading axes along gives one law a row.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -28,15 +28,17 @@ T = TypeVar("T", bound=Tally)  # a dataclass of arrays whose first axis is the c
 def own_without(tally: T, rows: T, y: Codes) -> T:
     """The tally of each row's class without the row; ``rows`` is the tally of each row as a class of its own."""
     try:
-        return type(tally)(**{name: a[y] for name, a in _state(tally).items()}) - rows
+        return tally.some_classes(y) - rows
     except NotWithinError as error:
         raise NotWithinError(error.why, row=error.cell and error.cell[0]) from None
 
 
 def without_each(tally: T, rows: T, y: Codes) -> T:
     """The tally of all classes without each row, (row, class, ...)."""
-    left = _state(own_without(tally, rows, y))
-    return type(tally)(**{name: set_among(a, left[name], y) for name, a in _state(tally).items()})
+    left = own_without(tally, rows, y)
+    held = {name: a for name in tally.state if (a := getattr(tally, name)) is not None}
+    among = {name: set_among(a, getattr(left, name), y) for name, a in held.items()}
+    return replace(tally, **among)  # type: ignore[type-var]
 
 
 def set_among(classes: Floats, own: Floats, y: Codes) -> Floats:
@@ -56,8 +58,3 @@ def of_rows(numbers: "Sequence[int] | Codes") -> Iterator[None]:
         if isinstance(error, CellError):
             raise CellError(error.class_code, error.feature, error.why, row=row) from None
         raise NotWithinError(error.why, row=row) from None
-
-
-def _state(tally: T) -> dict[str, Floats]:
-    held = {field.name: getattr(tally, field.name) for field in fields(tally)}  # type: ignore[arg-type]
-    return {name: value for name, value in held.items() if value is not None}

@@ -14,8 +14,8 @@ from candide import numerics
 from candide.distributions.documents import Cells
 from candide.distributions.polya_documents import PolyaDocuments
 from candide.distributions.term_scores import TermScores
+from candide.encode.tokens import BINARY, Tokens
 from candide.rows.blocks import Floats
-from candide.rows.documents import BINARY, Tokens
 from candide.tally import Terms
 from candide.tally.terms import summed
 

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from candide.distributions.arrays import FINITE, Found, Rule, Shape, take
 from candide.distributions.base import Distribution, times
+from candide.encode.tokens import Tokens, rows
 from candide.errors import InputError
 from candide.kernels import text as kernel
 from candide.rows.blocks import Block, Codes, Floats
-from candide.rows.documents import Documents, Tokens, rows
+from candide.rows.documents import Documents
 from candide.tally import keys
 from candide.tally.terms import rising
 

@@ -10,8 +10,9 @@ from candide import numerics
 from candide.distributions.arrays import POSITIVE, Found, Shape, take
 from candide.distributions.base import Distribution
 from candide.distributions.documents import Cells, OfDocuments
+from candide.encode.tokens import Tokens
 from candide.rows.blocks import Block, Codes, Floats
-from candide.rows.documents import Documents, Tokens
+from candide.rows.documents import Documents
 
 if TYPE_CHECKING:
     from candide.distributions.form import Unwritten

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from candide.distributions.arrays import FLAGS, Found, Rule, Shape, length, one, optional, take
 from candide.distributions.base import Distribution, LevelPair, moved
 from candide.distributions.documents import Cells, OfDocuments
+from candide.encode.tokens import MANNERS, Tokens, score
 from candide.errors import InputError
 from candide.kernels import text as kernel
 from candide.kernels.text_twin import weight_of
 from candide.rows.blocks import Block, Codes, Floats
-from candide.rows.documents import MANNERS, Documents, Tokens, score
+from candide.rows.documents import Documents
 
 if TYPE_CHECKING:
     from candide.distributions.form import PerTerm

@@ -38,22 +38,26 @@ def tally(part: Part, block: Block, y: Codes, weight: Floats | None, n_classes: 
     try:
         out = KINDS[spec.kind].of(block, y, weight, n_classes=n_classes, spec=spec)
     except InputError as error:
-        if part.has_documents:
-            raise InputError(f"column {part.columns[0]!r}: {error}") from None
-        outside = (lambda x: x <= 0) if spec.transform == "log" else (lambda x: x < 0)
-        if found := first_where(block, outside):
-            raise InputError(f"column {part.columns[found[1]]!r} (row {found[0]}): {error}") from None
+        _name_place(error, part, block)
         raise
-    if not part.has_documents and not all(np.isfinite(state).all() for state in out.arrays().values()):
-        raise not_finite(part.columns, block, spec.transformed)
+    if part.holds != "documents" and not all(np.isfinite(state).all() for state in out.arrays().values()):
+        raise not_finite(part.columns, block, spec.tallied)
     return out
+
+
+def _name_place(error: InputError, part: Part, block: Block) -> None:
+    """Let an error say which column and row it is about, where a value of a block is to blame."""
+    if part.holds == "documents":
+        error.column = part.columns[0]
+    elif part.holds == "numbers" and (found := first_where(block, part.encodings[0].outside)):
+        error.row, error.column = found[0], part.columns[found[1]]
 
 
 def fractions(table: Table, plan: Plan) -> list[Remark]:
     """What a person should see of columns that were named as counts, and hold fractions: likely they are none."""
     remarks = []
     for part in plan.parts:
-        block = part.block(table) if part.spec.log_factorial else np.empty((0, 0))
+        block = part.block(table) if "log_factorial" in part.event.keep else np.empty((0, 0))
         if found := first_where(block, lambda x: np.isfinite(x) & (x != np.floor(x))):
             name, event = part.columns[found[1]], part.event.name
             text = f"column {name!r}: {found[2]:g} is no whole number, and {event} is for counts"
@@ -64,11 +68,11 @@ def fractions(table: Table, plan: Plan) -> list[Remark]:
 
 def _check_codes(codes: Codes, y: Any, labels: Labels, n_rows: int) -> None:
     if len(codes) != n_rows:
-        raise InputError(f"{n_rows} rows but {len(codes)} labels; pass one label a row")
+        raise InputError(f"{n_rows} rows but {len(codes)} labels", remedy="pass one label a row")
     outside = np.flatnonzero((codes < 0) | (codes >= len(labels)))
     if len(outside):
         row = int(outside[0])
         if codes[row] < 0:
-            raise InputError(f"the label of row {row} is missing; drop the row or give it a label")
+            raise InputError("the label is missing", row=row, remedy="drop the row or give it a label")
         label = Labels.of(y[row : row + 1]).values[0]
-        raise InputError(f"row {row}: the label {label!r} is not among the classes {list(labels.values)}")
+        raise InputError(f"the label {label!r} is not among the classes {list(labels.values)}", row=row, value=label)

@@ -128,8 +128,10 @@ class Engine(Protocol):
         ...
 
     def says(self, part: Part) -> bool:
-        """Whether it counts this part itself; else, and where a Python function is tallied, rows come in batches."""
-        return part.spec.kind in self.counts and not callable(part.spec.transform)
+        """Whether it counts this part itself; else, and where only Python can encode a column, rows come in batches."""
+        encoding = part.spec.encodings[0]
+        coded_here = part.holds == "codes" and not encoding.as_written
+        return part.spec.kind in self.counts and not encoding.python_only and not coded_here
 
     def count(self, rows: Rows, prepared: Prepared) -> Counted:
         """One census a fold (one in all without folds) of a plan whose parts it says."""

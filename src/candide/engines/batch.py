@@ -19,11 +19,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from candide.encode import Coded, Encoding
 from candide.model.plan import Part, Plan
-from candide.rows import matching
 from candide.rows.blocks import Block
 from candide.rows.table import Table
 
@@ -57,30 +54,28 @@ def places(plan: Plan) -> Iterator[tuple[Part, int]]:
 
 def is_text(part: Part) -> bool:
     """Whether its columns are read as they are written: categories and documents."""
-    return part.has_levels or part.has_documents
+    return part.event.encoding.as_written
 
 
 def number_columns(plan: Plan) -> list[str]:
     """The columns that a plan reads as numbers."""
-    return [str(n) for part in plan.parts if not is_text(part) for n in part.columns]
+    return [str(part.columns[j]) for part, j in places(plan) if not part.encodings[j].as_written]
 
 
 def blocks(plan: Plan, batch: Any) -> list[Block]:
     """The rows of a batch as the model takes them, one block a part."""
-    at, out, names = 0, list[Block](), batch.schema.names
-    for part in plan.parts:
-        width = len(part.columns)
-        columns, ready = batch.columns[at : at + width], [name.startswith("code") for name in names[at : at + width]]
-        at += width
-        if not part.has_levels:
-            out.append(part.block(Table.of(dict(zip(part.columns, columns, strict=True)))))
-            continue
-        block: NDArray = np.empty((batch.num_rows, width), np.int32, order="F")
-        for j, column in enumerate(columns):
-            is_code = ready[j]
-            block[:, j] = column.to_numpy() if is_code else matching.codes(part.levels[j], column)
-        out.append(block)
-    return out
+    columns = iter(zip(batch.schema.names, batch.columns, strict=True))
+
+    def read(encoding: Encoding) -> Any:
+        name, column = next(columns)
+        return Coded(column.to_numpy()) if name.startswith("code") else encoding.match(column)
+
+    return [
+        part.block(
+            Table.of({name: read(encoding) for name, encoding in zip(part.columns, part.encodings, strict=True)})
+        )
+        for part in plan.parts
+    ]
 
 
 def batches_of(

@@ -10,8 +10,8 @@ Every family file has the same sections in the same order: the law, what it is c
 and encoding, the estimate, the evidence, information and test, the rows held out.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from candide.conjugate.leave_one_out import of_rows, without_each
 from candide.distributions import Density, Distribution
+from candide.encode import Encoding, Transformed
 from candide.errors import InputError, unknown
 from candide.priors import Prior, prior_of
 from candide.rows.blocks import Block, Codes, Floats, rows_of
@@ -55,6 +56,8 @@ class EventModel:
     >>> tally = Sums.of(visits, y, n_classes=2, spec=event.spec(1))
     >>> event.estimate(tally, how="mle").parameters()["rate"].ravel().tolist()
     [2.0, 8.0]
+    >>> event.encoding, event.keep, event.spec(2).n_features  # how columns are counted; no prior is in it
+    (Identity(least=0.0), frozenset({'log_factorial'}), 2)
     >>> event.evidence(tally).shape  # log p(values | prior), (class, feature)
     (2, 1)
     >>> event.information(tally).round(3).tolist(), event.test(tally).name, event.support.whole
@@ -91,17 +94,23 @@ class EventModel:
     prior: Prior | str | None = None
     transform: Callable[[NDArray], NDArray] | None = None  # what is tallied, if it is not x itself
 
+    keep: frozenset[str] = frozenset()  # what the tally keeps beyond its sums
+
     @classmethod
     def variant(cls, name: str) -> Self:
         """The event model meant by what follows a family's name and a hyphen."""
         raise unknown("event", f"{cls.name}-{name}", [cls.name])
 
-    def spec(self, n_features: int, sizes: tuple[int, ...] = ()) -> Spec:
-        """How a block of ``n_features`` columns is tallied: encoding, with no prior in it."""
+    @property
+    def encoding(self) -> Encoding:
+        """How each column is encoded, before anything is learned of it: what suits the tally, or an own transform."""
         if self.kind not in KINDS:
             raise unknown(f"tally kind of event model {self._title}:", self.kind, KINDS)
-        transform = None if self.transform is None else Transform(self)
-        return Spec(self.kind, n_features, sizes=sizes, transform=transform)
+        return KINDS[self.kind].encoding if self.transform is None else Transformed.of(self)
+
+    def spec(self, n_features: int, encodings: Sequence[Encoding] = ()) -> Spec:
+        """How a block of ``n_features`` columns is tallied, with no prior in it; ``encodings`` as learned of each."""
+        return Spec(self.kind, tuple(encodings) or (self.encoding,) * n_features, self.keep)
 
     def estimate(self, tally: Any, prior: Prior | str | None = None, how: str = "predictive") -> Distribution:
         """The distribution that the tally gives under the prior; ``prior=None`` means the event model's own."""
@@ -232,21 +241,3 @@ def _checked(how: str) -> str:
     if how not in HOWS:
         raise unknown("estimate", how, HOWS)
     return how
-
-
-@dataclass(frozen=True)
-class Transform:
-    """An own event model's transform, as encoding: equal where the family and its settings are, whatever the prior."""
-
-    event: EventModel = field(compare=False)
-    family: type = field(init=False)
-    settings: tuple[tuple[str, Any], ...] = field(init=False)
-
-    def __post_init__(self) -> None:
-        settings = sorted((key, value) for key, value in vars(self.event).items() if key != "prior")
-        object.__setattr__(self, "family", type(self.event))
-        object.__setattr__(self, "settings", tuple(settings))
-
-    def __call__(self, x: NDArray) -> NDArray:
-        assert self.event.transform is not None
-        return self.event.transform(x)

@@ -14,11 +14,12 @@ from candide import distributions as laws
 from candide.conjugate.checks import refuse_improper
 from candide.conjugate.dirichlet import held_out_levels, level_evidence, level_log_prob
 from candide.distributions.base import dense
+from candide.encode import Grid
 from candide.errors import InputError
 from candide.events.base import EventModel
 from candide.priors import Beta, Jeffreys, Prior, Uniform
 from candide.rows.blocks import Block, Codes, Floats
-from candide.tally import Levels, Spec
+from candide.tally import Levels
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,10 @@ class Bernoulli(EventModel):
     threshold: float = 0.0
     prior: Prior | str | None = field(default=Beta(1.0, 1.0))
 
-    def spec(self, n_features: int, sizes: tuple[int, ...] = ()) -> Spec:
-        return Spec(self.kind, n_features, threshold=self.threshold)
+    @property
+    def encoding(self) -> Grid:
+        """One edge; the block keeps the numbers."""
+        return Grid((self.threshold,), raw=True)
 
     def _estimate(self, tally: Levels, prior: Prior | None, how: str) -> laws.Distribution:
         """The posterior predictive of one value is the posterior mean."""

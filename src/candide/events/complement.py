@@ -16,11 +16,12 @@ import numpy as np
 from candide import distributions as laws
 from candide.conjugate.checks import refuse
 from candide.conjugate.dirichlet import level_log_prob, pseudo_counts
+from candide.encode import Identity
 from candide.events.base import EventModel, Support
 from candide.events.multinomial import Multinomial, as_levels, word_alpha
 from candide.priors import Dirichlet, Jeffreys, Prior, Uniform
 from candide.rows.blocks import Floats
-from candide.tally import Spec, Sums
+from candide.tally import Sums
 
 if TYPE_CHECKING:
     from candide.tally.association import Test
@@ -42,12 +43,10 @@ class Complement(EventModel):
     groups: ClassVar[bool] = True
     accepts: ClassVar[tuple[type[Prior], ...]] = (Dirichlet, Jeffreys, Uniform)
     support: ClassVar[Support | None] = Support(low=0.0)
+    encoding = Identity(least=0.0)
 
     norm: bool = False
     prior: Prior | str | None = field(default=Dirichlet(1.0))
-
-    def spec(self, n_features: int, sizes: tuple[int, ...] = ()) -> Spec:
-        return Spec(self.kind, n_features, nonnegative=True)
 
     @property
     def compared_as(self) -> EventModel:

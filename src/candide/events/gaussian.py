@@ -43,7 +43,7 @@ from candide.errors import InputError, unknown
 from candide.events.base import EventModel
 from candide.priors import AddedVariance, Jeffreys, NormalInverseGamma, NormalInverseWishart, Prior, Unbiased, Uniform
 from candide.rows.blocks import Block, Codes, Floats
-from candide.tally import CoMoments, Moments, Spec
+from candide.tally import CoMoments, Moments
 from candide.tally.base import ratio
 
 COVARIANCES = ("diagonal", "tied-diagonal", "spherical", "fixed", "full", "tied")
@@ -111,8 +111,10 @@ class Gaussian(EventModel):
     def kind(self) -> str:  # type: ignore[override]
         return "comoments" if self.together else "moments"
 
-    def spec(self, n_features: int, sizes: tuple[int, ...] = ()) -> Spec:
-        return Spec(self.kind, n_features, fourth=self.shrinkage == "ledoit-wolf")
+    @property
+    def keep(self) -> frozenset[str]:  # type: ignore[override]
+        """Fourth moments, for Ledoit and Wolf's shrinkage."""
+        return frozenset({"fourth"} if self.shrinkage == "ledoit-wolf" else ())
 
     def _estimate(self, tally: Any, prior: Prior | None, how: str) -> Distribution:
         """A zero variance is a point mass of infinite density: an error under MLE, where no prior widens it."""
@@ -194,7 +196,7 @@ class Gaussian(EventModel):
         from candide.conjugate.covariance import held_out
 
         block = dense(block)
-        x = self.spec(block.shape[1]).transformed(numbers(block)).astype(np.float64, copy=False)
+        x = self.spec(block.shape[1]).tallied(numbers(block)).astype(np.float64, copy=False)
         out, whole = np.empty((len(x), *tally.n.shape)), ~np.isnan(x).any(axis=1)
         if not whole.all():
             out[~whole] = self._estimate(tally, prior, how).terms(block[~whole])

@@ -6,15 +6,16 @@
 [-2.4189, -inf]
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from candide.distributions import Distribution, LogScale
+from candide.encode import Log
 from candide.events.base import Support
 from candide.events.gaussian import Gaussian
 from candide.priors import Prior
 from candide.rows.blocks import Floats
-from candide.tally import CoMoments, Moments, Spec
+from candide.tally import CoMoments, Moments
 
 
 @dataclass(frozen=True)
@@ -29,9 +30,7 @@ class LogNormal(Gaussian):
 
     name: ClassVar[str] = "lognormal"
     support: ClassVar[Support | None] = Support(low=0.0, open=True)
-
-    def spec(self, n_features: int, sizes: tuple[int, ...] = ()) -> Spec:
-        return replace(super().spec(n_features, sizes), transform="log")
+    encoding = Log()
 
     def _estimate(self, tally: Moments | CoMoments, prior: Prior | None, how: str) -> Distribution:
         return LogScale(super()._estimate(tally, prior, how))

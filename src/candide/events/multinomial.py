@@ -13,12 +13,13 @@ import numpy as np
 from candide import distributions as laws
 from candide.conjugate.checks import refuse_improper
 from candide.conjugate.dirichlet import level_evidence, level_log_prob
+from candide.encode import Identity
 from candide.errors import InputError
 from candide.events.base import EventModel, Support
 from candide.events.categorical import dirichlet_alpha
 from candide.priors import Dirichlet, Jeffreys, Prior, Uniform
 from candide.rows.blocks import Floats
-from candide.tally import Levels, Spec, Sums
+from candide.tally import Levels, Sums
 
 if TYPE_CHECKING:
     from candide.tally.association import Test
@@ -39,11 +40,9 @@ class Multinomial(EventModel):
     groups: ClassVar[bool] = True
     accepts: ClassVar[tuple[type[Prior], ...]] = (Dirichlet, Jeffreys, Uniform)
     support: ClassVar[Support | None] = Support(low=0.0)
+    encoding = Identity(least=0.0)
 
     prior: Prior | str | None = field(default=Dirichlet(1.0))
-
-    def spec(self, n_features: int, sizes: tuple[int, ...] = ()) -> Spec:
-        return Spec(self.kind, n_features, nonnegative=True)
 
     def _estimate(self, tally: Sums, prior: Prior | None, how: str) -> laws.Distribution:
         """The predictive is that of a whole document's sequence of words: Dirichlet-multinomial."""

@@ -15,10 +15,11 @@ import numpy as np
 from candide import distributions as laws
 from candide.conjugate.checks import refuse, refuse_improper
 from candide.conjugate.gamma import gamma_evidence, gamma_rate, gamma_values
+from candide.encode import Identity
 from candide.events.base import EventModel, Support
 from candide.priors import Gamma, Jeffreys, Prior, Uniform
 from candide.rows.blocks import Floats
-from candide.tally import Spec, Sums
+from candide.tally import Sums
 
 if TYPE_CHECKING:
     from candide.tally.association import Test
@@ -40,11 +41,10 @@ class Poisson(EventModel):
     accepts: ClassVar[tuple[type[Prior], ...]] = (Gamma, Jeffreys, Uniform)
     support: ClassVar[Support | None] = Support(low=0.0, whole=True)
     _leads: ClassVar[bool] = True
+    encoding = Identity(least=0.0)
+    keep = frozenset({"log_factorial"})
 
     prior: Prior | str | None = field(default=Gamma())
-
-    def spec(self, n_features: int, sizes: tuple[int, ...] = ()) -> Spec:
-        return Spec(self.kind, n_features, nonnegative=True, log_factorial=True)
 
     def _estimate(self, tally: Sums, prior: Prior | None, how: str) -> laws.Distribution:
         """A rate of 0 gives every count but 0 probability 0."""

@@ -30,13 +30,14 @@ from candide.conjugate import terms
 from candide.conjugate.checks import refuse_improper
 from candide.conjugate.dirichlet import pseudo_counts
 from candide.distributions import Distribution
+from candide.encode.tokens import Tokens, tokens_of
 from candide.errors import InputError, unknown
 from candide.events.base import EventModel, Support
 from candide.events.categorical import dirichlet_alpha
 from candide.priors import Dirichlet, Jeffreys, Prior, Uniform
 from candide.rows.blocks import Floats
-from candide.rows.documents import Documents, Tokens, tokens_of
-from candide.tally import Spec, Terms
+from candide.rows.documents import Documents
+from candide.tally import Terms
 
 __all__ = ["MODELS", "Documents", "Text"]
 MODELS = ("multinomial", "bernoulli", "complement", "polya")
@@ -109,8 +110,10 @@ class Text(EventModel):
         """How a document becomes terms."""
         return tokens_of(self)
 
-    def spec(self, n_features: int, sizes: tuple[int, ...] = ()) -> Spec:
-        return Spec(self.kind, n_features, tokens=self.tokens)
+    @property
+    def encoding(self) -> Tokens:
+        """The same, as every event model says it."""
+        return self.tokens
 
     def _estimate(self, tally: Terms, prior: Prior | None, how: str) -> Distribution:
         counted, alpha = self.weighed(tally), self._alpha(prior)

@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 
 from candide.distributions import Distribution
 from candide.distributions.base import moved as contribution
+from candide.encode.tokens import shown
 from candide.errors import InputError
 from candide.model.census import Census, align
 from candide.model.fitted import Fitted
 from candide.model.plan import Part
 from candide.rows.blocks import Floats
-from candide.rows.documents import shown
 from candide.rows.table import Name
 from candide.tally.base import ratio
 

@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from candide.encode.tokens import shown
 from candide.errors import InputError, unknown
 from candide.model.fitted import Fitted
 from candide.model.plan import Part
-from candide.rows.documents import Documents, shown
+from candide.rows.documents import Documents
 from candide.rows.table import Name
 
 

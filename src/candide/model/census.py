@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from candide.errors import InputError, NotWithinError
-from candide.model.plan import Growth, Part, Plan
+from candide.model.plan import Moves, Part, Plan
 from candide.rows.blocks import Codes, Floats
 from candide.rows.labels import Labels
 from candide.rows.table import Name
@@ -57,7 +57,7 @@ class Census:
         """Remove rows counted earlier: ``part`` must lie within ``self``. Labels and levels stay known."""
         for label, w in zip(part.labels.values, part.class_weight, strict=True):
             if w > 0 and label not in self.labels.values:
-                raise NotWithinError(f"class {label!r} was never counted, so no row of it can be removed")
+                raise NotWithinError(f"class {label!r} was never counted, so no row of it can be removed", value=label)
         mine, theirs = align(self, part)
         if theirs.n_rows > mine.n_rows:
             raise NotWithinError(f"cannot remove {theirs.n_rows} rows from {mine.n_rows}")
@@ -71,7 +71,8 @@ class Census:
     def scale(self, factor: float) -> "Census":
         """Let every row count ``factor`` times: forgetting."""
         if not 0 <= factor < np.inf:
-            raise InputError(f"factor: {factor} is not a weight; pass a number >= 0, such as 0.9 to forget a tenth")
+            what, remedy = f"factor: {factor} is not a weight", "pass a number >= 0, such as 0.9 to forget a tenth"
+            raise InputError(what, value=factor, remedy=remedy)
         tallies = tuple(t.scale(factor) for t in self.tallies)
         return replace(self, class_weight=self.class_weight * factor, tallies=tallies)
 
@@ -83,33 +84,30 @@ class Census:
             if at:
                 whole = len(at) == len(part.columns)
                 parts.append(part if whole else part.only(at))
-                tallies.append(tally if whole else tally.only(np.array(at, np.intp)))  # type: ignore[attr-defined]
+                tallies.append(tally if whole else tally.only(np.array(at, np.intp)))
         plan = Plan(tuple(name for name in self.plan.columns if name in wanted), tuple(parts))
         return replace(self, plan=plan, tallies=tuple(tallies))
 
-    def _moved(self, plan: Plan, labels: Labels, classes: Codes, growth: list[Growth]) -> "Census":
+    def _moved(self, plan: Plan, labels: Labels, classes: Codes, moves: list[Moves]) -> "Census":
         weight = np.zeros(len(labels))
         weight[classes] = self.class_weight
-        moves = zip(self.tallies, growth, strict=True)
-        tallies = tuple(t.remap(classes, len(labels), g.levels, g.sizes) for t, g in moves)
+        tallies = tuple(t.remap(classes, len(labels), m) for t, m in zip(self.tallies, moves, strict=True))
         return Census(plan, labels, weight, tallies, self.n_rows)
 
 
-def _minus(whole: Any, part: Any, labels: Labels, place: Part | None) -> Any:
-    """One tally without another; what does not lie within is named."""
+def _minus(whole: Any, gone: Any, labels: Labels, part: Part | None) -> Any:
+    """One tally without another, of a part or (None) of the classes; what does not lie within is named."""
     try:
-        return whole.minus_amounts(part) if place and place.spec.nonnegative else whole - part
+        return whole - gone
     except NotWithinError as error:
         if error.cell is None:
             raise
-        c, j = error.cell
-        if place is None:
-            raise NotWithinError(f"class {labels.values[j]!r}: {error.why}") from None
-        level = ""
-        if isinstance(whole, Levels):  # where positions are levels
-            at, j = j, int(np.searchsorted(whole.offsets, j, "right")) - 1
-            level = f", level {place.levels[j].values[at - whole.offsets[j]]!r}" if place.has_levels else ""
-        raise NotWithinError(f"class {labels.values[c]!r}, column {place.columns[j]!r}{level}: {error.why}") from None
+        c, cell = error.cell
+        j, level = whole.place(cell)
+        if part is None:
+            raise NotWithinError(f"class {labels.values[cell]!r}: {error.why}", value=labels.values[cell]) from None
+        of = "" if level is None else f", level {part.encodings[j].names()[level]!r}"
+        raise NotWithinError(f"class {labels.values[c]!r}{of}: {error.why}", column=part.columns[j]) from None
 
 
 def align(a: Census, b: Census) -> tuple[Census, Census]:
@@ -124,11 +122,10 @@ def align(a: Census, b: Census) -> tuple[Census, Census]:
 def join(a: Census, b: Census, plan: Plan) -> Census:
     """One census of the same rows from two, each of some of the plan's parts."""
     labels, a_classes, b_classes = a.labels.union(b.labels)
-    same = Growth((), ())
-    a = a._moved(a.plan, labels, a_classes, [same] * len(a.tallies))
-    b = b._moved(b.plan, labels, b_classes, [same] * len(b.tallies))
-    pairs = [*zip(a.plan.parts, a.tallies, strict=True), *zip(b.plan.parts, b.tallies, strict=True)]
-    by_columns = {part.columns: (part, tally) for part, tally in pairs}
-    found = [by_columns[part.columns] for part in plan.parts]
-    parts = tuple(part for part, _ in found)
-    return Census(Plan(plan.columns, parts), labels, a.class_weight, tuple(tally for _, tally in found), a.n_rows)
+    a = a._moved(a.plan, labels, a_classes, [()] * len(a.tallies))
+    b = b._moved(b.plan, labels, b_classes, [()] * len(b.tallies))
+    found = [*zip(a.plan.parts, a.tallies, strict=True), *zip(b.plan.parts, b.tallies, strict=True)]
+    place = {(part.columns, part.event): i for i, part in enumerate(plan.parts)}  # columns may serve several parts
+    found.sort(key=lambda pair: place[pair[0].columns, pair[0].event])
+    parts, tallies = zip(*found, strict=True)
+    return Census(Plan(plan.columns, parts), labels, a.class_weight, tallies, a.n_rows)

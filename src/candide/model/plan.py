@@ -9,13 +9,16 @@ A plan is encoding. Two censuses merge only if their plans agree on columns and 
 [('gaussian', ('age',), []), ('categorical', ('job',), [2])]
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from candide import wording
+from candide.encode import Encoding, Levels, Move
 from candide.errors import InputError, InputTypeError, MergeError, unknown
 from candide.events import EventModel, event_of
 from candide.rows.blocks import Block
@@ -24,120 +27,137 @@ from candide.rows.labels import Labels
 from candide.rows.table import Name, Table
 from candide.tally import Spec
 
+Moves = tuple[Move, ...]  # of the codes of each column of a block
 Key = Name | tuple[Name, ...] | None  # what tells blocks of one event model apart
 
 
 @dataclass(frozen=True)
 class Part:
-    """The columns of one block, their event model, and their levels where they are categories."""
+    """The columns of one block, their event model, and the encoding of each: at first the event model's own."""
 
     event: EventModel
     columns: tuple[Name, ...]
-    levels: tuple[Labels, ...] = ()
+    encodings: tuple[Encoding, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.encodings:
+            object.__setattr__(self, "encodings", (self.event.encoding,) * len(self.columns))
+
+    @property
+    def holds(self) -> str:
+        """What its block holds: "numbers", "codes" or "documents"."""
+        return (self.encodings[0] if self.encodings else self.event.encoding).holds
 
     @property
     def has_levels(self) -> bool:
-        return self.event.kind == "levels" and self.event.spec(1).threshold is None
+        return self.holds == "codes"
 
     @property
     def has_documents(self) -> bool:
-        return self.event.kind == "terms"
+        return self.holds == "documents"
 
     @property
     def is_group(self) -> bool:
         """Whether its columns are modelled together, as one group."""
         return self.event.joint
 
-    @property
-    def in_batches(self) -> bool:
-        """Whether it is counted from rows, because an aggregate query cannot say it."""
-        return self.has_documents or self.event.kind == "comoments"
+    @cached_property
+    def levels(self) -> tuple[Labels, ...]:
+        """The levels of each column, where they are categories."""
+        return tuple(encoding.labels for encoding in self.encodings) if self.has_levels else ()  # type: ignore[attr-defined]
 
-    @property
+    @cached_property
     def spec(self) -> Spec:
-        return self.event.spec(len(self.columns), tuple(len(levels) for levels in self.levels))
+        return self.event.spec(len(self.columns), self.encodings)
 
     def with_levels(self, table: Table) -> "Part":
-        """This part with exactly the levels that ``table`` holds."""
+        """This part with what its encodings learn from ``table``, such as exactly the levels that it holds."""
         if not self.has_levels:
             return self
-        return replace(self, levels=tuple(_levels(table.column(name), name) for name in self.columns))
+        learned = zip(self.columns, self.encodings, strict=True)
+        return replace(self, encodings=tuple(_of_column(e.learn, table, name) for name, e in learned))
+
+    def with_labels(self, levels: Iterable[Labels]) -> "Part":
+        """This part with these levels of its columns."""
+        return replace(self, encodings=tuple(map(Levels, levels)))
 
     def only(self, features: Sequence[int]) -> "Part":
-        """The part of some of these columns, with their levels and their share of a prior that has a value a column."""
-        levels = tuple(self.levels[j] for j in features) if self.levels else ()
+        """The part of some of these columns, with their encodings and their share of a prior with a value a column."""
         event = _of_features(self.event, features, len(self.columns), self.has_levels)
-        return Part(event, tuple(self.columns[j] for j in features), levels)
+        columns, encodings = (tuple(of[j] for j in features) for of in (self.columns, self.encodings))
+        return Part(event, columns, encodings)  # type: ignore[arg-type]
 
     def counts_like(self, other: "Part") -> bool:
-        """Whether both are tallied in the same way, whatever their priors and levels."""
+        """Whether both are tallied in the same way, whatever their priors and what their encodings learned."""
         return self.columns == other.columns and (
             self.event == other.event or self.event.spec(1) == other.event.spec(1)
         )
 
+    def union(self, other: "Part") -> tuple["Part", tuple[Move, ...], tuple[Move, ...]]:
+        """The part with the encodings of both, and how the codes of each column move; () where none does."""
+        if self.encodings == other.encodings:
+            return self, (), ()
+        united = []
+        for name, mine, theirs in zip(self.columns, self.encodings, other.encodings, strict=True):
+            with naming(name):
+                united.append(mine.union(theirs))
+        both, a, b = zip(*united, strict=True)
+        return replace(self, encodings=both), a, b
+
     def block(self, table: Table) -> Block:
-        """The rows of this part's columns, encoded."""
-        if self.has_documents:
-            documents: Any = table.documents(self.columns[0])
-            return documents
-        if not self.has_levels:
-            return self._numbers(table)
+        """The rows of this part's columns: the one place where rows become blocks."""
+        return {"numbers": self._numbers, "codes": self._codes, "documents": self._documents}[self.holds](table)
+
+    def _documents(self, table: Table) -> Any:
+        [name] = self.columns
+        return self.encodings[0].read(table.documents(name))
+
+    def _codes(self, table: Table) -> Block:
         codes = np.empty((table.n_rows, len(self.columns)), np.int32, order="F")
-        for j, (name, levels) in enumerate(zip(self.columns, self.levels, strict=True)):
-            codes[:, j] = levels.encode(table.column(name))
+        for j, (name, encoding) in enumerate(zip(self.columns, self.encodings, strict=True)):
+            codes[:, j] = _of_column(encoding.read, table, name)
         return codes
 
     def _numbers(self, table: Table) -> Block:
         try:
             return table.numbers(self.columns)
         except InputError as error:
-            if not self.is_group:
-                raise
-            together = ", ".join(map(repr, self.columns[:5])) + (", ..." if len(self.columns) > 5 else "")
-            raise type(error)(f"{error}; columns modelled together ({together}) must be numbers") from None
+            if self.is_group:
+                together = f"columns modelled together ({wording.listing(self.columns, 5)}) must be numbers"
+                error.remedy = together if error.remedy is None else f"{error.remedy}; {together}"
+            raise
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Every input column, in order, and the parts that use them."""
+    """Every input column, in order, and the parts that use them; a column may serve several of them."""
 
     columns: tuple[Name, ...]
     parts: tuple[Part, ...]
 
     def with_levels(self, table: Table) -> "Plan":
-        """This plan with exactly the levels that ``table`` holds."""
+        """This plan with what its encodings learn from ``table``."""
         return Plan(self.columns, tuple(part.with_levels(table) for part in self.parts))
 
     def blocks(self, table: Table) -> list[Block]:
         return [part.block(table) for part in self.parts]
 
-    def union(self, other: "Plan") -> tuple["Plan", list["Growth"], list["Growth"]]:
-        """The plan with the levels of both, and how each one's levels move."""
+    def union(self, other: "Plan") -> tuple["Plan", list[Moves], list[Moves]]:
+        """The plan with the encodings of both, and how the codes of each one's parts move."""
         if self.columns != other.columns:
             raise MergeError(f"these models have different columns: {_difference(self.columns, other.columns)}")
-        parts, mine, theirs = [], [], []
+        same = "fit both with the same events"
         for a, b in zip(self.parts, other.parts, strict=False):
             if not a.counts_like(b):
                 raise MergeError(
-                    f"columns {_named(a.columns)} are counted as {a.event} in one model "
-                    f"and {_named(b.columns)} as {b.event} in the other; fit both with the same events"
+                    f"columns {wording.listing(a.columns)} are counted as {a.event} in one model "
+                    f"and {wording.listing(b.columns)} as {b.event} in the other",
+                    remedy=same,
                 )
-            united = [x.union(y) for x, y in zip(a.levels, b.levels, strict=True)]
-            parts.append(replace(a, levels=tuple(u[0] for u in united)))
-            sizes = tuple(len(u[0]) for u in united)
-            mine.append(Growth(tuple(u[1] for u in united), sizes))
-            theirs.append(Growth(tuple(u[2] for u in united), sizes))
         if len(self.parts) != len(other.parts):
-            raise MergeError("these models divide their columns differently; fit both with the same events")
-        return Plan(self.columns, tuple(parts)), mine, theirs
-
-
-@dataclass(frozen=True)
-class Growth:
-    """Where the levels of each feature of a block go in a larger set."""
-
-    levels: tuple[NDArray[np.intp], ...]
-    sizes: tuple[int, ...]
+            raise MergeError("these models divide their columns differently", remedy=same)
+        united = [a.union(b) for a, b in zip(self.parts, other.parts, strict=True)]
+        return Plan(self.columns, tuple(u[0] for u in united)), [u[1] for u in united], [u[2] for u in united]
 
 
 def make_plan(table: Table, events: Any = "auto", columns: Sequence[Column] | None = None) -> Plan:
@@ -163,27 +183,34 @@ def plan_of(columns: Sequence[Column], events: Any = "auto") -> Plan:
     usual = {name: event_of(name) for name in {column.event for column in columns} if name}
     groups: dict[tuple[EventModel, Key], list[Name]] = {}
     known: dict[tuple[int, Key], list[Name]] = {}
+    alone: dict[int, bool] = {}
     for column in columns:
         event, key = asked.get(column.name) or (usual.get(column.event or ""), None)
-        if event is not None:  # a column of documents is a block of its own
-            key = column.name if event.kind == "terms" else key
+        if event is not None:
+            if id(event) not in alone:
+                alone[id(event)] = _stands_alone(event)
+            key = column.name if alone[id(event)] else key
             if (id(event), key) not in known:  # to hash an event model takes longer than all else here
                 known[id(event), key] = groups.setdefault((event, key), [])
             known[id(event), key].append(column.name)
     used = {name for group in groups.values() for name in group}
     if not used:
-        raise InputError(
-            f"none of the columns {list(names)} can be modelled; name an event model for one of them in events"
-        )
+        what = f"none of the columns {wording.listing(list(names))} can be modelled"
+        raise InputError(what, value=list(names), remedy="name an event model for one of them in events")
     return Plan(
         tuple(n for n in names if n in used), tuple(Part(event, tuple(group)) for (event, _), group in groups.items())
     )
 
 
 def _plan_of_one(names: tuple[Name, ...], event: EventModel) -> Plan:
-    """One event model for all columns; a column of documents is a block of its own."""
-    groups = [(name,) for name in names] if event.kind == "terms" else [names]
+    """One event model for all columns."""
+    groups = [(name,) for name in names] if _stands_alone(event) else [names]
     return Plan(names, tuple(Part(event, group) for group in groups))
+
+
+def _stands_alone(event: EventModel) -> bool:
+    """Whether each column is a block of its own: one of documents is."""
+    return event.encoding.holds == "documents"
 
 
 def _of_features(event: EventModel, features: Sequence[int], n_features: int, by_level: bool) -> EventModel:
@@ -217,14 +244,15 @@ def _asked(events: Mapping[Any, Any], names: Collection[Name]) -> dict[Name, tup
         event, members = event_of(given), _members(key)
         if isinstance(key, tuple) and not event.groups:
             raise InputError(
-                f"columns {list(key)}: {event.name} models each column by itself; name the columns apart, "
-                "or model numbers together with Gaussian(covariance='full')"
+                f"{event.name} models each column by itself",
+                column=key,
+                remedy="name the columns apart, or model numbers together with Gaussian(covariance='full')",
             )
         if not members:
-            raise InputError(f"events: a group without columns, of {event.name}; name its columns")
+            raise InputError(f"events: a group without columns, of {event.name}", remedy="name its columns")
         for name in members:
             if _known(name, names) in found:
-                raise InputError(f"column {name!r} is in two entries of events; leave it in one of them")
+                raise InputError("in two entries of events", column=name, remedy="leave it in one of them")
             found[name] = event, (key if event.joint or isinstance(key, tuple) else None)
     return found
 
@@ -236,12 +264,12 @@ def is_one(events: Any) -> bool:
 
 def _check_sparse(events: Collection[EventModel]) -> None:
     if len(events) > 1:
-        raise InputTypeError(
-            "a sparse matrix takes one event model for all its columns; pass events='multinomial', say"
-        )
+        what = "a sparse matrix takes one event model for all its columns"
+        raise InputTypeError(what, remedy="pass events='multinomial', say")
     for event in events:
         if not event.sparse:
-            raise InputTypeError(f"{event} does not take a sparse matrix; pass a dense array (X.toarray())")
+            what = f"{event} does not take a sparse matrix"
+            raise InputTypeError(what, value=event, remedy="pass a dense array (X.toarray())")
 
 
 def _known(name: Name, names: Collection[Name]) -> Name:
@@ -250,16 +278,20 @@ def _known(name: Name, names: Collection[Name]) -> Name:
     return name
 
 
-def _levels(column: Any, name: Name) -> Labels:
-    labels = Labels.of(column)
-    if any(isinstance(v, float) and np.isinf(v) for v in labels.values):
-        raise InputError(f"column {name!r}: infinity is not a usable level; make it missing (NaN), or drop the row")
-    return labels
+def _of_column(what: Callable[[Any], Any], table: Table, name: Name) -> Any:
+    """Something of one column of a table; an error names the column."""
+    with naming(name):
+        return what(table.column(name))
 
 
-def _named(columns: tuple[Name, ...], most: int = 10) -> str:
-    more = f" and {len(columns) - most} more" if len(columns) > most else ""
-    return f"{list(columns[:most])}{more}"
+@contextmanager
+def naming(column: Name) -> Iterator[None]:
+    """Let an error say which column it is about."""
+    try:
+        yield
+    except InputError as error:
+        error.column = column if error.column is None else error.column
+        raise
 
 
 def _difference(a: tuple[Name, ...], b: tuple[Name, ...]) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from candide import wording
 from candide.errors import InputError
 
 if TYPE_CHECKING:
@@ -55,17 +56,16 @@ def not_finite(
     """The error that says where an infinite (in sparse rows: a non-finite) value is, or that squares overflow."""
     if found := first_where(block, (lambda x: ~np.isfinite(x)) if isinstance(block, Csr) else np.isinf):
         row, j, value = found
-        return InputError(
-            f"column {columns[j]!r}: infinity or NaN is not a usable value ({value}, row {row}); "
-            "make it missing (NaN in a dense table), or drop the row"
-        )
+        what, remedy = f"infinity or NaN is not a usable value ({value})", "make it missing (NaN in a dense table)"
+        return InputError(what, column=columns[j], row=row, value=value, remedy=f"{remedy}, or drop the row")
     if not isinstance(block, Csr) and (found := first_where(block, lambda x: np.isinf(transformed(x)))):
         row, j, value = found
-        return InputError(
-            f"column {columns[j]!r}: {value} (row {row}) has no finite transform; choose another event model"
-        )
-    named = ", ".join(repr(name) for name in columns[:5]) + (", ..." if len(columns) > 5 else "")
-    return InputError(f"among the columns {named} are values too large to add or square in float64; rescale them")
+        what, remedy = f"{value} has no finite transform", "choose another event model"
+        return InputError(what, column=columns[j], row=row, value=value, remedy=remedy)
+    named = wording.listing(columns, 5)
+    return InputError(
+        f"among the columns {named} are values too large to add or square in float64", remedy="rescale them"
+    )
 
 
 def first_where(block: Block, bad: Callable[[NDArray], NDArray]) -> tuple[int, int, Any] | None:

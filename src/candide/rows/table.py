@@ -36,6 +36,16 @@ def numbered(n: int) -> tuple[Name, ...]:
 
 
 @dataclass(frozen=True, eq=False)
+class Coded:
+    """A column that an engine has encoded already: the code of each row."""
+
+    codes: NDArray
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+@dataclass(frozen=True, eq=False)
 class Table:
     """Rows in memory, read by column or as a block of numbers."""
 
@@ -103,14 +113,14 @@ class Table:
         try:
             frame = nw.from_native(data, eager_only=True)
         except nw.exceptions.DuplicateError as error:
-            said = " ".join(str(error).split())
-            raise InputError(f"two columns have the same name; rename one of them ({said})") from None
+            text = " ".join(str(error).split())
+            raise InputError(f"two columns have the same name ({text})", remedy="rename one of them") from None
         except TypeError:
             frame = nw.from_native(_arrow_table(data), eager_only=True)
         names = list(frame.columns)
         if len(set(names)) < len(names):
             twice = next(n for n in names if names.count(n) > 1)
-            raise InputError(f"two columns have the same name, {twice!r}; rename one of them")
+            raise InputError(f"two columns have the same name, {twice!r}", value=twice, remedy="rename one of them")
         table = cls._of_columns(dict(zip(names, frame.iter_columns(), strict=True)))
         return table if names else cls((), len(frame), {})
 
@@ -133,7 +143,7 @@ class Table:
             return self.source if names == self.names else self.source[:, np.array(names, np.intp)]
         if not names:
             return np.empty((self.n_rows, 0))
-        return _side_by_side([_numbers(self.column(name), name) for name in names])
+        return _side_by_side([numbers_of(self.column(name), name) for name in names])
 
     def column(self, name: Name) -> Any:
         """One column: an ndarray, or an Arrow array where it is text, dates or booleans with gaps."""
@@ -210,10 +220,11 @@ def _arrow_table(data: Any) -> Any:
 
 def _listed(values: Any, name: Name) -> Any:
     """A column of a mapping: an ndarray or an Arrow array."""
+    if isinstance(values, Coded):
+        return values
     if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
-        raise InputTypeError(
-            f"column {name!r} is a single {type(values).__name__}; pass a sequence of values, one a row"
-        )
+        what = f"a single {type(values).__name__}"
+        raise InputTypeError(what, column=name, remedy="pass a sequence of values, one a row")
     if isinstance(values, list | tuple) and not isinstance(next((v for v in values if v is not None), None), str):
         try:  # of text numpy would make a copy in which every value is as wide as the longest
             array = np.asarray(values)
@@ -222,14 +233,16 @@ def _listed(values: Any, name: Name) -> Any:
         return array if array.ndim == 1 and array.dtype.kind in "fiub" else as_column(values)
     column = as_column(values)
     if isinstance(column, np.ndarray) and column.ndim != 1:
-        raise InputError(f"column {name!r} has {column.ndim} dimensions; pass one value a row")
+        raise InputError(f"{column.ndim} dimensions", column=name, remedy="pass one value a row")
     return column
 
 
 def _column(column: Any) -> Any:
-    """An ndarray of numbers (NaN where null) or objects, or else an Arrow array."""
+    """An ndarray of numbers (NaN where null) or objects, or else an Arrow array; what is coded already as it is."""
     if isinstance(column, np.ndarray):
         return _plain(column)
+    if isinstance(column, Coded):
+        return column
     if is_arrow(column):
         return _from_arrow(column)
     if column.dtype.is_numeric() and not column.dtype.is_decimal():
@@ -272,7 +285,8 @@ def arrow_floats(column: Any) -> NDArray[np.float64]:
     return out
 
 
-def _numbers(column: Any, name: Name) -> NDArray:
+def numbers_of(column: Any, name: Name | None = None) -> NDArray:
+    """An ndarray or Arrow array as numbers, NaN where absent; dates and times are days."""
     if is_arrow(column):
         column = _times(column) if _is_time(column) else as_column(column.to_pylist())
     if column.dtype.kind in "fiub":
@@ -302,13 +316,16 @@ def _times(column: Any) -> NDArray:
     return plain.to_numpy(zero_copy_only=False) if isinstance(plain, pa.Array) else plain.to_numpy()
 
 
-def _number(value: Any, name: Name, row: int) -> float:
+def _number(value: Any, name: Name | None, row: int) -> float:
     try:
         return np.nan if is_absent(value) else float(value)
     except (TypeError, ValueError):
         raise InputError(
-            f"column {name!r}: {value!r} (row {row}) is not a number; "
-            "model it with the event 'categorical', or clean the value"
+            f"{value!r} is not a number",
+            column=name,
+            row=row,
+            value=value,
+            remedy="model it with the event 'categorical', or clean the value",
         ) from None
 
 

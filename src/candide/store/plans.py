@@ -119,7 +119,7 @@ def _unpack_part(i: int, packed: Any, columns: tuple, arrays: Taken, reader: Rea
     sizes = arrays.whole(f"{i}.sizes", len(columns))
     if min(sizes) < 0:
         raise ModelFileError("a column has fewer than no levels")
-    return Part(part.event, columns, tuple(_ascending(Labels(reader.take(n)), ModelFileError) for n in sizes))
+    return part.with_labels(_ascending(Labels(reader.take(n)), ModelFileError) for n in sizes)
 
 
 def shape_of(part: Part, n_classes: int) -> Shape:
@@ -151,7 +151,7 @@ def pack_counts(census: Census, arrays: Arrays) -> None:
     arrays["class_weight"] = census.class_weight
     for i, tally in enumerate(census.tallies):
         keep = _once if census.plan.parts[i].spec.kind != "terms" else np.ascontiguousarray
-        arrays |= {f"{i}.{name}": keep(a) for name, a in tally.arrays().items() if name != "offsets"}
+        arrays |= {f"{i}.{name}": keep(a) for name, a in tally.arrays().items()}
 
 
 def unpack_counts(plan: Plan, labels: Labels, rows: Any, arrays: Taken) -> Census:
@@ -166,12 +166,10 @@ def unpack_counts(plan: Plan, labels: Labels, rows: Any, arrays: Taken) -> Censu
             tallies.append(terms.unpack_counts(arrays, f"{i}.", len(labels)))
             continue
         kind = KINDS[spec.kind]
-        empty = kind.empty(0, spec).arrays()  # shapes and offsets, and no room taken
-        state = {
-            name: like if name == "offsets" else arrays.floats(f"{i}.{name}", (len(labels), *like.shape[1:]))
-            for name, like in empty.items()
-        }
-        tallies.append(kind.from_arrays(state))
+        empty = kind.empty(0, spec).arrays()  # shapes, and no room taken
+        shapes = {name: (len(labels), *like.shape[1:]) for name, like in empty.items()}
+        state = {name: arrays.floats(f"{i}.{name}", shape) for name, shape in shapes.items()}
+        tallies.append(kind.from_arrays(state, spec))
     return Census(plan, labels, arrays.floats("class_weight", (len(labels),)), tuple(tallies), rows)
 
 

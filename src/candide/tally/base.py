@@ -2,85 +2,158 @@
 
 A :class:`Spec` says how a block of columns is counted. It is *encoding*: change it and the data must be
 read again. Two tallies merge only when their specs agree.
+
+>>> spec = Spec.alike("sums", Identity(least=0.0), 2, keep={"log_factorial"})
+>>> spec.n_features, spec.amounts, spec.threshold
+(2, True, None)
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import reduce
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
 from operator import add
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.errors import InputError, MergeError, NotWithinError
+from candide.encode.base import Encoding, Move
+from candide.encode.identity import Identity
+from candide.errors import MergeError, NotWithinError
 from candide.kernels import threads
 from candide.rows.blocks import Block, Codes, Floats, width
-
-if TYPE_CHECKING:
-    from candide.rows.documents import Tokens
 
 _TEMPORARY = 1 << 21  # values transformed at a time: small beside any input worth the care
 
 
-def _log(x: NDArray) -> NDArray:
-    if (x <= 0).any():
-        raise InputError(
-            f"value {x[x <= 0][0]:g} in data whose logarithm is modelled; pass values > 0, or another event model"
-        )
-    return np.log(x)
-
-
-TRANSFORMS: dict[str, Callable[[NDArray], NDArray]] = {"log": _log}
-
-
 @dataclass(frozen=True)
 class Spec:
-    """Tally kind and encoding of one block: all that must be known to count it, on any engine."""
+    """Tally kind, encoding of each column, and what is kept: all that must be known to count it, on any engine."""
 
     kind: str  # a key of tally.KINDS
-    n_features: int
-    sizes: tuple[int, ...] = ()  # Levels: how many levels each feature has
-    threshold: float | None = None  # Levels: numbers in, the two levels "not above" and "above" out
-    transform: str | Callable[[NDArray], NDArray] | None = None  # Moments, Sums: what is tallied is transform(x)
-    nonnegative: bool = False  # Sums: a value below zero is an error
-    log_factorial: bool = False  # Sums: also keep the sum of log x!, the base measure of counts
-    tokens: "Tokens | None" = None  # Terms: how a document becomes terms
-    fourth: bool = False  # CoMoments: also keep third and fourth moments
+    encodings: tuple[Encoding, ...]  # one a column, all of which hold the same in their block
+    keep: frozenset[str] = frozenset()  # beyond the kind's sums: "log_factorial" (Sums), "fourth" (CoMoments)
 
-    def transformed(self, x: NDArray) -> NDArray:
-        """What is tallied: x, or its transform in float64, -inf (which no engine lets pass) where it has no value."""
-        if self.transform is None:
+    @classmethod
+    def alike(cls, kind: str, encoding: Encoding, n_features: int, keep: Collection[str] = ()) -> "Spec":
+        """Columns that are all encoded in one way."""
+        return cls(kind, (encoding,) * n_features, frozenset(keep))
+
+    @property
+    def n_features(self) -> int:
+        return len(self.encodings)
+
+    @cached_property
+    def encoding(self) -> Encoding | None:
+        """The encoding of all columns, where it is one."""
+        first = self.encodings[0] if self.encodings else Identity()
+        return first if self.encodings.count(first) == len(self.encodings) else None
+
+    @property
+    def threshold(self) -> float | None:
+        """Where all that is tallied of a number is whether it lies above this, in every column."""
+        return None if self.encoding is None else self.encoding.threshold
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many levels each column has."""
+        if self.encoding is not None:
+            return (self.encoding.n_levels or 0,) * self.n_features
+        return tuple(encoding.n_levels or 0 for encoding in self.encodings)
+
+    @property
+    def amounts(self) -> bool:
+        """Whether no value is negative."""
+        some = self.encodings if self.encoding is None else (self.encoding,)
+        return all(encoding.least is not None and encoding.least >= 0 for encoding in some)
+
+    @property
+    def copies(self) -> bool:
+        """Whether a function of the values is tallied, and so a copy of them made."""
+        some = self.encodings if self.encoding is None else (self.encoding,)
+        return bool(self.keep & {"log_factorial"}) or any(encoding.transforms for encoding in some)
+
+    def tallied(self, x: NDArray) -> NDArray:
+        """What is counted of a dense block: the block itself, where it holds no more than that."""
+        if self.encoding is not None:
+            return self.encoding.tallied(x)
+        if self.encodings[0].holds == "codes":
             return x
-        function = TRANSFORMS[self.transform] if isinstance(self.transform, str) else self.transform
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            out = function(x.astype(np.float64))
-        return np.where(np.isnan(out) & ~np.isnan(x), -np.inf, out)
+        return np.column_stack([encoding.tallied(x[:, j]) for j, encoding in enumerate(self.encodings)])
 
 
-class Tally(Protocol):
-    """Sufficient statistics of one block, per class: a commutative monoid; ``-`` is a partial inverse."""
+class Tally:
+    """Sufficient statistics of one block, per class: a commutative monoid; ``-`` is a partial inverse.
+
+    A kind is a frozen dataclass, and gives ``of``, ``empty``, ``__add__``, ``__sub__``, ``scale`` and ``pool``. The
+    rest follows where its state is arrays with an axis of classes before one of features.
+    """
+
+    encoding: ClassVar[Encoding] = Identity()  # of its columns, where an event model names no other
+    state: ClassVar[tuple[str, ...]]  # the names of its arrays (classes, ...)
 
     @classmethod
-    def of(cls, block: Any, y: Codes, weight: Floats | None = None, *, n_classes: int, spec: Spec) -> Self: ...
+    def of(cls, block: Any, y: Codes, weight: Floats | None = None, *, n_classes: int, spec: Spec) -> Self:
+        """Tally one batch of rows."""
+        raise NotImplementedError
+
     @classmethod
-    def empty(cls, n_classes: int, spec: Spec) -> Self: ...
-    def __add__(self, other: Self) -> Self: ...
-    def __sub__(self, part: Self) -> Self: ...
-    def scale(self, factor: float) -> Self: ...
-    def remap(
-        self, classes: Codes, n_classes: int, levels: tuple[Codes, ...] = (), sizes: tuple[int, ...] = ()
-    ) -> Self: ...
-    def pool(self) -> Self: ...
-    def seen(self, j: int) -> dict[str, float]: ...  # of a pooled tally, for a person; a whole number: how many
-    def arrays(self) -> dict[str, NDArray]: ...
+    def empty(cls, n_classes: int, spec: Spec) -> Self:
+        """The tally of no rows."""
+        raise NotImplementedError
+
+    def __add__(self, other: Self) -> Self:
+        raise NotImplementedError
+
+    def __sub__(self, part: Self) -> Self:
+        """Remove rows counted earlier. A partial inverse: ``part`` must lie within ``self``."""
+        raise NotImplementedError
+
+    def scale(self, factor: float) -> Self:
+        """Let every row count ``factor`` times: forgetting."""
+        raise NotImplementedError
+
+    def pool(self) -> Self:
+        """The tally of all rows as if they were of one class."""
+        raise NotImplementedError
+
+    def remap(self, classes: Codes, n_classes: int, moves: Sequence[Move] = ()) -> Self:
+        """Move each class (and each feature's levels, where there are any) to its code in a larger set."""
+        return self._each(lambda a: spread(a, classes, n_classes))
+
+    def some_classes(self, classes: Codes) -> Self:
+        """The tally of the rows of some classes, in the given order."""
+        return self._each(lambda a: a[classes])
+
+    def only(self, features: Codes) -> Self:
+        """The tally of some of the features."""
+        return self._each(lambda a: a[:, features])
+
+    def place(self, cell: int) -> tuple[int, int | None]:
+        """The feature, and the level where there are any, at a position of the second axis."""
+        return cell, None
+
+    def seen(self, j: int) -> dict[str, float]:
+        """What a person sees of a feature of a pooled tally, by name; a whole number says how many."""
+        raise NotImplementedError
+
+    def arrays(self) -> dict[str, NDArray]:
+        """The whole state, but for what follows from the spec."""
+        return {name: a for name in self.state if (a := getattr(self, name)) is not None}
+
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray]) -> Self: ...
+    def from_arrays(cls, arrays: dict[str, NDArray], spec: Spec) -> Self:
+        """The tally whose ``arrays`` these are."""
+        return cls(**arrays)
+
+    def _each(self, change: Callable[[NDArray], NDArray]) -> Self:
+        changed: Any = {name: change(a) for name in self.state if (a := getattr(self, name)) is not None}
+        return replace(self, **changed)  # type: ignore[type-var]
 
 
 def by_parts(tally: Callable[[slice], Any], block: Block, spec: Spec | None) -> Any:
     """The sum, in order, of the tallies of slices of a block's rows: one a thread, shorter where values are copied."""
-    copied = spec is not None and (spec.transform is not None or spec.log_factorial)
+    copied = spec is not None and spec.copies
     step = max(1, _TEMPORARY // max(1, width(block))) if copied else max(1, block.shape[0])
 
     def work(rows: slice) -> Any:
@@ -110,8 +183,8 @@ def spread(array: NDArray, classes: Codes, n_classes: int) -> NDArray:
 def same_shape(a: NDArray, b: NDArray) -> None:
     if a.shape != b.shape:
         raise MergeError(
-            f"these tallies differ in shape, {a.shape} and {b.shape} (classes, features); "
-            "unite their labels and levels first"
+            f"these tallies differ in shape, {a.shape} and {b.shape} (classes, features)",
+            remedy="unite their labels and levels first",
         )
 
 

@@ -1,9 +1,9 @@
 """CoMoments: weight, mean and scatter matrix of a group of columns, per class.
 
 A row counts whole or not at all: one with an absent value in the group is left out of the group's tally (the complete
-cases), because a scatter matrix put together from different rows need not be one. Where the encoding asks for it
-(``Spec.fourth``) the sums of x_j^2 x_k and x_j^2 x_k^2 about the mean are kept as well; with them Ledoit and Wolf's
-shrinkage needs no second look at the data.
+cases), because a scatter matrix put together from different rows need not be one. Where ``Spec.keep`` names the
+``fourth`` the sums of x_j^2 x_k and x_j^2 x_k^2 about the mean are kept as well; with them Ledoit and Wolf's shrinkage
+needs no second look at the data.
 
 >>> X, y = np.array([[1.0, 2.0], [3.0, 6.0], [np.nan, 1.0], [4.0, 4.0]]), np.array([0, 0, 0, 1])
 >>> count = lambda rows: CoMoments.of(X[rows], y[rows], n_classes=2)
@@ -13,10 +13,10 @@ shrinkage needs no second look at the data.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from candide.errors import InputError, InputTypeError, MergeError, NotWithinError
 from candide.kernels import threads
 from candide.rows.blocks import Codes, Csr, Floats
-from candide.tally.base import Spec, difference, ratio, same_shape, spread
+from candide.tally.base import Spec, Tally, difference, ratio, same_shape
 from candide.tally.moments import Moments
 
 _CHUNK = 1 << 22  # values centred at a time: enough rows for BLAS to be quick, and small beside the input
@@ -32,7 +32,9 @@ _FEWEST = 256  # rows of a chunk, however wide
 
 
 @dataclass(frozen=True, eq=False)
-class CoMoments:
+class CoMoments(Tally):
+    state: ClassVar[tuple[str, ...]] = ("weight", "mean", "scatter", "third", "fourth")
+
     weight: Floats  # (classes, 1) of the rows without an absent value
     mean: Floats  # (classes, features) zero where the weight is zero
     scatter: Floats  # (classes, features, features) sum of w * (x_j - mean_j) * (x_k - mean_k)
@@ -45,17 +47,18 @@ class CoMoments:
     ) -> Self:
         """Tally one batch; ``y`` holds class codes, NaN is an absent value, an infinity shows as a non-finite mean."""
         if isinstance(block, Csr):
-            raise InputTypeError("sparse rows where dense ones are needed: zeros are values here; pass X.toarray()")
-        spec = Spec("comoments", block.shape[1]) if spec is None else spec
+            what = "sparse rows where dense ones are needed: zeros are values here"
+            raise InputTypeError(what, remedy="pass X.toarray()")
+        spec = Spec.alike("comoments", cls.encoding, block.shape[1]) if spec is None else spec
 
         def part(rows: slice) -> Any:
             out = cls.empty(n_classes, spec)
             w = None if weight is None else weight[rows]
             with np.errstate(invalid="ignore", over="ignore"):  # what is not finite stays so, for the engine to say
                 for c, x, wx in _by_class(block[rows], y[rows], w, n_classes):
-                    x, wx = _complete(spec.transformed(x), wx)
+                    x, wx = _complete(spec.tallied(x), wx)
                     if len(x):
-                        out._take(c, cls._centred(x, wx, spec.fourth))
+                        out._take(c, cls._centred(x, wx, "fourth" in spec.keep))
             return out
 
         # The work of a row grows with the square of its width.
@@ -82,14 +85,15 @@ class CoMoments:
 
     def _take(self, c: int, more: Self) -> None:
         """Add the tally of rows of one class in place, while this one is still being made."""
-        mine = self._class(c) + more if self.weight[c, 0] else more
-        for name, state in mine._states().items():
-            getattr(self, name)[c] = state[0]
+        mine = self.some_classes(np.array([c])) + more if self.weight[c, 0] else more
+        for name in self.state:
+            if (state := getattr(mine, name)) is not None:
+                getattr(self, name)[c] = state[0]
 
     @classmethod
     def empty(cls, n_classes: int, spec: Spec) -> Self:
         p = spec.n_features
-        more = [np.zeros((n_classes, p, p)) for _ in range(3 if spec.fourth else 1)]
+        more = [np.zeros((n_classes, p, p)) for _ in range(3 if "fourth" in spec.keep else 1)]
         return cls(np.zeros((n_classes, 1)), np.zeros((n_classes, p)), *more)
 
     @property
@@ -156,21 +160,15 @@ class CoMoments:
         rest = (None if a is None else a * factor for a in (self.scatter, self.third, self.fourth))
         return type(self)(weight, mean, *rest)  # type: ignore[arg-type]
 
-    def remap(
-        self, classes: Codes, n_classes: int, levels: tuple[Codes, ...] = (), sizes: tuple[int, ...] = ()
-    ) -> Self:
-        """Move each class to its code in a larger label set."""
-        return type(self)(**{name: spread(a, classes, n_classes) for name, a in self._states().items()})
-
     def pool(self) -> Self:
         """The tally of all rows as if they were of one class."""
-        nothing = type(self)(**{name: np.zeros((1, *a.shape[1:])) for name, a in self._states().items()})
-        return reduce(add, map(self._class, range(len(self.weight))), nothing)
+        nothing = self._each(lambda a: np.zeros((1, *a.shape[1:])))
+        return reduce(add, (self.some_classes(np.array([c])) for c in range(len(self.weight))), nothing)
 
     def only(self, features: Codes) -> Self:
         """The tally of some of the features, over the same rows."""
-        square = {n: a[:, features[:, None], features] for n, a in self._states().items() if a.ndim == 3}
-        return type(self)(weight=self.weight, mean=self.mean[:, features], **square)
+        square = self._each(lambda a: a[:, features[:, None], features] if a.ndim == 3 else a)
+        return replace(square, mean=self.mean[:, features])
 
     def seen(self, j: int) -> dict[str, float]:
         """What a person sees of a feature of a pooled tally."""
@@ -186,7 +184,7 @@ class CoMoments:
         return state | {"third": flat, "fourth": self.fourth[:, *lower]}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray]) -> Self:
+    def from_arrays(cls, arrays: dict[str, NDArray], spec: Spec) -> Self:
         mean = arrays["mean"]
         p = mean.shape[1]
         state = {"weight": arrays["weight"], "mean": mean, "scatter": _symmetric(arrays["scatter"], p)}
@@ -195,19 +193,12 @@ class CoMoments:
             state |= {"third": third, "fourth": _symmetric(arrays["fourth"], p)}
         return cls(**state)
 
-    def _class(self, c: int) -> Self:
-        return type(self)(**{name: a[c : c + 1] for name, a in self._states().items()})
-
-    def _states(self) -> dict[str, Floats]:
-        named = {"weight": self.weight, "mean": self.mean, "scatter": self.scatter}
-        return named | {n: a for n, a in (("third", self.third), ("fourth", self.fourth)) if a is not None}
-
     def _check(self, other: Self) -> None:
         same_shape(self.mean, other.mean)
         if (self.third is None) != (other.third is None):
             raise MergeError(
-                "one of these tallies keeps the fourth moments of shrinkage='ledoit-wolf' and the other does not; "
-                "count both with the same shrinkage"
+                "one of these tallies keeps the fourth moments of shrinkage='ledoit-wolf' and the other does not",
+                remedy="count both with the same shrinkage",
             )
 
 

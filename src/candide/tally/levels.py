@@ -3,44 +3,48 @@
 Bernoulli columns, categories, bins and the class prior itself are counted this way.
 
 >>> codes, y = np.array([[0, 2], [1, -1], [1, 0]]), np.array([0, 0, 1])
->>> tally = Levels.of(codes, y, n_classes=2, spec=Spec("levels", 2, sizes=(2, 3)))
+>>> tally = Levels.of(codes, y, n_classes=2, spec=Spec("levels", tuple(map(encode.Levels.of_size, (2, 3)))))
 >>> tally.counts.tolist()
 [[1.0, 1.0, 0.0, 0.0, 1.0], [0.0, 1.0, 1.0, 0.0, 0.0]]
 >>> tally.n.tolist()  # -1 is an absent value: class 0 has two rows, and one value of feature 1
 [[2.0, 1.0], [1.0, 1.0]]
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from candide import kernels
+from candide import encode, kernels
+from candide.encode import Encoding, Move
 from candide.errors import InputTypeError, MergeError
 from candide.rows.blocks import Block, Codes, Csr, Floats, rows_of
-from candide.tally.base import Spec, by_parts, class_weights, minus, same_shape, spread
+from candide.tally.base import Spec, Tally, by_parts, class_weights, minus, same_shape, spread
 
 
 @dataclass(frozen=True, eq=False)
-class Levels:
+class Levels(Tally):
+    encoding: ClassVar[Encoding] = encode.Levels()
+    state: ClassVar[tuple[str, ...]] = ("counts",)
+
     counts: Floats  # (classes, levels of all features, one after another)
     offsets: Codes  # (features + 1) feature j owns columns offsets[j]:offsets[j+1]
 
     @classmethod
     def of(cls, block: Block, y: Codes, weight: Floats | None = None, *, n_classes: int, spec: Spec) -> Self:
         """Tally level codes (negative: absent), or with ``spec.threshold`` numbers as "not above" and "above"."""
-        offsets, threshold = _offsets(spec), spec.threshold
+        offsets, threshold = offsets_of(spec.sizes), spec.threshold
         if threshold is not None and threshold < 0 and isinstance(block, Csr):
-            raise InputTypeError(
-                f"threshold {threshold:g} puts every zero of a sparse matrix above it; "
-                "pass a threshold >= 0 or a dense array"
-            )
+            what = f"threshold {threshold:g} puts every zero of a sparse matrix above it"
+            raise InputTypeError(what, value=threshold, remedy="pass a threshold >= 0 or a dense array")
 
         def part(rows: slice) -> Levels:
             x, w = rows_of(block, rows), None if weight is None else weight[rows]
             if threshold is None:
-                return cls(kernels.level_counts(x, y[rows], w, n_classes, offsets), offsets)
+                assert not isinstance(x, Csr)
+                return cls(kernels.level_counts(spec.tallied(x), y[rows], w, n_classes, offsets), offsets)
             if isinstance(x, Csr):
                 above, low = kernels.csr_sums(
                     x.data, x.indices, x.indptr, y[rows], w, n_classes, x.n_features, threshold
@@ -58,7 +62,7 @@ class Levels:
 
     @classmethod
     def empty(cls, n_classes: int, spec: Spec) -> Self:
-        offsets = _offsets(spec)
+        offsets = offsets_of(spec.sizes)
         return cls(np.zeros((n_classes, offsets[-1])), offsets)
 
     @property
@@ -85,48 +89,55 @@ class Levels:
     def _same_levels(self, other: Self) -> None:
         same_shape(self.counts, other.counts)
         if not np.array_equal(self.offsets, other.offsets):
-            raise MergeError("these tallies have different numbers of levels per feature; unite their levels first")
+            what = "these tallies have different numbers of levels per feature"
+            raise MergeError(what, remedy="unite their levels first")
 
     def scale(self, factor: float) -> Self:
         """Let every row count ``factor`` times: forgetting."""
         return type(self)(self.counts * factor, self.offsets)
 
-    def remap(
-        self, classes: Codes, n_classes: int, levels: tuple[Codes, ...] = (), sizes: tuple[int, ...] = ()
-    ) -> Self:
+    def remap(self, classes: Codes, n_classes: int, moves: Sequence[Move] = ()) -> Self:
         """Move each class, and each feature's levels, to their codes in larger sets."""
-        counts, offsets = spread(self.counts, classes, n_classes), self.offsets
-        if not levels:
-            return type(self)(counts, offsets)
-        grown = np.concatenate([[0], np.cumsum(sizes, dtype=np.intp)]).astype(np.intp)
-        out = np.zeros((n_classes, grown[-1]))
-        place = np.concatenate([start + to for start, to in zip(grown[:-1], levels, strict=True)])
-        out[:, place] = counts
-        return type(self)(out, grown)
+        counts = spread(self.counts, classes, n_classes)
+        if not moves:
+            return type(self)(counts, self.offsets)
+        offsets = offsets_of([move.n_levels or 0 for move in moves])
+        out = np.zeros((n_classes, offsets[-1]))
+        out[:, np.concatenate([start + move.to for start, move in zip(offsets, moves, strict=False)])] = counts
+        return type(self)(out, offsets)
+
+    def coarsen(self, groups: Sequence[Codes]) -> Self:
+        """The tally in which levels of the same group are one: for each feature the group of each of its levels."""
+        offsets = offsets_of([int(max(group, default=-1)) + 1 for group in groups])
+        place = np.concatenate([start + np.asarray(group) for start, group in zip(offsets, groups, strict=False)])
+        counts = np.zeros((len(self.counts), offsets[-1]))
+        np.add.at(counts.T, place.astype(np.intp), self.counts.T)
+        return type(self)(counts, offsets)
 
     def only(self, features: Codes) -> Self:
         """The tally of some of the features."""
         sizes = np.diff(self.offsets)[features]
-        offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.intp)]).astype(np.intp)
+        offsets = offsets_of(sizes)
         place = np.arange(offsets[-1]) + np.repeat(self.offsets[:-1][features] - offsets[:-1], sizes)
         return type(self)(self.counts[:, place], offsets)
 
+    def place(self, cell: int) -> tuple[int, int | None]:
+        feature = int(np.searchsorted(self.offsets, cell, "right")) - 1
+        return feature, cell - int(self.offsets[feature])
+
     def pool(self) -> Self:
         """The tally of all rows as if they were of one class."""
-        return type(self)(self.counts.sum(axis=0, keepdims=True), self.offsets)
+        return self._each(lambda a: a.sum(axis=0, keepdims=True))
 
     def seen(self, j: int) -> dict[str, float]:
         """What a person sees of a feature of a pooled tally."""
         return {"level": int(self.offsets[j + 1] - self.offsets[j])}
 
-    def arrays(self) -> dict[str, NDArray]:
-        return {"counts": self.counts, "offsets": self.offsets}
-
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray]) -> Self:
-        return cls(**arrays)
+    def from_arrays(cls, arrays: dict[str, NDArray], spec: Spec) -> Self:
+        return cls(arrays["counts"], offsets_of(spec.sizes))
 
 
-def _offsets(spec: Spec) -> Codes:
-    sizes = (2,) * spec.n_features if spec.threshold is not None else spec.sizes
+def offsets_of(sizes: Sequence[int] | Codes) -> Codes:
+    """Where the levels of each feature start, and where the last ones end."""
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.intp)]).astype(np.intp)

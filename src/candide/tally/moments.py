@@ -13,7 +13,7 @@ machines are one case.
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +21,15 @@ from numpy.typing import NDArray
 from candide import kernels
 from candide.errors import NotWithinError
 from candide.rows.blocks import Codes, Floats
-from candide.tally.base import Spec, by_parts, minus, ratio, same_shape, spread
+from candide.tally.base import Spec, Tally, by_parts, minus, ratio, same_shape
 
 _EPS = 4 * np.finfo(np.float64).eps
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class Moments(Tally):
+    state: ClassVar[tuple[str, ...]] = ("n", "mean", "m2")
+
     n: Floats  # (classes, features) weight of the values present
     mean: Floats  # (classes, features) zero where n is zero
     m2: Floats  # (classes, features) sum of w * (x - mean)**2, never negative
@@ -39,7 +41,7 @@ class Moments:
         """Tally one batch; ``y`` holds class codes, NaN is an absent value, an infinity shows as a non-finite mean."""
 
         def part(rows: slice) -> Moments:
-            x = block[rows] if spec is None else spec.transformed(block[rows])
+            x = block[rows] if spec is None else spec.tallied(block[rows])
             return cls(*kernels.moments(x, y[rows], None if weight is None else weight[rows], n_classes))
 
         return by_parts(part, block, spec)
@@ -96,16 +98,6 @@ class Moments:
         n = self.n * factor
         return type(self)(n, np.where(n > 0, self.mean, 0.0), np.where(n > 0, self.m2 * factor, 0.0))
 
-    def remap(
-        self, classes: Codes, n_classes: int, levels: tuple[Codes, ...] = (), sizes: tuple[int, ...] = ()
-    ) -> Self:
-        """Move each class to its code in a larger label set."""
-        return type(self)(*(spread(a, classes, n_classes) for a in (self.n, self.mean, self.m2)))
-
-    def only(self, features: Codes) -> Self:
-        """The tally of some of the features."""
-        return type(self)(*(a[:, features] for a in (self.n, self.mean, self.m2)))
-
     def pool(self) -> Self:
         """The tally of all rows as if they were of one class."""
         state = self.n, self.mean, self.m2
@@ -116,10 +108,3 @@ class Moments:
     def seen(self, j: int) -> dict[str, float]:
         """What a person sees of a feature of a pooled tally."""
         return {"mean": float(self.mean[0, j]), "sd": float(np.sqrt(self.m2[0, j] / self.n[0, j]))}
-
-    def arrays(self) -> dict[str, NDArray]:
-        return {"n": self.n, "mean": self.mean, "m2": self.m2}
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray]) -> Self:
-        return cls(**arrays)

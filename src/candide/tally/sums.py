@@ -3,13 +3,13 @@
 Word counts, event counts and waiting times need no more than this.
 
 >>> X, y = np.array([[2.0, 0.0], [1.0, 3.0], [np.nan, 5.0]]), np.array([0, 0, 1])
->>> tally = Sums.of(X, y, n_classes=2, spec=Spec("sums", 2))
+>>> tally = Sums.of(X, y, n_classes=2, spec=Spec.alike("sums", Sums.encoding, 2))
 >>> tally.n.tolist(), tally.total.tolist()
 ([[2.0, 2.0], [0.0, 1.0]], [[3.0, 3.0], [0.0, 5.0]])
 """
 
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from candide import kernels
 from candide.errors import InputError, NotWithinError
 from candide.rows.blocks import Block, Codes, Csr, Floats, rows_of
-from candide.tally.base import Spec, by_parts, class_weights, difference, minus, same_shape, spread
+from candide.tally.base import Spec, Tally, by_parts, class_weights, difference, minus, same_shape
 
 _LEAST = -0.1214862905358496  # of log x!, near x = 0.46: it is below zero between the whole numbers 0 and 1
 
@@ -25,14 +25,19 @@ _EXACT = 1 << 53  # whole numbers up to here are exact as floats
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
+class Sums(Tally):
+    state: ClassVar[tuple[str, ...]] = ("n", "total", "log_factorial")
+
     n: Floats  # (classes, features) weight of the values present
     total: Floats  # (classes, features) sum of w * x
-    log_factorial: Floats  # (classes, features) sum of w * log x!; zero unless the spec asks for it
+    log_factorial: Floats  # (classes, features) sum of w * log x!; zero unless the spec keeps it
+    amounts: bool = False  # whether no value is negative: then no total of some of the rows is, either
 
     @classmethod
     def of(cls, block: Block, y: Codes, weight: Floats | None = None, *, n_classes: int, spec: Spec) -> Self:
         """Tally one batch. In sparse rows what is not stored is zero; an infinity shows as a non-finite total."""
+
+        amounts, keep = spec.amounts, "log_factorial" in spec.keep
 
         def part(rows: slice) -> Sums:
             x, w = rows_of(block, rows), None if weight is None else weight[rows]
@@ -40,68 +45,55 @@ class Sums:
                 total, low = kernels.csr_sums(x.data, x.indices, x.indptr, y[rows], w, n_classes, x.n_features)
                 n = np.broadcast_to(class_weights(y[rows], w, n_classes)[:, None], total.shape)
             else:
-                x = spec.transformed(x)
+                x = spec.tallied(x)
                 n, total, low = kernels.dense_sums(x, y[rows], w, n_classes)
-            if spec.nonnegative and low < 0:
-                raise InputError(f"negative value {low:g} in data that are counts or amounts; pass values >= 0")
-            base = _log_factorial(x, y[rows], w, n_classes) if spec.log_factorial else _nothing(total.shape)
-            return cls(n, total, base)
+            if amounts and low < 0:
+                what = f"negative value {low:g} in data that are counts or amounts"
+                raise InputError(what, value=float(low), remedy="pass values >= 0")
+            base = _log_factorial(x, y[rows], w, n_classes) if keep else _nothing(total.shape)
+            return cls(n, total, base, amounts)
 
         return by_parts(part, block, spec)
 
     @classmethod
     def empty(cls, n_classes: int, spec: Spec) -> Self:
         zero = _nothing((n_classes, spec.n_features))
-        return cls(zero, zero, zero)
+        return cls(zero, zero, zero, spec.amounts)
 
     def __add__(self, other: Self) -> Self:
         same_shape(self.total, other.total)
-        return type(self)(*(_plus(a, b) for a, b in zip(self._state(), other._state(), strict=True)))
-
-    def _state(self) -> tuple[Floats, Floats, Floats]:
-        return self.n, self.total, self.log_factorial
+        n, total, base = (_plus(getattr(self, name), getattr(other, name)) for name in self.state)
+        return type(self)(n, total, base, self.amounts and other.amounts)
 
     def __sub__(self, part: Self) -> Self:
-        """Remove rows counted earlier. A partial inverse: ``part`` must lie within ``self``."""
+        """Remove rows counted earlier. A partial inverse: ``part`` must lie within ``self``.
+
+        Of amounts it is known when it does not; of values of either sign only where weights say so.
+        """
         n = minus(self.n, part.n)
         left = (difference(self.total, part.total), difference(self.log_factorial, part.log_factorial))
-        return type(self)(n, *(np.where(n > 0, a, 0.0) for a in left))
-
-    def minus_amounts(self, part: Self) -> Self:
-        """The same of values of which none is negative (``Spec.nonnegative``): then no total is, either."""
-        left = self - part
-        _check_left(self.total, part.total, left.n, least=0.0)
-        _check_left(self.log_factorial, part.log_factorial, left.n, least=_LEAST)
-        return type(self)(left.n, np.maximum(left.total, 0.0), left.log_factorial)
+        total, log_factorial = (np.where(n > 0, a, 0.0) for a in left)
+        if self.amounts:
+            _check_left(self.total, part.total, n, least=0.0)
+            _check_left(self.log_factorial, part.log_factorial, n, least=_LEAST)
+            total = np.maximum(total, 0.0)
+        return type(self)(n, total, log_factorial, self.amounts)
 
     def scale(self, factor: float) -> Self:
         """Let every row count ``factor`` times: forgetting."""
-        return type(self)(self.n * factor, self.total * factor, self.log_factorial * factor)
-
-    def remap(
-        self, classes: Codes, n_classes: int, levels: tuple[Codes, ...] = (), sizes: tuple[int, ...] = ()
-    ) -> Self:
-        """Move each class to its code in a larger label set."""
-        return type(self)(*(spread(a, classes, n_classes) for a in (self.n, self.total, self.log_factorial)))
-
-    def only(self, features: Codes) -> Self:
-        """The tally of some of the features."""
-        return type(self)(*(a[:, features] for a in self._state()))
+        return self._each(lambda a: a * factor)
 
     def pool(self) -> Self:
         """The tally of all rows as if they were of one class."""
-        return type(self)(*(a.sum(axis=-2, keepdims=True) for a in self._state()))
+        return self._each(lambda a: a.sum(axis=-2, keepdims=True))
 
     def seen(self, j: int) -> dict[str, float]:
         """What a person sees of a feature of a pooled tally."""
         return {"mean": float(self.total[0, j] / self.n[0, j])}
 
-    def arrays(self) -> dict[str, NDArray]:
-        return {"n": self.n, "total": self.total, "log_factorial": self.log_factorial}
-
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray]) -> Self:
-        return cls(**arrays)
+    def from_arrays(cls, arrays: dict[str, NDArray], spec: Spec) -> Self:
+        return cls(**arrays, amounts=spec.amounts)
 
 
 def _check_left(whole: Floats, part: Floats, n: Floats, least: float) -> None:

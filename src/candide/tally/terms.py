@@ -3,7 +3,7 @@
 Only what was met takes room: a cell is a term in a class. Adding unites vocabularies; removing documents forgets the
 terms that nothing else holds. Hashed terms are kept the same way, with the number of the bucket as their name.
 
->>> spec, two = Spec("terms", 1, tokens=Tokens()), np.array([0, 1])
+>>> spec, two = Spec("terms", (Tokens(),)), np.array([0, 1])
 >>> spam = Terms.of(Documents.of(["free prize free", "see you"]), two, n_classes=2, spec=spec)
 >>> more = Terms.of(Documents.of(["prize call", None]), two, n_classes=2, spec=spec)
 >>> spam.words(), (spam + more).table("prize")
@@ -13,27 +13,34 @@ terms that nothing else holds. Hashed terms are kept the same way, with the numb
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.errors import InputError, MergeError, NotWithinError
+from candide.encode.base import Encoding, Move
+from candide.encode.tokens import Counted, Tokens, count_on_threads
+from candide.errors import InputError, NotWithinError
 from candide.kernels import text as kernel
 from candide.kernels.text_twin import keys_of
 from candide.rows.blocks import Codes, Floats
-from candide.rows.documents import Counted, Documents, Tokens, count_on_threads
+from candide.rows.documents import Documents
 from candide.tally import keys
-from candide.tally.base import Spec, class_weights, difference, spread
+from candide.tally.base import Spec, Tally, class_weights, difference, same_shape, spread
+
+STATE = ("n", "length", "letters", "starts", "classes", "word", "total", "documents")
 
 
 @dataclass(frozen=True, eq=False)
-class Terms:
+class Terms(Tally):
     """Counts of terms, class by class."""
+
+    encoding: ClassVar[Encoding] = Tokens()
+    state: ClassVar[tuple[str, ...]] = STATE
 
     n: Floats  # (classes, 1) weight of the documents present
     length: Floats  # (classes, 1) weight of all their terms
@@ -47,7 +54,8 @@ class Terms:
     @classmethod
     def of(cls, block: Documents, y: Codes, weight: Floats | None = None, *, n_classes: int, spec: Spec) -> Self:
         """Tally one batch of documents, on threads."""
-        tokens = _tokens(spec)
+        [tokens] = spec.encodings
+        assert isinstance(tokens, Tokens)
         _check_room(tokens, n_classes, block)
         parts = count_on_threads(block, y, weight, n_classes=n_classes, tokens=tokens)
         present = ~block.absent()
@@ -106,7 +114,7 @@ class Terms:
         return out[0].tolist(), out[1].tolist()
 
     def __add__(self, other: Self) -> Self:
-        self._same_classes(other)
+        same_shape(self.n, other.n)
         if other.n_terms > self.n_terms:  # the shorter vocabulary is looked up in the longer
             return other + self
         places, new = kernel.unite(self.letters, self.starts, other.letters, other.starts)
@@ -119,7 +127,7 @@ class Terms:
 
     def __sub__(self, part: Self) -> Self:
         """Remove documents counted earlier. A partial inverse: ``part`` must lie within ``self``."""
-        self._same_classes(part)
+        same_shape(self.n, part.n)
         places = kernel.Words(self.letters, self.starts).positions(part.letters, part.starts)
         n = difference(self.n, part.n)
         if (n < -1e-9 * np.maximum(self.n, 1.0)).any():
@@ -173,13 +181,6 @@ class Terms:
             f"more or less of the term {key!r} is removed than was counted", (int(self.class_of_cell[cell]), 0)
         )
 
-    def _same_classes(self, other: Self) -> None:
-        if self.n.shape != other.n.shape:
-            raise MergeError(
-                f"these tallies differ in shape, {self.n.shape} and {other.n.shape} (classes, features); "
-                "unite their labels first"
-            )
-
     def _with_cells(self, n: Floats, length: Floats, total: Floats, documents: Floats) -> Self:
         """The same cells with other weights; cells without documents, and terms without cells, are forgotten."""
         keep = documents > 0
@@ -209,9 +210,7 @@ class Terms:
         """Let every document count ``factor`` times: forgetting."""
         return self._with_cells(self.n * factor, self.length * factor, self.total * factor, self.documents * factor)
 
-    def remap(
-        self, classes: Codes, n_classes: int, levels: tuple[Codes, ...] = (), sizes: tuple[int, ...] = ()
-    ) -> Self:
+    def remap(self, classes: Codes, n_classes: int, moves: Sequence[Move] = ()) -> Self:
         """Move each class to its code in a larger label set."""
         sizes_now = spread(np.diff(self.classes), classes, n_classes)
         order = np.argsort(np.asarray(classes)[self.class_of_cell], kind="stable")
@@ -219,6 +218,21 @@ class Terms:
         n, length = spread(self.n, classes, n_classes), spread(self.length, classes, n_classes)
         ends = np.concatenate([[0], np.cumsum(sizes_now)]).astype(np.int64)
         return type(self)(n, length, self.letters, self.starts, ends, *cells)
+
+    def some_classes(self, classes: Codes) -> Self:
+        """The tally of the documents of some classes, in the given order; terms of none of them are forgotten."""
+        sizes, first = np.diff(self.classes)[classes], self.classes[:-1][classes]
+        ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        cells = np.arange(ends[-1]) + np.repeat(first - ends[:-1], sizes)
+        rest = self.word[cells], self.total[cells], self.documents[cells]
+        some = type(self)(self.n[classes], self.length[classes], self.letters, self.starts, ends, *rest)
+        return some._with_cells(some.n, some.length, some.total, some.documents)
+
+    def only(self, features: Codes) -> Self:
+        """The tally itself: documents are one feature."""
+        if list(features) != [0]:
+            raise InputError(f"features {list(features)} of a column of documents, which is one", value=list(features))
+        return self
 
     def pool(self) -> Self:
         """The tally of all documents as if they were of one class."""
@@ -271,23 +285,18 @@ class Terms:
             return arrays[name]
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray]) -> Self:
+    def from_arrays(cls, arrays: dict[str, NDArray], spec: Spec | None = None) -> Self:
         state = [np.asarray(arrays[name]) for name in STATE]
         _check_state(*state)
         return cls(*state)
 
 
-STATE = ("n", "length", "letters", "starts", "classes", "word", "total", "documents")
 _KINDS = ("f8", "f8", "u1", "i8", "i8", "i4", "f8", "f8")
 
 
 def summed(place: NDArray, values: Floats, n: int) -> Floats:
     """Sums of values by their places among n."""
     return np.bincount(place, values, n).astype(np.float64)  # of no values numpy makes integers
-
-
-def _tokens(spec: Spec) -> Tokens:
-    return Tokens() if spec.tokens is None else spec.tokens
 
 
 def _joined(key: bytes) -> tuple[NDArray, NDArray]:

@@ -41,7 +41,7 @@ def columns_of(
     read: dict[Name, Any] = {}
     for i, (part, j) in enumerate(places(plan)):
         name, column = part.columns[j], table.column(i).combine_chunks()
-        if part.has_levels:
+        if part.has_levels and part.encodings[j].as_written:
             read[name] = respelled(column, part.levels[j])
             continue
         read[name] = column.to_numpy(zero_copy_only=False)
@@ -70,6 +70,6 @@ def _only(plan: Plan, features: Sequence[Name]) -> Plan:
     for part in plan.parts:
         mine = [j for j, name in enumerate(part.columns) if name in features]
         if mine:
-            columns = tuple(part.columns[j] for j in mine)
-            parts.append(replace(part, columns=columns, levels=tuple(part.levels[j] for j in mine if part.levels)))
+            some = part.only(mine)
+            parts.append(replace(part, columns=some.columns, encodings=some.encodings))
     return Plan(tuple(features), tuple(parts))

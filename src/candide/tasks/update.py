@@ -21,7 +21,7 @@ held only while the counts go in or out. Any other model is left as it is, and t
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial, reduce
 from typing import Any
 
@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import wording
+from candide.encode import Move
 from candide.engines.base import Rows, Watch, open_source, silent
 from candide.engines.reading import Reading
 from candide.errors import MergeError
@@ -205,10 +206,10 @@ def recoded(census: Census, plan: Plan, labels: Labels) -> Census:
     for part, like, tally in zip(census.plan.parts, plan.parts, census.tallies, strict=True):
         united = [_moved(mine, theirs) for mine, theirs in zip(part.levels, like.levels, strict=True)]
         if united:
-            sizes = tuple(len(levels) for levels, _ in united)
             everyone = np.arange(len(census.labels))
-            tally = tally.remap(everyone, len(everyone), tuple(to for _, to in united), sizes)
-        parts.append(replace(part, levels=tuple(levels for levels, _ in united)))
+            tally = tally.remap(everyone, len(everyone), [Move(to, len(levels)) for levels, to in united])
+            part = part.with_labels(levels for levels, _ in united)
+        parts.append(part)
         tallies.append(tally)
     classes, to = _moved(census.labels, labels)
     weight = np.zeros(len(classes))

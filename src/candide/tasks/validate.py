@@ -144,12 +144,12 @@ def _by_fold(plan: Plan, trained: Sequence[Fitted], batch: Any) -> Iterator[tupl
 
 def _places(plan: Plan, chosen: Plan) -> list[tuple[int, NDArray[np.intp] | None]]:
     """Where the blocks of a plan of some of the columns lie in those of the plan; None for all columns of a block."""
-    at = {name: (i, j) for i, part in enumerate(plan.parts) for j, name in enumerate(part.columns)}
+    used = set(chosen.columns)
+    wider = [(i, part.columns) for i, part in enumerate(plan.parts) if not used.isdisjoint(part.columns)]
     out: list[tuple[int, NDArray[np.intp] | None]] = []
-    for part in chosen.parts:
-        i = at[part.columns[0]][0]
-        whole = part.columns == plan.parts[i].columns
-        out.append((i, None if whole else np.array([at[name][1] for name in part.columns], np.intp)))
+    for (i, columns), part in zip(wider, chosen.parts, strict=True):
+        at = {name: j for j, name in enumerate(columns)}
+        out.append((i, None if part.columns == columns else np.array([at[name] for name in part.columns], np.intp)))
     return out
 
 

@@ -75,11 +75,12 @@ def _value(source: DuckDBSource, part: Part, j: int) -> Expr:
     name = str(part.columns[j])
     kind = source.columns.get(name)
     if kind is None:
-        return exp.cast(exp.Null(), "TEXT" if part.has_levels or part.has_documents else "DOUBLE")
-    column = Column(name, kind, source.dialect, is_level=part.has_levels)
+        return exp.cast(exp.Null(), "TEXT" if part.encodings[j].as_written else "DOUBLE")
+    is_level = part.has_levels and part.encodings[j].as_written
+    column = Column(name, kind, source.dialect, is_level=is_level)
     if part.has_documents:
         return column.raw if kind.upper() in ("VARCHAR", "BLOB") else exp.cast(column.raw, "TEXT")
-    return column.read if part.has_levels else column.value
+    return column.read if is_level else column.value
 
 
 def _can_spell(levels: Labels, room: int) -> bool:

@@ -199,7 +199,7 @@ def _censuses(plan: Plan, places: Sequence[Asked], keys: Keys, answers: Answers,
     out = []
     for fold in range(folds):
         mine = np.flatnonzero(fold_of_group == fold)
-        moved = tuple(_some_groups(tally, mine).remap(code[mine], len(labels)) for tally in tallies)
+        moved = tuple(tally.some_classes(mine).remap(code[mine], len(labels)) for tally in tallies)
         weight = np.zeros(len(labels))
         weight[code[mine]] = [answers["weight"][g] for g in mine]
         out.append(Census(plan, labels, weight, moved, sum(int(answers["rows"][g]) for g in mine)))
@@ -209,7 +209,7 @@ def _censuses(plan: Plan, places: Sequence[Asked], keys: Keys, answers: Answers,
 def _tally(part: Part, columns: list[Column], answers: Mapping[str, Sequence[Any]]) -> tuple[Part, Tally]:
     """A part with the levels that were met, and its tally, a row a group."""
     if part.has_levels:
-        part = replace(part, levels=tuple(levels_met(column, answers) for column in columns))
+        part = part.with_labels(levels_met(column, answers) for column in columns)
     tally = statistic(part).build(part, columns, answers)
     for state in tally.arrays().values():
         if not np.isfinite(state).all():
@@ -219,11 +219,6 @@ def _tally(part: Part, columns: list[Column], answers: Mapping[str, Sequence[Any
                 "infinite, or too large to square", column=name, remedy="make the value missing, or drop the row"
             )
     return part, tally
-
-
-def _some_groups(tally: Tally, groups: np.ndarray) -> Tally:
-    arrays = {k: v if k == "offsets" else v[groups] for k, v in tally.arrays().items()}
-    return type(tally).from_arrays(arrays)
 
 
 def _check_weights(answers: Answers, weight: str | None) -> None:

@@ -91,7 +91,7 @@ class OfSums(Statistic):
         for column in columns:
             x, at = _tallied(column, part.spec), column.alias
             out |= {f"{at}_n": column.present(x), f"{at}_total": column.total(x), **_low(part, column)}
-            if part.spec.log_factorial:  # a negative value is an error later
+            if "log_factorial" in part.spec.keep:  # a negative value is an error later
                 whole = exp.Add(this=dialect.greatest(column.x, 0), expression=number(1))
                 out[f"{at}_log_factorial"] = column.total(dialect.log_gamma(whole))
         return out
@@ -100,8 +100,9 @@ class OfSums(Statistic):
         for column in columns:
             _check_low(part, column, answers)
         n, total = (_stacked(columns, key, answers) for key in ("n", "total"))
-        kept = part.spec.log_factorial
-        return Sums(n, total, _stacked(columns, "log_factorial", answers) if kept else np.zeros(n.shape))
+        kept = "log_factorial" in part.spec.keep
+        base = _stacked(columns, "log_factorial", answers) if kept else np.zeros(n.shape)
+        return Sums(n, total, base, part.spec.amounts)
 
 
 class OfThreshold(Statistic):
@@ -128,14 +129,12 @@ class OfLevels(Statistic):
         return {levels_key(column): dialect.histogram(column.x) for column in columns}
 
     def build(self, part: Part, columns: Sequence[Column], answers: Answers) -> Levels:
-        offsets = np.concatenate([[0], np.cumsum([len(levels) for levels in part.levels])]).astype(np.intp)
-        groups = len(answers[levels_key(columns[0])])
-        counts = np.zeros((groups, offsets[-1]))
-        for j, column in enumerate(columns):
+        out = Levels.empty(len(answers[levels_key(columns[0])]), part.spec)
+        for j, (column, encoding) in enumerate(zip(columns, part.encodings, strict=True)):
             for g, met in enumerate(answers[levels_key(column)]):
                 if met:
-                    counts[g, offsets[j] + part.levels[j].encode(list(met))] = list(met.values())
-        return Levels(counts, offsets)
+                    out.counts[g, out.offsets[j] + encoding.apply(list(met))] = list(met.values())
+        return out
 
 
 def levels_key(column: Column) -> str:
@@ -161,24 +160,20 @@ KINDS = frozenset(_STATISTICS)  # tally kinds that SQL says
 
 def _tallied(column: Column, spec: Spec) -> Expr:
     """What is tallied: the value, or its logarithm; that of a number <= 0 is an error found in the minimum."""
-    if spec.transform is None:
-        return column.x
-    positive = exp.GT(this=column.x, expression=number(0))
-    return exp.Case(ifs=[exp.If(this=positive, true=column.dialect.log(column.x))])
+    return spec.encodings[0].sql(column.x, column.dialect)
 
 
 def _low(part: Part, column: Column) -> dict[str, Expr]:
     """The smallest value, where some are too small."""
-    needed = part.spec.nonnegative or part.spec.transform
-    return {f"{column.alias}_low": exp.Min(this=column.x)} if needed else {}
+    return {f"{column.alias}_low": exp.Min(this=column.x)} if part.encodings[0].bounded else {}
 
 
 def _check_low(part: Part, column: Column, answers: Answers) -> None:
     lows = [low for low in answers.get(f"{column.alias}_low", ()) if low is not None]
-    if lows and (min(lows) < 0 or (part.spec.transform and min(lows) <= 0)):
-        need = "> 0" if part.spec.transform else ">= 0"
+    encoding = part.encodings[0]
+    if lows and encoding.outside(np.array(min(lows))):
         raise InputError(
-            f"{min(lows):g} cannot come from {part.event.name}, which needs values {need}",
+            f"{min(lows):g} cannot come from {part.event.name}, which needs {encoding.needs}",
             column=column.name,
             value=min(lows),
             remedy=f"pass --event {column.name}=gaussian (events={{...}}), say",

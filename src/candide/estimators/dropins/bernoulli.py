@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import distributions as laws
+from candide.encode import Identity
 from candide.errors import InputError
 from candide.estimators.dropins.base import shown
 from candide.estimators.dropins.discrete import DiscreteNB
@@ -15,7 +16,7 @@ from candide.model.fitted import Fitted
 from candide.model.plan import Plan
 from candide.priors import Beta, Prior
 from candide.rows.blocks import Block, Floats
-from candide.tally import Levels, Spec, Sums
+from candide.tally import Levels, Sums
 
 if TYPE_CHECKING:
     from candide.distributions.form import Polynomial
@@ -110,9 +111,7 @@ class _Shares(Bernoulli):
     """Values x from 0 to 1 as they are: x of a yes and 1 - x of a no, so that the score is linear in x."""
 
     kind: ClassVar[str] = "sums"
-
-    def spec(self, n_features: int, sizes: tuple[int, ...] = ()) -> Spec:
-        return Spec(self.kind, n_features, nonnegative=True)
+    encoding = Identity(least=0.0)  # type: ignore[assignment]
 
     def _estimate(self, tally: Any, prior: Prior | None, how: str) -> laws.Distribution:
         law: Any = super()._estimate(_pairs(tally), prior, how)

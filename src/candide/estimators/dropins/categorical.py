@@ -143,7 +143,7 @@ class CategoricalNB(DiscreteNB):
 
 def _with_sizes(part: Part, sizes: list[int]) -> Part:
     known = {n: Labels(tuple(range(n))) for n in set(sizes)}
-    return replace(part, levels=tuple(known[n] for n in sizes))
+    return part.with_labels(known[n] for n in sizes)
 
 
 def _codes(x: NDArray, names: Any) -> NDArray[np.int32]:

@@ -1,0 +1,144 @@
+"""Grid: numbers between edges. A code is how many edges lie below the number.
+
+A grid that has no edges yet learns them from a column: all distinct values where they are few, else quantiles, so that
+its cells hold about as many values each. It never sees labels. Edges that are there stay: they are encoding.
+
+>>> age = Grid((27.0, 41.0))
+>>> age.names(), age.apply([27, 28, 99, None]).tolist()
+(('<= 27', '27 to 41', '> 41'), [0, 1, 2, -1])
+>>> Grid(cells=4).learn(np.arange(1.0, 101.0)).edges, Grid().learn([0, 5, 5, 7]).edges
+((25.0, 50.0, 75.0), (0.0, 5.0))
+>>> Grid((0.5,), raw=True).holds, age.coarsen([0, 0, 1]).names()
+('numbers', ('<= 41', '> 41'))
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide.encode.base import Encoding, Move
+from candide.errors import InputError, MergeError
+from candide.rows.labels import Labels, as_column
+from candide.rows.table import numbers_of
+
+MOST_CELLS = 255
+
+
+@dataclass(frozen=True)
+class Grid(Encoding):
+    """Ascending edges, or None before they are learned, at most ``cells`` - 1 of them.
+
+    ``raw``: the block keeps the numbers, and the tally's loops compare them with the only edge as they read.
+    """
+
+    edges: tuple[float, ...] | None = None
+    cells: int = MOST_CELLS
+    raw: bool = False
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.cells <= MOST_CELLS:
+            raise InputError(f"{self.cells} cells", value=self.cells, remedy=f"pass 2 to {MOST_CELLS}")
+        if self.edges is None:
+            return
+        edges = tuple(float(edge) for edge in self.edges)
+        if np.isnan(edges).any() or any(a >= b for a, b in pairwise(edges)):
+            raise InputError(
+                "edges that are no ascending numbers", value=self.edges, remedy="pass such as (27.0, 41.0)"
+            )
+        if self.raw and len(edges) != 1:
+            raise InputError(f"{len(edges)} edges where numbers are kept", value=edges, remedy="pass one edge")
+        object.__setattr__(self, "edges", edges)
+
+    @property
+    def holds(self) -> str:  # type: ignore[override]
+        return "numbers" if self.raw else "codes"
+
+    @property
+    def threshold(self) -> float | None:  # type: ignore[override]
+        return self._edges[0] if self.raw else None
+
+    @property
+    def n_levels(self) -> int:  # type: ignore[override]
+        return 0 if self.edges is None else len(self.edges) + 1
+
+    @property
+    def labels(self) -> Labels:
+        """The cells as levels, known by their names."""
+        return Labels(self.names())
+
+    @property
+    def _edges(self) -> tuple[float, ...]:
+        if self.edges is None:
+            raise InputError("a grid without edges", remedy="let it learn them from a column")
+        return self.edges
+
+    def learn(self, column: Any) -> Self:
+        """Edges at a column's distinct values, or at its quantiles where these are too many."""
+        if self.edges is not None:
+            return self
+        values = numbers_of(as_column(column)).astype(np.float64)
+        values = values[np.isfinite(values)]
+        distinct = np.unique(values)
+        if len(distinct) > self.cells:
+            shares = np.arange(1, self.cells) / self.cells
+            distinct = np.unique([*np.quantile(values, shares, method="inverted_cdf"), distinct[-1]])
+        return type(self)(tuple(distinct[:-1].tolist()), self.cells, self.raw)
+
+    def _read(self, column: Any) -> NDArray:
+        numbers = numbers_of(as_column(column))
+        return numbers if self.raw else self._codes(numbers)
+
+    def tallied(self, x: NDArray) -> NDArray:
+        return self._codes(x) if self.raw else x
+
+    def _codes(self, x: NDArray) -> NDArray[np.int32]:
+        return np.where(np.isnan(x), -1, np.searchsorted(np.array(self._edges), x)).astype(np.int32)
+
+    def union(self, other: Self) -> tuple[Self, Move, Move]:
+        """Grids merge where their edges agree."""
+        if self != other:
+            raise MergeError(
+                f"the edges of its cells differ between these models ({_listed(self)} and {_listed(other)})",
+                remedy="count both with the same edges",
+            )
+        stay = Move(np.arange(self.n_levels, dtype=np.intp), self.n_levels)
+        return self, stay, stay
+
+    def coarsen(self, group: Sequence[int]) -> Self:
+        """The grid in which neighbouring cells of the same group are one; ``group`` has a number for each cell."""
+        steps = np.diff(np.asarray(group))
+        if len(steps) != len(self._edges) or not np.isin(steps, (0, 1)).all():
+            raise InputError(f"groups that do not number {self.n_levels} cells in ascending order", value=tuple(group))
+        return type(self)(tuple(e for e, step in zip(self._edges, steps, strict=True) if step), self.cells, self.raw)
+
+    def names(self) -> tuple[str, ...]:
+        if not self.edges:
+            return () if self.edges is None else ("any",)
+        shown = [f"{edge:g}" for edge in self.edges]
+        if len(set(shown)) < len(shown):
+            shown = [repr(edge) for edge in self.edges]
+        between = (f"{a} to {b}" for a, b in pairwise(shown))
+        return (f"<= {shown[0]}", *between, f"> {shown[-1]}")
+
+    def sql(self, x: Any, dialect: Any) -> Any:
+        """The code of a number, found by halving; -1 where it is NULL."""
+        from sqlglot import exp
+
+        def code(low: int, high: int) -> Any:
+            if low == high:
+                return exp.Literal.number(low)
+            middle = (low + high) // 2
+            edge = exp.Literal.number(repr(self._edges[middle]))
+            below = exp.If(this=exp.LTE(this=x.copy(), expression=edge), true=code(low, middle))
+            return exp.Case(ifs=[below], default=code(middle + 1, high))
+
+        absent = exp.If(this=exp.Is(this=x.copy(), expression=exp.Null()), true=exp.Literal.number(-1))
+        return exp.Case(ifs=[absent], default=code(0, len(self._edges)))
+
+
+def _listed(grid: Grid) -> str:
+    return "none" if grid.edges is None else ", ".join(f"{edge:g}" for edge in grid.edges[:5])

@@ -1,0 +1,220 @@
+"""Tokens: how a document becomes terms.
+
+By default a term is what scikit-learn's CountVectorizer makes of a document: lower-cased, every run of two or more
+word characters. Documents are read where they lie by compiled loops; an own pattern, and documents given as lists of
+words or word numbers, take a slower way through Python.
+
+>>> terms_of("Call 0800-FREE: it's free!", Tokens(ngrams=(1, 2)))
+['call', '0800', 'free', 'it', 'free', 'call 0800', '0800 free', 'free it', 'it free']
+>>> documents = Tokens().apply(["Free prize", None, ""])
+>>> count(documents, np.array([0, 0, 1]), None, n_classes=2, tokens=Tokens()).keys()
+[b'free', b'prize']
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide.encode.base import Encoding
+from candide.errors import InputError, InputTypeError, unknown
+from candide.kernels import text as kernel
+from candide.kernels import threads
+from candide.kernels.text_twin import BINARY, PLAIN, SUBLINEAR, keys_of
+from candide.kernels.text_twin import Terms as Twin
+from candide.rows.documents import Documents
+
+MANNERS = {"plain": PLAIN, "binary": BINARY, "sublinear": SUBLINEAR}
+_WORD = re.compile(r"(?u)\b\w\w+\b")
+_SPACES = re.compile(r"\s\s+")
+_LONGEST = 1 << 62
+_MOST_BITS = 28
+
+
+@dataclass(frozen=True)
+class Tokens(Encoding):
+    """How a document is divided into terms, and how terms are counted: encoding, so a change needs the data again."""
+
+    holds = "documents"
+    as_written: ClassVar[bool] = True
+    python_only: ClassVar[bool] = True
+
+    analyzer: str = "word"  # "word" | "char"
+    lowercase: bool = True
+    ngrams: tuple[int, int] = (1, 1)  # shortest and longest run of words or characters that is a term
+    stop_words: tuple[str, ...] = ()  # words left out, as they stand after lower-casing
+    max_token_length: int | None = None  # longer words are left out
+    pattern: str | None = None  # an own regular expression for words; slower
+    errors: str = "strict"  # of bytes that are no UTF-8: "strict" | "replace" | "ignore"
+    bits: int = 0  # terms are hashed into 2**bits buckets; 0: the vocabulary is open
+    signed: bool = False  # a hashed term is counted with the sign of its hash
+    sublinear: bool = False  # n occurrences in a document count 1 + log n
+
+    def __post_init__(self) -> None:
+        if self.analyzer not in ("word", "char"):
+            raise unknown("analyzer", self.analyzer, ("word", "char"))
+        if self.errors not in ("strict", "replace", "ignore"):
+            raise unknown("rule for invalid UTF-8 (errors)", self.errors, ("strict", "replace", "ignore"))
+        if isinstance(self.stop_words, str):
+            what = f"stop_words: {self.stop_words!r} is the name of a list"
+            raise InputTypeError(what, value=self.stop_words, remedy="pass the words themselves")
+        object.__setattr__(self, "stop_words", tuple(sorted(set(map(str, self.stop_words or ())))))
+        try:
+            low, high = (int(n) for n in self.ngrams)
+        except (TypeError, ValueError):
+            what = f"ngrams: {self.ngrams!r} is no pair"
+            raise InputTypeError(what, value=self.ngrams, remedy="pass a pair such as (1, 2)") from None
+        if not 1 <= low <= high <= 1000:
+            remedy = "pass 1 <= shortest <= longest <= 1000"
+            raise InputError(f"ngrams: {self.ngrams!r}", value=self.ngrams, remedy=remedy)
+        object.__setattr__(self, "ngrams", (low, high))
+        if not 0 <= self.bits <= _MOST_BITS:
+            remedy = f"terms can be hashed into 2**1 to 2**{_MOST_BITS} buckets, or 0 for none"
+            raise InputError(f"bits: {self.bits}", value=self.bits, remedy=remedy)
+        if self.signed and not self.bits:
+            raise InputError("signed counts need hashed terms", remedy="pass bits=20, say, or signed=False")
+        if self.max_token_length is not None and self.max_token_length < 1:
+            what = f"max_token_length: {self.max_token_length}"
+            raise InputError(what, value=self.max_token_length, remedy="pass 1 or more, or None")
+        if self.pattern is not None:
+            self._check_pattern()
+
+    def _check_pattern(self) -> None:
+        if self.analyzer == "char":
+            raise InputError("pattern divides a document into words; it has no meaning with analyzer='char'")
+        try:
+            groups = re.compile(str(self.pattern)).groups
+        except re.error as error:
+            what = f"pattern {self.pattern!r} is no regular expression: {error}"
+            raise InputError(what, value=self.pattern) from None
+        if groups > 1:
+            what, remedy = f"pattern {self.pattern!r} has {groups} groups", "a word is one group, or the whole match"
+            raise InputError(what, value=self.pattern, remedy=remedy)
+
+    def _read(self, column: Any) -> Documents:
+        return Documents.of(column)
+
+    @property
+    def manner(self) -> int:
+        return SUBLINEAR if self.sublinear else PLAIN
+
+    def most_bytes(self, n_classes: int) -> int:
+        """What the counts of hashed terms take at most, when every bucket is met in every class."""
+        return (1 << self.bits) * (12 + 20 * n_classes) if self.bits else 0
+
+
+def tokens_of(settings: Any) -> Tokens:
+    """The part of some settings that says how documents become terms."""
+    return Tokens(**{field.name: getattr(settings, field.name) for field in fields(Tokens)})
+
+
+def shown(key: bytes, tokens: Tokens) -> str:
+    """A key as it is shown: a term as text, a hashed one as the number of its bucket."""
+    return f"bucket {int.from_bytes(key[:4], 'little')}" if tokens.bits else key.decode("utf-8", "surrogatepass")
+
+
+def terms_of(text: str | Sequence[Any], tokens: Tokens) -> list[str]:
+    """The terms of one document, in Python: the definition that the compiled loops keep to.
+
+    A document given as a sequence of words, or of word numbers, is taken as divided already.
+    """
+    if not isinstance(text, str):
+        units = [str(word) for word in text]
+    else:
+        text = text.lower() if tokens.lowercase else text
+        if tokens.analyzer == "char":
+            return _grams(_SPACES.sub(" ", text), tokens.ngrams, "")
+        units = (_WORD if tokens.pattern is None else re.compile(tokens.pattern)).findall(text)
+    stop, longest = set(tokens.stop_words), tokens.max_token_length or _LONGEST
+    return _grams([word for word in units if word not in stop and len(word) <= longest], tokens.ngrams, " ")
+
+
+def _grams(units: Sequence[str], ngrams: tuple[int, int], gap: str) -> list[str]:
+    low, high = ngrams
+    lengths = range(low, min(high, len(units)) + 1)
+    return [gap.join(units[i : i + n]) for n in lengths for i in range(len(units) - n + 1)]
+
+
+class Counted(NamedTuple):
+    """The terms of some documents, and class after class the cells (term, total, documents) that are not empty."""
+
+    letters: NDArray[np.uint8]
+    starts: NDArray[np.int64]
+    classes: NDArray[np.int64]
+    word: NDArray[np.int32]
+    total: NDArray[np.float64]
+    documents: NDArray[np.float64]
+    length: NDArray[np.float64]
+
+    def keys(self) -> list[bytes]:
+        return keys_of(self.letters, self.starts)
+
+
+@cache
+def _compiled(tokens: Tokens, role: str, signs: bool) -> Any:
+    assert kernel.compiled is not None
+    stop = [word.encode("utf-8", "surrogatepass") for word in tokens.stop_words]
+    starts = np.concatenate([[0], np.cumsum([len(word) for word in stop], dtype=np.int64)])
+    return getattr(kernel.compiled, role)(
+        kernel.folds(tokens.lowercase),
+        kernel.characters(tokens.lowercase),
+        characters=tokens.analyzer == "char",
+        ngrams=tokens.ngrams,
+        shortest=2,
+        longest=min(tokens.max_token_length or _LONGEST, _LONGEST),
+        stop=kernel.compiled.Words(np.frombuffer(b"".join(stop), np.uint8), starts) if stop else None,
+        bits=tokens.bits,
+        signs=signs,
+    )
+
+
+def _read(documents: Documents, tokens: Tokens, role: str, signs: bool = False) -> tuple[Any, tuple, Any]:
+    """The loops for some documents, the documents as these want them, and what must live meanwhile.
+
+    ``role`` is "Counter" or "Scorer".
+    """
+    if kernel.compiled is not None and tokens.pattern is None and not documents.given:
+        *view, keep = documents.views(tokens.lowercase, tokens.errors)
+        return _compiled(tokens, role, signs), tuple(view), keep
+    texts = (documents.text(row, tokens.errors) for row in range(len(documents)))
+    keys = [None if t is None else [w.encode("utf-8", "surrogatepass") for w in terms_of(t, tokens)] for t in texts]
+    return Twin(bits=tokens.bits, signs=signs), (keys,), None
+
+
+def count(documents: Documents, y: NDArray, weight: NDArray | None, *, n_classes: int, tokens: Tokens) -> Counted:
+    """Count the terms of documents class by class."""
+    loops, read, _keep = _read(documents, tokens, "Counter")
+    y = np.ascontiguousarray(y, np.int64)
+    w = np.ones(len(y)) if weight is None else np.ascontiguousarray(weight, np.float64)
+    order = np.argsort(y, kind="stable").astype(np.int64, copy=False)
+    return Counted(*loops.count(*read, order, y, w, n_classes=n_classes, manner=tokens.manner, signed=tokens.signed))
+
+
+def score(words: Any, documents: Documents, tokens: Tokens, table: tuple, out: NDArray, manner: int) -> NDArray:
+    """Add the weights of each document's terms to its row of ``out``; (rows, 2) sums of what is common to classes."""
+    loops, read, _keep = _read(documents, tokens, "Scorer", tokens.signed)
+    sums = np.zeros((len(documents), 2))
+    loops.score(words, *read, *table, out, sums, manner=manner)
+    return sums
+
+
+def rows(words: Any, documents: Documents, tokens: Tokens) -> tuple[NDArray, NDArray, NDArray]:
+    """Sparse rows (counts, positions, where rows start) of the known terms of documents."""
+    loops, read, _keep = _read(documents, tokens, "Scorer", tokens.signed)
+    return loops.rows(words, *read)
+
+
+def count_on_threads(
+    documents: Documents, y: NDArray, weight: NDArray | None, *, n_classes: int, tokens: Tokens
+) -> list[Counted]:
+    """Count slices of the rows, one a thread."""
+
+    def work(part: slice) -> Counted:
+        w = None if weight is None else weight[part]
+        return count(documents[part], y[part], w, n_classes=n_classes, tokens=tokens)
+
+    return threads.over_rows(work, len(documents), cost=max(1, documents.width))

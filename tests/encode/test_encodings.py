@@ -1,0 +1,342 @@
+"""What every encoding keeps: learning, applying, uniting, naming, and the same in SQL."""
+
+import datetime as dt
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlglot import exp
+
+from candide import encode
+from candide.encode import Coded, Encoding, Grid, Identity, Log, Move, Transformed
+from candide.encode.tokens import Tokens
+from candide.errors import InputError, MergeError
+from candide.tally import Levels, Moments, Spec
+
+numbers = st.one_of(st.none(), st.integers(-5, 5), st.floats(-1e6, 1e6, width=32))
+values = {
+    "numbers": numbers,
+    "positive": st.one_of(st.none(), st.floats(1e-3, 1e6)),
+    "amounts": st.one_of(st.none(), st.integers(0, 9)),
+    "levels": st.one_of(st.none(), st.integers(0, 6), st.text("abc", max_size=2), st.booleans()),
+    "texts": st.one_of(st.none(), st.text("ab ", max_size=9)),
+}
+ENCODINGS = {
+    "identity": (Identity(), "numbers"),
+    "amounts": (Identity(least=0.0), "amounts"),
+    "log": (Log(), "positive"),
+    "own": (Transformed(np.cbrt), "numbers"),
+    "threshold": (Grid((0.5,), raw=True), "numbers"),
+    "grid": (Grid((-1.0, 0.0, 2.5)), "numbers"),
+    "quantiles": (Grid(cells=4), "numbers"),
+    "levels": (encode.Levels(), "levels"),
+    "tokens": (Tokens(), "texts"),
+}
+every_encoding = pytest.mark.parametrize("name", ENCODINGS)
+with_levels = pytest.mark.parametrize("name", ["threshold", "grid", "quantiles", "levels"])
+
+
+def drawn(data, name, min_size=0):
+    """An encoding that has learned a column, and that column."""
+    encoding, kind = ENCODINGS[name]
+    column = data.draw(st.lists(values[kind], min_size=min_size, max_size=30))
+    return encoding.learn(column), column
+
+
+def absent(column):
+    return np.array([v is None for v in column], bool)
+
+
+# Learning and applying ----------------------------------------------------------------------------------------------
+
+
+@every_encoding
+@given(data=st.data())
+def test_learning_twice_is_learning_once_and_an_encoding_is_a_value(name, data):
+    encoding, column = drawn(data, name)
+    assert encoding.learn(column) == encoding == ENCODINGS[name][0].learn(list(reversed(column)))
+    assert hash(encoding) == hash(encoding.learn(column))
+    assert isinstance(encoding, Encoding)
+
+
+@every_encoding
+@given(data=st.data())
+def test_what_is_applied_is_what_the_tally_makes_of_the_block(name, data):
+    encoding, column = drawn(data, name)
+    if encoding.holds == "documents":
+        assert len(encoding.apply(column)) == len(column)
+        assert encoding.apply(column).absent().tolist() == absent(column).tolist()
+        return
+    got = encoding.apply(column)
+    np.testing.assert_array_equal(got, encoding.tallied(encoding.read(column)))
+    spec = Spec("levels" if encoding.n_levels else "moments", (encoding,) * 2)
+    block = np.column_stack([encoding.read(column)] * 2)
+    np.testing.assert_array_equal(spec.tallied(block), np.column_stack([got, got]))
+
+
+@with_levels
+@given(data=st.data())
+def test_codes_of_what_was_learned_lie_among_the_levels(name, data):
+    encoding, column = drawn(data, name)
+    codes = encoding.apply(column)
+    assert codes.dtype == np.int32
+    np.testing.assert_array_equal(codes == -1, absent(column))
+    assert codes.max(initial=-1) < max(encoding.n_levels, 1)
+    assert len(encoding.names()) == encoding.n_levels
+    assert len(set(encoding.names())) == len(encoding.names()) or name == "levels"  # 1 and "1" are two levels
+
+
+@pytest.mark.parametrize("name", ["identity", "amounts", "log", "own"])
+@given(data=st.data())
+def test_absent_numbers_are_nan_and_no_other(name, data):
+    encoding, column = drawn(data, name)
+    np.testing.assert_array_equal(np.isnan(encoding.apply(column)), absent(column))
+    assert encoding.n_levels is None
+    assert encoding.names() == ()
+
+
+@given(st.lists(st.sampled_from("abcd")), st.lists(st.sampled_from("abcdef")))
+def test_a_level_never_met_has_the_code_behind_the_last(learned, applied):
+    encoding = encode.Levels().learn(learned)
+    unseen = [v not in learned for v in applied]
+    np.testing.assert_array_equal(encoding.apply(applied) == encoding.n_levels, unseen)
+
+
+@with_levels
+def test_what_an_engine_has_coded_passes(name):
+    encoding = ENCODINGS[name][0].learn([0, 1, 2])
+    codes = np.array([1, -1, 0], np.int32)
+    assert encoding.read(Coded(codes)) is codes
+    assert len(Coded(codes)) == 3
+
+
+def test_columns_come_as_lists_arrays_and_arrow():
+    for column in ([1.5, None], np.array([1.5, np.nan]), pa.array([1.5, None]), pa.chunked_array([[1.5], [None]])):
+        assert np.isnan(Identity().apply(column)).tolist() == [False, True]
+        assert Grid((1.0,)).apply(column).tolist() == [1, -1]
+    days = Identity().apply(np.array(["1970-01-03", "NaT"], "M8[D]"))
+    np.testing.assert_array_equal(days, [2.0, np.nan])
+    assert Identity().read(column := np.arange(3.0)) is column  # as it lies
+
+
+# Grids --------------------------------------------------------------------------------------------------------------
+
+
+@given(data=st.data(), cells=st.integers(2, 9))
+def test_a_grid_counts_the_edges_below(data, cells):
+    column = np.array(data.draw(st.lists(numbers, max_size=60)), float)
+    encoding = Grid(cells=cells).learn(column)
+    present = column[~np.isnan(column)]
+    below = [sum(edge < x for edge in encoding.edges) for x in present]
+    np.testing.assert_array_equal(encoding.apply(column)[~np.isnan(column)], below)
+    np.testing.assert_array_equal(below, np.searchsorted(encoding.edges, present))
+    assert encoding.n_levels <= cells
+    if 0 < len(set(present.tolist())) <= cells:  # few values have a cell each
+        assert sorted(set(below)) == list(range(len(set(present.tolist()))))
+
+
+def test_cells_at_quantiles_hold_as_many_each():
+    column = np.random.default_rng(0).lognormal(size=10_001)
+    encoding = Grid().learn(column)
+    assert encoding.n_levels == 255
+    weights = np.bincount(encoding.apply(column))
+    assert weights.min() >= 39
+    assert weights.max() <= 40
+
+
+def test_names_say_where_the_edges_lie():
+    assert Grid((27.0, 41.0)).names() == ("<= 27", "27 to 41", "> 41")
+    assert Grid((0.5,), raw=True).names() == ("<= 0.5", "> 0.5")
+    assert Grid(()).names() == ("any",)
+    assert Grid().names() == ()
+    near = (1.0, 1.0 + 1e-12)
+    assert len(set(Grid(near).names())) == 3
+
+
+@given(data=st.data())
+def test_a_coarser_grid_codes_as_the_groups_say(data):
+    encoding, column = drawn(data, "grid")
+    group = np.cumsum([0, *data.draw(st.tuples(*[st.integers(0, 1)] * 3))])
+    codes = encoding.apply(column)
+    np.testing.assert_array_equal(encoding.coarsen(group).apply(column), np.append(group, -1)[codes])
+
+
+@given(data=st.data(), seed=st.integers(0, 99))
+def test_a_tally_of_levels_counts_grids_from_codes_and_grows_coarser_with_them(data, seed):
+    grids = [Grid((0.0, 1.0, 2.0)), Grid(cells=3).learn([1, 2, 3, 4, 5]), Grid((2.0,))]
+    rng = np.random.default_rng(seed)
+    x = rng.choice([np.nan, -1.0, 0.0, 0.5, 1.5, 2.0, 4.0, 9.0], (40, 3))
+    y = rng.integers(0, 2, 40)
+
+    def tally(encodings):
+        block = np.column_stack([encoding.read(x[:, j]) for j, encoding in enumerate(encodings)])
+        return Levels.of(block, y, n_classes=2, spec=Spec("levels", tuple(encodings)))
+
+    whole = tally(grids)
+    assert np.diff(whole.offsets).tolist() == [4, 3, 2]
+    for j, grid in enumerate(grids):
+        for c in (0, 1):
+            codes = grid.apply(x[y == c, j])
+            counts = np.bincount(codes[codes >= 0], minlength=grid.n_levels)
+            assert whole.only(np.array([j])).counts[c].tolist() == counts.tolist()
+    groups = [np.cumsum([0, *data.draw(st.tuples(*[st.integers(0, 1)] * (g.n_levels - 1)))]) for g in grids]
+    coarse = tally([grid.coarsen(group) for grid, group in zip(grids, groups, strict=True)])
+    got = whole.coarsen(groups)
+    assert (got.counts.tolist(), got.offsets.tolist()) == (coarse.counts.tolist(), coarse.offsets.tolist())
+    assert [whole.place(cell) for cell in range(9)] == [(j, k) for j, n in enumerate([4, 3, 2]) for k in range(n)]
+    one = whole.only(np.array([2, 0]))
+    assert (one.counts[0].tolist(), one.offsets.tolist()) == (
+        [*whole.counts[0, 7:9].tolist(), *whole.counts[0, :4].tolist()],
+        [0, 2, 6],
+    )
+
+
+@given(st.lists(numbers, max_size=20))
+def test_an_edge_kept_raw_is_counted_as_its_codes_are(column):
+    raw, coded = Grid((0.5,), raw=True), Grid((0.5,))
+    y = np.zeros(len(column), np.intp)
+    a, b = (
+        Levels.of(encoding.read(column)[:, None], y, n_classes=1, spec=Spec("levels", (encoding,)))
+        for encoding in (raw, coded)
+    )
+    assert a.counts.tolist() == b.counts.tolist()
+
+
+def test_columns_encoded_in_several_ways_are_counted_by_one_tally():
+    x = np.array([[1.0, 1.0, 3.0], [np.e, np.e, 7.0]])
+    y = np.zeros(2, np.intp)
+    tally = Moments.of(x, y, n_classes=1, spec=Spec("moments", (Identity(), Log(), Transformed(np.sqrt))))
+    np.testing.assert_allclose(tally.mean, [[(1 + np.e) / 2, 0.5, (3**0.5 + 7**0.5) / 2]])
+    thresholds = Spec("levels", (Grid((1.0,), raw=True), Grid((2.8,), raw=True)))
+    assert Levels.of(x[:, :2], y, n_classes=1, spec=thresholds).counts.tolist() == [[1.0, 1.0, 2.0, 0.0]]
+
+
+# Uniting ------------------------------------------------------------------------------------------------------------
+
+
+@every_encoding
+@given(data=st.data())
+def test_uniting_with_itself_changes_nothing(name, data):
+    encoding, column = drawn(data, name)
+    both, mine, theirs = encoding.union(encoding)
+    assert both == encoding
+    if encoding.holds != "documents":
+        for move in (mine, theirs):
+            np.testing.assert_array_equal(move.apply(encoding.apply(column)), encoding.apply(column))
+
+
+@given(data=st.data())
+def test_codes_move_as_the_united_levels_say(data):
+    (a, left), (b, right) = (drawn(data, "levels") for _ in range(2))
+    both, mine, theirs = a.union(b)
+    for encoding, column, move in ((a, left, mine), (b, right, theirs)):
+        np.testing.assert_array_equal(move.apply(encoding.apply(column)), both.apply(column))
+    assert set(both.labels.values) == {*a.labels.values, *b.labels.values}
+    assert mine.apply(np.array([a.n_levels, -1])).tolist() == [both.n_levels, -1]  # never met, and absent
+    other, back, forth = b.union(a)
+    assert other == both
+    np.testing.assert_array_equal(back.to, theirs.to)
+    np.testing.assert_array_equal(forth.to, mine.to)
+
+
+@given(data=st.data())
+def test_uniting_associates(data):
+    a, b, c = (drawn(data, "levels")[0] for _ in range(3))
+    assert a.union(b)[0].union(c)[0] == a.union(b.union(c)[0])[0]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (Identity(), Identity(least=0.0)),
+        (Transformed(np.sqrt), Transformed(np.cbrt)),
+        (Grid((1.0,)), Grid((2.0,))),
+        (Grid((1.0,)), Grid((1.0,), raw=True)),
+        (Tokens(), Tokens(ngrams=(1, 2))),
+    ],
+)
+def test_encodings_that_differ_do_not_unite(one, other):
+    with pytest.raises(MergeError):
+        one.union(other)
+
+
+def test_numbers_stay_where_they_are():
+    x = np.array([1.5])
+    assert Move().apply(x) is x
+
+
+# Refusing -----------------------------------------------------------------------------------------------------------
+
+
+def test_values_that_cannot_be_encoded():
+    x = np.array([1.0, 0.0, -1.0, np.nan])
+    assert Identity().outside(x).tolist() == [False] * 4
+    assert Identity(least=0.0).outside(x).tolist() == [False, False, True, False]
+    assert Log().outside(x).tolist() == [False, True, True, False]
+    assert (Identity(least=0.0).needs, Log().needs) == ("values >= 0", "values > 0")
+    with pytest.raises(InputError) as error:
+        Log().apply(x)
+    assert error.value.value == 0.0
+    with pytest.raises(InputError) as error:
+        encode.Levels().learn([1.0, np.inf])
+    assert error.value.value == np.inf
+    with pytest.raises(InputError) as error:
+        Identity().apply(["1", "x"])
+    assert (error.value.row, error.value.value) == (1, "x")
+
+
+@pytest.mark.parametrize(
+    ("make", "value"),
+    [
+        (lambda: Grid((2.0, 1.0)), (2.0, 1.0)),
+        (lambda: Grid((np.nan,)), (np.nan,)),
+        (lambda: Grid((1.0, 2.0), raw=True), (1.0, 2.0)),
+        (lambda: Grid(cells=1), 1),
+        (lambda: Grid(cells=256), 256),
+        (lambda: Grid((1.0, 2.0)).coarsen([0, 2, 3]), (0, 2, 3)),
+        (lambda: Grid((1.0, 2.0)).coarsen([0, 1]), (0, 1)),
+        (lambda: Grid().apply([1.0]), None),
+    ],
+)
+def test_grids_that_are_none(make, value):
+    with pytest.raises(InputError) as error:
+        make()
+    assert error.value.value == value or error.value.value is value
+
+
+# SQL ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["identity", "log", "threshold", "grid", "quantiles", "levels"])
+@given(data=st.data())
+def test_sql_says_what_apply_gives(name, data):
+    encoding, column = drawn(data, name, min_size=1)
+    kind = "DOUBLE"
+    if name == "levels":
+        column = [None if v is None else str(v) for v in column]
+        encoding, kind = encode.Levels().learn(column[: len(column) // 2]), "VARCHAR"
+    query = f"SELECT {encoding.sql(exp.column('x'), None).sql('duckdb')} FROM t ORDER BY i"
+    with duckdb.connect() as database:
+        database.execute(f"CREATE TABLE t (i INT, x {kind})")
+        database.executemany("INSERT INTO t VALUES (?, ?)", list(enumerate(column)))
+        got = [row[0] for row in database.execute(query).fetchall()]
+    want = encoding.apply(column)
+    if encoding.n_levels is None:
+        np.testing.assert_allclose(np.array(got, float), want, rtol=1e-15)
+    else:
+        assert got == want.tolist()
+
+
+def test_what_sql_cannot_say():
+    assert Tokens().sql(exp.column("x"), None) is None
+    assert Transformed(np.sqrt).sql(exp.column("x"), None) is None
+
+
+def test_levels_of_dates_in_sql():
+    levels = encode.Levels().learn([dt.date(2024, 1, 1), dt.date(2024, 2, 1)])
+    query = f"SELECT {levels.sql(exp.column('x'), None).sql('duckdb')} FROM (SELECT DATE '2024-02-01' AS x)"
+    with duckdb.connect() as database:
+        assert database.execute(query).fetchall() == [(1,)]

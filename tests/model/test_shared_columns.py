@@ -1,0 +1,96 @@
+"""A column may serve several parts of a plan: counted, merged, removed, narrowed and scored with each of them."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from candide.encode import Coded, Grid
+from candide.engines import arrays
+from candide.engines.batch import blocks
+from candide.errors import MergeError, NotWithinError
+from candide.events import Bernoulli, Categorical, Gaussian
+from candide.model.census import join
+from candide.model.model import estimate
+from candide.model.plan import Part, Plan
+from candide.rows.table import Table
+
+RNG = np.random.default_rng(0)
+ROWS = {"a": RNG.normal(size=60), "b": RNG.normal(size=60)}
+ROWS["b"] += ROWS["a"]
+Y = np.array(["no", "yes"])[(ROWS["a"] + RNG.normal(size=60) > 0).astype(int)]
+ALONE, TOGETHER = Gaussian(), Gaussian(covariance="full")
+PLAN = Plan(("a", "b"), (Part(ALONE, ("a",)), Part(ALONE, ("b",)), Part(TOGETHER, ("a", "b"))))
+SEVERAL = Plan(  # one column as a number, as above or not, and as cells of a grid
+    ("a",),
+    (Part(ALONE, ("a",)), Part(Bernoulli(), ("a",)), Part(Categorical(), ("a",), (Grid((-1.0, 0.0, 1.0)),))),
+)
+
+
+def some(rows):
+    return Table.of({name: column[rows] for name, column in ROWS.items()}), Y[rows]
+
+
+def counted(plan, rows=slice(None)):
+    table, y = some(rows)
+    return arrays.count(table, y, plan=plan.with_levels(table))
+
+
+def assert_same(got, want):
+    for a, b in zip(got.tallies, want.tallies, strict=True):
+        for name, state in b.arrays().items():
+            np.testing.assert_allclose(a.arrays()[name], state, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("plan", [PLAN, SEVERAL])
+def test_parts_that_share_columns_add_and_go(plan):
+    whole, first, rest = (counted(plan, rows) for rows in (slice(None), slice(0, 25), slice(25, None)))
+    assert_same(first + rest, whole)
+    assert_same(whole - first, rest)
+    assert_same(whole.scale(0.5) + whole.scale(0.5), whole)
+    with pytest.raises(NotWithinError) as error:
+        first - rest
+    assert error.value.column in ("a", None)
+
+
+@pytest.mark.parametrize("plan", [PLAN, SEVERAL])
+def test_each_part_scores_its_columns(plan):
+    census, table = counted(plan), some(slice(None))[0]
+    model = estimate(census)
+    alone = [estimate(counted(Plan(part.columns, (part,)))) for part in plan.parts]
+    read = plan.blocks(table)
+    scores = [m.joint_log_likelihood([block]) - m.log_prior for m, block in zip(alone, read, strict=True)]
+    np.testing.assert_allclose(model.joint_log_likelihood(read), sum(scores) + model.log_prior)
+
+
+def test_a_batch_becomes_the_same_blocks():
+    """What an engine has coded already passes."""
+    part = SEVERAL.parts[2]
+    codes = part.encodings[0].apply(ROWS["a"])
+    coded = Table.of({"a": Coded(codes)})
+    np.testing.assert_array_equal(part.block(coded), part.block(Table.of(ROWS)))
+    columns = [pa.array(ROWS["a"]), pa.array(ROWS["a"]), pa.array(codes)]
+    batch = pa.RecordBatch.from_arrays(columns, names=["f0", "f1", "code2"])
+    for got, want in zip(blocks(SEVERAL, batch), SEVERAL.blocks(Table.of(ROWS)), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_two_halves_of_a_plan_join_though_they_share_columns():
+    alone, together = Plan(PLAN.columns, PLAN.parts[::2]), Plan(PLAN.columns, PLAN.parts[1:2])
+    joined = join(counted(alone), counted(together), PLAN)
+    assert [part.columns for part in joined.plan.parts] == [part.columns for part in PLAN.parts]
+    assert_same(joined, counted(PLAN))
+    both = Plan(("a", "b"), (Part(ALONE, ("a", "b")), Part(TOGETHER, ("a", "b"))))
+    halves = [counted(Plan(both.columns, (part,))) for part in both.parts]
+    assert_same(join(halves[1], halves[0], both), counted(both))
+
+
+def test_some_columns_of_shared_parts():
+    chosen = counted(PLAN).select(["b"])
+    assert [part.columns for part in chosen.plan.parts] == [("b",), ("b",)]
+
+
+def test_grids_with_other_edges_name_their_column():
+    other = Plan(("a",), (*SEVERAL.parts[:2], Part(Categorical(), ("a",), (Grid((0.0, 2.0)),))))
+    with pytest.raises(MergeError) as error:
+        counted(SEVERAL) + counted(other)
+    assert error.value.column == "a"
