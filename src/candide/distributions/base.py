@@ -6,8 +6,7 @@ Axes are (row, class, feature). A distribution holds no state but its parameters
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 import numpy as np
@@ -20,23 +19,10 @@ from candide.rows.blocks import Block, Codes, Csr, Floats
 if TYPE_CHECKING:  # read when they are needed, so that loading a model stays quick
     from candide.distributions.arrays import Found, Shape
     from candide.distributions.form import Form
+    from candide.distributions.pairs import LevelPair
     from candide.distributions.weighted import Weighted
 
 _CELLS = 1 << 16  # (row, class, feature) cells worked at once: temporaries that stay in cache
-
-
-@dataclass(frozen=True, eq=False)
-class LevelPair:
-    """The probabilities that one class gives to single levels or terms, in two laws."""
-
-    feature: Codes  # (item) the column
-    place: Codes  # (item) which of its levels, or of the terms of both
-    before: Floats  # (item)
-    after: Floats  # (item)
-    moved: Floats  # (item) what each adds to the divergence
-    rest: float = 0.0  # what all others add
-    known: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None  # (item) whether each law has met it
-    key: Callable[[int], bytes] | None = None  # the term of a place, where the law and not the plan knows the names
 
 
 class Distribution(ABC):
@@ -143,7 +129,7 @@ class Distribution(ABC):
         """(class, feature) KL(self, other) + KL(other, self) in nats; of a group of columns one number a class."""
         self._refuse("has no divergence in closed form", "compare the estimates 'mean' or 'map'")
 
-    def level_pairs(self, other: Self) -> Iterator[LevelPair]:
+    def level_pairs(self, other: Self) -> "Iterator[LevelPair]":
         """Class by class the probabilities of single levels or terms here and there; nothing where it has none."""
         return iter(())
 

@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 from candide import kernels
 from candide.distributions.arrays import LOGS, Found, Shape, take
-from candide.distributions.base import Distribution, LevelPair, moved, times
+from candide.distributions.base import Distribution, moved, times
 from candide.rows.blocks import Block, Codes, Floats
 
 if TYPE_CHECKING:
     from candide.distributions.form import Lookup
+    from candide.distributions.pairs import LevelPair
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +96,9 @@ class Categorical(Distribution):
             out[:, some] = np.add.reduceat(by_level, self.offsets[:-1][some], axis=1)
         return out
 
-    def level_pairs(self, other: Self) -> Iterator[LevelPair]:
+    def level_pairs(self, other: Self) -> "Iterator[LevelPair]":
+        from candide.distributions.pairs import LevelPair
+
         sizes = np.diff(self.offsets)
         feature = np.repeat(np.arange(self.n_features), sizes)
         place = np.arange(len(self.table)) - np.repeat(self.offsets[:-1], sizes)

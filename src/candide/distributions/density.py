@@ -7,15 +7,14 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from candide import kernels
-from candide.distributions.arrays import Found, Rule, Shape, take
 from candide.distributions.base import Distribution, dense, numbers, pieces, row_numbers, where_present
 from candide.errors import InputError
 from candide.rows.blocks import Block, Codes, Csr, Floats
@@ -92,35 +91,6 @@ class Elementwise(Distribution):
         from candide.distributions.form import Unwritten
 
         return Unwritten(self.not_linear)
-
-
-@dataclass(frozen=True, eq=False)
-class FromZero(Elementwise):
-    """Shared by the package's own laws of values >= 0: their fields are their parameters."""
-
-    _rules: ClassVar[dict[str, Rule]]  # of each parameter
-
-    def __post_init__(self) -> None:
-        # One layout for all: the order of a sum, and so its last bit, follows that of the arrays.
-        for field in fields(self):
-            object.__setattr__(self, field.name, np.ascontiguousarray(getattr(self, field.name)))
-
-    @property
-    def params(self) -> dict[str, Floats]:  # type: ignore[override]
-        return {name: getattr(self, name) for name in self._rules}
-
-    def arrays(self) -> dict[str, NDArray]:
-        return dict(self.params)
-
-    @classmethod
-    def from_arrays(cls, arrays: Found, shape: Shape, base: Distribution | None = None) -> Self:
-        size = shape.n_classes, shape.n_features
-        return cls(**{name: take(arrays, name, size, rule) for name, rule in cls._rules.items()})
-
-    def _linear(self, constant: Floats, weight: Floats) -> "Form":
-        from candide.distributions.form import Numbers, Polynomial
-
-        return Polynomial(constant, weight, read=Numbers(low=0.0))
 
 
 @dataclass(frozen=True, eq=False)

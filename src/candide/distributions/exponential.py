@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from candide import numerics
 from candide.distributions.arrays import POSITIVE, Rule
-from candide.distributions.density import FromZero
+from candide.distributions.from_zero import FromZero
 from candide.rows.blocks import Codes, Floats
 
 if TYPE_CHECKING:

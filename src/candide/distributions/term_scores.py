@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.distributions.arrays import FLAGS, Found, Rule, Shape, length, one, optional, take
-from candide.distributions.base import Distribution, LevelPair, moved
+from candide.distributions.base import Distribution, moved
 from candide.distributions.documents import Cells, OfDocuments
 from candide.encode.tokens import MANNERS, Tokens, score
 from candide.errors import InputError
@@ -24,6 +24,7 @@ from candide.rows.documents import Documents
 
 if TYPE_CHECKING:
     from candide.distributions.form import PerTerm
+    from candide.distributions.pairs import LevelPair
 
 _MANNER = Rule("a known manner of counting", lambda a: np.isin(a, list(MANNERS.values())))
 
@@ -115,8 +116,10 @@ class TermScores(OfDocuments):
         """(class, 1) of the law of one term, or of all terms present or absent."""
         return np.array([[pair.moved.sum() + pair.rest] for pair in self.level_pairs(other)])
 
-    def level_pairs(self, other: Self) -> Iterator[LevelPair]:
+    def level_pairs(self, other: Self) -> "Iterator[LevelPair]":
         """The shares of the terms met in a class, of one vocabulary that has the terms of both laws."""
+        from candide.distributions.pairs import LevelPair
+
         mine, theirs = self.cells, other.cells
         places, new = kernel.unite(mine.letters, mine.starts, theirs.letters, theirs.starts)
         n_terms = mine.n_terms + len(new)

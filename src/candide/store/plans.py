@@ -6,12 +6,11 @@ follows from how many there are. An array that is the same all along an axis is 
 
 from collections.abc import Mapping
 from operator import lt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.distributions.arrays import Shape
 from candide.errors import InputError, ModelFileError
 from candide.model.census import Census
 from candide.model.plan import Part, Plan
@@ -20,6 +19,9 @@ from candide.store import values
 from candide.store.container import fields, is_count
 from candide.store.texts import Pool, Reader
 from candide.tally import KINDS
+
+if TYPE_CHECKING:
+    from candide.distributions.arrays import Shape
 
 _WEIGHTS = ("n", "m2", "weight", "counts", "class_weight")  # arrays that are never negative
 
@@ -122,8 +124,10 @@ def _unpack_part(i: int, packed: Any, columns: tuple, arrays: Taken, reader: Rea
     return part.with_labels(_ascending(Labels(reader.take(n)), ModelFileError) for n in sizes)
 
 
-def shape_of(part: Part, n_classes: int) -> Shape:
+def shape_of(part: Part, n_classes: int) -> "Shape":
     """What the plan says of a part's law."""
+    from candide.distributions.arrays import Shape  # here: counts are loaded without laws
+
     sizes = tuple(len(levels) for levels in part.levels)
     holds = "documents" if part.has_documents else "codes" if part.has_levels else "numbers"
     return Shape(n_classes, len(part.columns), holds, sizes, getattr(part.event, "tokens", None))
