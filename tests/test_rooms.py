@@ -16,7 +16,6 @@ every_file = pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative
 
 # How often a file still asks for a type by its name, instead of letting the type answer. It may only shrink.
 STILL = {
-    "engines/prepare.py": 1,
     "model/census.py": 1,
     "model/plan.py": 5,
     "plot/drawable.py": 1,

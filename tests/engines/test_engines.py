@@ -8,9 +8,12 @@ import pyarrow as pa
 import pytest
 from tests.engines.sqlite_engine import SQLite
 
-from candide.engines.base import Folds, engine, engine_for, open_source
+from candide.encode import Grid
+from candide.engines.base import Folds, Prepared, Rows, engine, engine_for, open_source
+from candide.engines.count import count
 from candide.engines.reading import Reading
-from candide.events import EventModel
+from candide.events import Categorical, EventModel, Gaussian
+from candide.model.plan import Part, Plan
 from candide.rows.table import Table
 from candide.tasks import cross_validate, evaluate, explain, forget, learn, predict, update
 
@@ -156,3 +159,15 @@ def test_a_table_of_several_is_named(rows, tmp_path):
         con.execute("CREATE TABLE other (x REAL)")
     with SQLite().open(path, Reading(table="rows")) as source:
         assert list(source.columns) == rows.column_names
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_numbers_are_counted_by_the_cell_in_which_they_lie(opened, rows, weight):
+    """A column may serve several parts: as a number, and by its cells."""
+    grid = Grid(tuple(1e6 + edge for edge in (-8.0, 0.0, 3.5, 11.0)))
+    parts = (Part(Gaussian(), ("height",)), Part(Categorical(), ("height",), (grid,)), Part(Categorical(), ("member",)))
+    prepared = Prepared(Plan(("height", "member"), parts), near={"height": 1e6})
+    with open_source(Table.of(rows)) as table:
+        mine, theirs = (count(Rows(source, "label", weight), prepared).censuses[0] for source in (opened, table))
+    assert opened.engine.says(parts[1])
+    same(mine, theirs)

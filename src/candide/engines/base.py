@@ -129,9 +129,7 @@ class Engine(Protocol):
 
     def says(self, part: Part) -> bool:
         """Whether it counts this part itself; else, and where only Python can encode a column, rows come in batches."""
-        encoding = part.spec.encodings[0]
-        coded_here = part.holds == "codes" and not encoding.as_written
-        return part.spec.kind in self.counts and not encoding.python_only and not coded_here
+        return part.spec.kind in self.counts and not any(encoding.python_only for encoding in part.encodings)
 
     def count(self, rows: Rows, prepared: Prepared) -> Counted:
         """One census a fold (one in all without folds) of a plan whose parts it says."""

@@ -123,7 +123,7 @@ def _hints(plan: Plan, head: pa.Table, needs_middle: bool) -> tuple[list[str], d
             if part.has_levels:
                 if len(Labels.of(table.column(name))) > MANY_LEVELS:
                     many.append(str(name))
-            elif needs_middle and part.spec.kind == "moments":
+            elif needs_middle and part.holds == "numbers":
                 values = part.spec.tallied(np.asarray(table.numbers((name,)), float))
                 finite = values[np.isfinite(values)]
                 near[str(name)] = float(finite.mean()) if finite.size else 0.0

@@ -6,7 +6,8 @@ from typing import Any
 
 from sqlglot import exp
 
-from candide.engines.sql.dialect import Dialect, Expr
+from candide.encode import Encoding
+from candide.engines.sql.dialect import Dialect, Expr, number
 
 _PLAIN = ("VARCHAR", "TEXT", "BOOLEAN", "DATE", "TIMESTAMP")
 _FLOATS = ("DOUBLE", "FLOAT", "REAL")
@@ -27,6 +28,7 @@ class Column:
     weight: str | None = None  # the alias of the weight
     nan: bool = True  # whether a number may be NaN
     near: float | Mapping[Any, float] = 0.0  # a value near the middle, or one for each label, for sums around it
+    cells: Encoding | None = None  # of numbers that are counted by the cell in which they lie
 
     @property
     def x(self) -> Expr:
@@ -46,7 +48,7 @@ class Column:
     @property
     def read(self) -> Expr:
         """The value as aggregates want it: NaN, which they would count, is missing."""
-        nan = self.dialect.is_nan(self.raw) if self.is_float and (self.nan or self.is_level) else None
+        nan = self.dialect.is_nan(self.raw) if self.is_float and (self.nan or self.by_level) else None
         return self.value if nan is None else exp.Case(ifs=[exp.If(this=exp.Not(this=nan), true=self.value)])
 
     @property
@@ -58,6 +60,18 @@ class Column:
             return self.raw if plain else exp.cast(self.raw, "DOUBLE" if kind.startswith("DECIMAL") else "TEXT")
         is_time = kind in ("DATE", "INTERVAL") or kind.startswith("TIME")
         return self.dialect.days(self.raw) if is_time else self.dialect.double(self.raw)
+
+    @property
+    def coded(self) -> Expr:
+        """Of what was read the code of its cell, where cells are counted; the value itself elsewhere."""
+        if self.cells is None:
+            return self.x
+        return exp.alias_(exp.Nullif(this=self.cells.sql(self.x, self.dialect), expression=number(-1)), self.alias)
+
+    @property
+    def by_level(self) -> bool:
+        """Whether the weight of each level, or cell, is counted."""
+        return self.is_level or self.cells is not None
 
     @property
     def is_float(self) -> bool:

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from sqlglot import exp
 
+from candide.encode import Levels
 from candide.engines.base import Counted, Prepared, Rows
 from candide.engines.sql.column import Column
 from candide.engines.sql.dialect import Dialect, Expr, number
@@ -87,16 +88,16 @@ def _places(source: SqlSource, prepared: Prepared, weight: str | None) -> Iterat
     for part in prepared.plan.parts:
         nan = prepared.nan or part.spec.threshold is not None  # a threshold would take NaN for the largest number
         columns = []
-        for name in map(str, part.columns):
-            near = prepared.near.get(name, 0.0)
-            kind = source.columns[name]
-            columns.append(Column(name, kind, source.dialect, f"f{i}", part.has_levels, w, nan, near))
+        for name, encoding in zip(map(str, part.columns), part.encodings, strict=True):
+            near, kind, is_level = prepared.near.get(name, 0.0), source.columns[name], encoding.as_written
+            cells = encoding if part.holds == "codes" and not is_level else None
+            columns.append(Column(name, kind, source.dialect, f"f{i}", is_level, w, nan, near, cells))
             i += 1
         yield part, columns
 
 
 def _is_apart(column: Column, prepared: Prepared, dialect: Dialect) -> bool:
-    if not column.is_level:
+    if not column.by_level:
         return False
     return column.weight is not None or column.name in prepared.many or dialect.histogram(column.x) is None
 
@@ -145,8 +146,13 @@ def _projected(rows: Rows, columns: Sequence[Column]) -> exp.Select:
     chosen = [exp.alias_(exp.column(rows.target, quoted=True), "y"), *fold]
     if rows.weight is not None:
         chosen.append(exp.alias_(source.dialect.double(exp.column(rows.weight, quoted=True)), "w"))
+    names = [one.alias for one in chosen]
     chosen += [exp.alias_(column.read, column.alias, copy=False) for column in columns]
-    return project(source, chosen, rows.folds)
+    read = project(source, chosen, rows.folds)
+    if all(column.cells is None for column in columns):
+        return read
+    coded = [*map(exp.column, names), *(column.coded for column in columns)]
+    return exp.Select(expressions=coded).from_(read.subquery("r", copy=False), copy=False)
 
 
 def _totals(weight: str | None, dialect: Dialect) -> dict[str, Expr]:
@@ -208,8 +214,9 @@ def _censuses(plan: Plan, places: Sequence[Asked], keys: Keys, answers: Answers,
 
 def _tally(part: Part, columns: list[Column], answers: Mapping[str, Sequence[Any]]) -> tuple[Part, Tally]:
     """A part with the levels that were met, and its tally, a row a group."""
-    if part.has_levels:
-        part = part.with_labels(levels_met(column, answers) for column in columns)
+    if any(column.is_level for column in columns):
+        met = zip(part.encodings, columns, strict=True)
+        part = replace(part, encodings=tuple(Levels(levels_met(c, answers)) if c.is_level else e for e, c in met))
     tally = statistic(part).build(part, columns, answers)
     for state in tally.arrays().values():
         if not np.isfinite(state).all():

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from sqlglot import exp
 
+from candide.encode import Coded
 from candide.engines.sql.column import Column
 from candide.engines.sql.dialect import Dialect, Expr, number
 from candide.errors import InputError
@@ -133,7 +134,8 @@ class OfLevels(Statistic):
         for j, (column, encoding) in enumerate(zip(columns, part.encodings, strict=True)):
             for g, met in enumerate(answers[levels_key(column)]):
                 if met:
-                    out.counts[g, out.offsets[j] + encoding.apply(list(met))] = list(met.values())
+                    found = list(met) if column.is_level else Coded(np.array(list(met), np.int32))
+                    out.counts[g, out.offsets[j] + encoding.apply(found)] = list(met.values())
         return out
 
 
