@@ -39,13 +39,14 @@ def test_an_infinity_is_named_by_column_and_row(event, bad, make):
         count(data, event)
 
 
-def test_an_infinity_far_down(monkeypatch):
-    monkeypatch.setattr(blocks, "_ROWS", 4)
+def test_an_infinity_far_down():
     values = np.ones((11, 3))
     values[9, 2] = np.inf
     with pytest.raises(InputError) as error:
         count(values, "gaussian")
     assert (error.value.column, error.value.row, error.value.value) == (2, 9, np.inf)
+    for at_once in (1, 4, 9, 10, 11):
+        assert blocks.first_where(values, np.isinf, at_once) == (9, 2, np.inf)
 
 
 @pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])

@@ -19,11 +19,13 @@ from scipy.sparse import csr_array
 
 from candide import encode
 from candide.encode import Grid, Identity, Log, Move, Transformed
+from candide.encode.tokens import Tokens
 from candide.errors import InputError, InputTypeError, MergeError, NotWithinError
 from candide.events import Bernoulli
 from candide.kernels import threads
 from candide.rows.blocks import Csr
-from candide.tally import KINDS, CoMoments, Levels, Moments, Spec, Sums, base
+from candide.rows.documents import Documents
+from candide.tally import KINDS, CoMoments, Levels, Moments, Spec, Sums, Terms, base
 
 EPS = np.finfo(float).eps
 
@@ -36,7 +38,7 @@ class Encoding:
 
     name: str
     spec: Spec
-    values: str  # "numbers" | "positive" | "modest" | "counts" | "codes"
+    values: str  # "numbers" | "positive" | "modest" | "counts" | "codes" | "documents"
     sparse: bool = False
 
 
@@ -62,15 +64,27 @@ ENCODINGS = [
     Encoding("comoments", Spec("comoments", (Identity(),)), "numbers"),
     Encoding("comoments-of-logs", Spec("comoments", (Log(),)), "positive"),
     Encoding("comoments-fourth", Spec("comoments", (Identity(),), frozenset({"fourth"})), "modest"),
+    Encoding("words", Spec("terms", (Tokens(),)), "documents"),
+    Encoding("pairs-of-words", Spec("terms", (Tokens(ngrams=(1, 2)),)), "documents"),
+    Encoding("characters", Spec("terms", (Tokens("char", ngrams=(2, 2)),)), "documents"),
+    Encoding("words-sublinear", Spec("terms", (Tokens(sublinear=True),)), "documents"),
+    Encoding("words-hashed", Spec("terms", (Tokens(bits=3),)), "documents"),
+    Encoding("words-signed", Spec("terms", (Tokens(bits=3, signed=True),)), "documents"),
 ]
+WORDS = ["ant", "bee", "Cat", "dog", "été", "ant ant", "x", "ΣΑΣ", "naïve"]
 every_encoding = pytest.mark.parametrize("encoding", ENCODINGS, ids=lambda e: e.name)
+
+
+def those(wanted):
+    """The encodings that something holds of."""
+    return pytest.mark.parametrize("encoding", [e for e in ENCODINGS if wanted(e)], ids=lambda e: e.name)
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Labelled, weighted rows; ``tally`` stores some of them afresh and counts them."""
 
-    values: np.ndarray  # (rows, features) of numbers, NaN absent, or of codes, negative absent
+    values: np.ndarray  # (rows, features) of numbers, NaN absent; of codes, negative absent; of documents, None absent
     y: np.ndarray
     weight: np.ndarray | None
     n_classes: int
@@ -86,6 +100,8 @@ class Rows:
         return replace(self, values=self.values[index], y=self.y[index], weight=weight)
 
     def block(self):
+        if self.values.dtype == object:
+            return Documents.of(self.values[:, 0].tolist())
         return sparse_block(self.values, self.storage) if self.sparse else dense_block(self.values, self.storage)
 
     def tally(self):
@@ -126,15 +142,23 @@ def sparse_block(values, storage):
     return block.rows(slice(1, len(lead))) if len(lead) > len(values) else block
 
 
+def documents_of(rng):
+    """A document, empty or absent now and then."""
+    return None if rng.random() < 0.15 else " ".join(rng.choice(WORDS, rng.integers(0, 7)))
+
+
 @st.composite
 def rows_of(draw, encoding, max_rows=40, widths=(1, 2, 3, 7, 60)):
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n, d, k = draw(st.integers(0, max_rows)), draw(st.sampled_from(widths)), draw(st.integers(1, 4))
+    d = 1 if encoding.values == "documents" else d
     spec = columns(encoding.spec, d)
     if encoding.values == "codes":
         sizes = tuple(rng.choice([0, 1, 2, 5, 17], d).tolist())  # a column may have no level at all
         spec = columns(spec, d, sizes)
         values = np.column_stack([rng.integers(-1, s, n) for s in sizes]).astype(draw(st.sampled_from(["i4", "i8"])))
+    elif encoding.values == "documents":
+        values = np.array([[documents_of(rng)] for _ in range(n)], object).reshape(n, 1)
     elif encoding.values == "counts":
         values = rng.poisson(rng.choice([0.0, 0.3, 5.0], d), (n, d)).astype(draw(st.sampled_from(["f8", "f4"])))
     else:
@@ -147,7 +171,7 @@ def rows_of(draw, encoding, max_rows=40, widths=(1, 2, 3, 7, 60)):
             values = values.astype(np.float32)
         if encoding.values == "positive":
             values = np.abs(values) + values.dtype.type(1e-3)
-    if not encoding.sparse and encoding.values != "codes":
+    if not encoding.sparse and encoding.values not in ("codes", "documents"):
         values[rng.random((n, d)) < draw(st.sampled_from([0.0, 0.2, 1.0]))] = np.nan
         values[:, rng.random(d) < 0.1] = np.nan  # columns that are absent altogether
     y = rng.integers(0, k, n) if draw(st.booleans()) else np.full(n, rng.integers(0, k))
@@ -165,15 +189,13 @@ shares = st.lists(st.floats(0, 1), min_size=0, max_size=4)
 def assert_same(got, want, rows, removed_from=None):
     """Equal but for rounding: that of sums of ``rows``, and of the whole where rows were removed from one again."""
     stretch = 1.0 if removed_from is None else 30.0 * max(1, len(rows))  # a small rest has the error of a large whole
-    tallied = np.abs(rows.spec.tallied(rows.values).astype(float))
-    x = np.max(tallied, initial=0.0, where=~np.isnan(tallied))
+    x = largest_tallied(rows)
     w = len(rows) if rows.weight is None else rows.weight.sum()
     blur = 8 * EPS * x * stretch  # of a mean
     for name, want_state in want.arrays().items():
         slack = {
-            "n": 1e-13 * w,
-            "weight": 1e-13 * w,
-            "counts": 1e-13 * w,
+            **dict.fromkeys(("n", "weight", "counts", "documents", "length"), 1e-13 * w * max(x, 1.0)),
+            **dict.fromkeys(("letters", "starts", "classes", "word"), 0.0),
             "mean": blur,
             "total": 8 * EPS * w * x,
             "log_factorial": 8 * EPS * w * math.lgamma(min(x, 1e3) + 2) + 1e-15,
@@ -184,7 +206,15 @@ def assert_same(got, want, rows, removed_from=None):
         if name in ("scatter", "third", "fourth"):
             slack = _product_slack(name, want, w, blur, stretch, removed_from)
         np.testing.assert_allclose(got.arrays()[name], want_state, rtol=1e-12, atol=slack, err_msg=name)
-    assert_sound(got)
+    assert_sound(got, rows.spec)
+
+
+def largest_tallied(rows):
+    """The largest value that is tallied; of documents, how many terms there are at most in one."""
+    if rows.values.dtype == object:
+        return 30.0
+    tallied = np.abs(rows.spec.tallied(rows.values).astype(float))
+    return np.max(tallied, initial=0.0, where=~np.isnan(tallied))
 
 
 def _product_slack(name, want, w, blur, stretch, removed_from):
@@ -210,18 +240,24 @@ def assert_identical(got, want):
         np.testing.assert_array_equal(got.arrays()[name], state, err_msg=name)
 
 
-def assert_sound(tally):
+def assert_sound(tally, spec):
     """What holds for any tally at all: no weight and no spread is negative, and no weight has no mean."""
     for name, state in tally.arrays().items():
-        assert state.dtype == np.float64
+        assert state.dtype == np.float64 or name in ("letters", "starts", "classes", "word")
         assert np.isfinite(state).all()
-        assert name not in ("n", "weight", "counts", "m2") or (state >= 0).all()
+        assert name not in ("n", "weight", "counts", "m2", "length") or (state >= 0).all()
     if isinstance(tally, Moments | CoMoments):
         assert not tally.mean[tally.n == 0].any()
         assert not tally.m2[tally.n == 0].any()
     if isinstance(tally, CoMoments):
         assert (tally.m2 >= 0).all()
         np.testing.assert_array_equal(tally.scatter, tally.scatter.swapaxes(1, 2))
+    if isinstance(tally, Terms):
+        assert (tally.documents > 0).all()  # what fell to nothing is forgotten
+        assert (tally.documents <= tally.n[tally.class_of_cell, 0] + 1e-9).all()
+        met = np.bincount(tally.class_of_cell, np.abs(tally.total), len(tally.n))
+        assert (tally.length[:, 0] >= met - 1e-9).all()
+        assert spec.encodings[0].signed or (tally.total >= tally.documents * (1 - 1e-9)).all()
 
 
 # The laws -----------------------------------------------------------------------------------------------------------
@@ -299,27 +335,28 @@ def test_rows_go_one_by_one_in_any_order(encoding, data, order):
     order.shuffle(places)
     for i in places:
         left = left - rows.at(slice(i, i + 1)).tally()
-        assert_sound(left)
+        assert_sound(left, rows.spec)
     assert present(left).max(initial=0.0) <= 1e-9
 
 
 @pytest.mark.parametrize("weight", [None, "tenths", "any"])
-@pytest.mark.parametrize("encoding", [e for e in ENCODINGS if not e.sparse], ids=lambda e: e.name)
+@those(lambda e: not e.sparse)
 def test_thousands_of_rows_go_one_by_one(encoding, weight):
-    n, d = 2000, 3
+    n, d = (400, 1) if encoding.values == "documents" else (2000, 3)
     rng = np.random.default_rng(3)
     values = {
-        "codes": rng.integers(-1, 4, (n, d)),
-        "counts": rng.poisson([0.01, 5.0, 1000.0], (n, d)).astype(float),
-        "positive": rng.lognormal([0.0, 3.0, 10.0], 2.0, (n, d)),
-    }.get(encoding.values, rng.normal([0.0, 1000.0, -20.0], 1.0, (n, d)))
+        "codes": lambda: rng.integers(-1, 4, (n, d)),
+        "documents": lambda: np.array([[" ".join(rng.choice(WORDS, rng.integers(1, 30)))] for _ in range(n)], object),
+        "counts": lambda: rng.poisson([0.01, 5.0, 1000.0], (n, d)).astype(float),
+        "positive": lambda: rng.lognormal([0.0, 3.0, 10.0], 2.0, (n, d)),
+    }.get(encoding.values, lambda: rng.normal([0.0, 1000.0, -20.0], 1.0, (n, d)))()
     w = {None: None, "tenths": np.full(n, 0.1), "any": rng.random(n)}[weight]
     spec = columns(encoding.spec, d, (4,) * d if encoding.values == "codes" else ())
     rows = Rows(values, np.zeros(n, np.intp), w, 1, spec, "plain", False)
     left = rows.tally()
     for i in rng.permutation(n).tolist():
         left = left - rows.at(slice(i, i + 1)).tally()
-    assert_sound(left)
+    assert_sound(left, rows.spec)
     assert present(left).max() <= 1e-9
 
 
@@ -330,7 +367,7 @@ def test_removing_what_was_not_counted_is_an_error(encoding, data, where):
     one, other = rows.cuts([where])
     a, b = one.tally(), other.tally()
     assume(present(other.tally().pool()).any())
-    with pytest.raises(NotWithinError, match="removed"):
+    with pytest.raises(NotWithinError):
         a - (a + b)
 
 
@@ -341,6 +378,14 @@ OTHER_VALUES = {  # that have the same weight, and are absent where those are
     "numbers": lambda x, rng, sizes: x * rng.choice([-1.0, 0.5, 3.0], x.shape[1]) + rng.choice([0.0, 1.0, 1e6]),
 }
 OTHER_VALUES["modest"] = OTHER_VALUES["numbers"]
+OTHER_VALUES["documents"] = lambda x, rng, sizes: np.array(
+    [[d if d is None else documents_of(rng) or d] for d in x[:, 0]], object
+).reshape(-1, 1)
+
+
+def with_words(documents, more):
+    """Documents with words added, absent ones as they are."""
+    return np.array([[None if d is None else (d or "ant") + more] for d in documents[:, 0]], object).reshape(-1, 1)
 
 
 @every_encoding
@@ -353,8 +398,8 @@ def test_other_values_of_the_same_weight_are_an_error_or_leave_a_sound_tally(enc
         left = rows.tally() - replace(part, values=other.astype(rows.values.dtype)).tally()
     except NotWithinError:
         return
-    assert_sound(left)
-    if rows.spec.amounts:
+    assert_sound(left, rows.spec)
+    if rows.spec.amounts and encoding.values != "documents":
         assert (left.total >= 0).all()
         assert (left.log_factorial >= -0.122 * left.n - 1e-12 * rows.tally().log_factorial).all()
 
@@ -365,22 +410,29 @@ LARGER = {
     "positive": lambda x, rng, sizes: x * 10,
     "numbers": lambda x, rng, sizes: -10 * x - 100,
     "modest": lambda x, rng, sizes: -10 * x - 100,
+    "documents": lambda x, rng, sizes: with_words(x, " bee ant"),
 }
 
 
-@pytest.mark.parametrize("encoding", [e for e in ENCODINGS if e.spec.kind != "sums" or e.spec.amounts],
-                         ids=lambda e: e.name)  # fmt: skip
+@those(lambda e: e.spec.kind != "sums" or e.spec.amounts)
 @given(data=st.data())
 def test_as_many_other_rows_are_not_the_whole(encoding, data):
     rows = data.draw(rows_of(encoding, widths=(1, 2, 3)))
     other = replace(rows, values=LARGER[encoding.values](rows.values, None, np.array(rows.spec.sizes)))
-    mine, theirs = ({k: v.copy() for k, v in t.arrays().items()} for t in (rows.tally(), other.tally()))
-    name = {"levels": "counts", "sums": "total"}.get(rows.spec.kind, "mean")
-    apart = np.abs(mine[name] - theirs[name])
-    assume((apart > 1e-3 * np.maximum(np.abs(mine[name]), np.abs(theirs[name]))).any())
-    assume(name != "mean" or (apart > 1e-3 * np.sqrt(rows.tally().m2)).any())
-    with pytest.raises(NotWithinError, match="removed"):
+    assume(are_apart(rows.tally(), other.tally()))
+    with pytest.raises(NotWithinError):
         rows.tally() - other.tally()
+
+
+def are_apart(one, other):
+    """Whether two tallies differ by more than rounding could."""
+    if isinstance(one, Terms):
+        return other.n.any()
+    name = next(name for name in ("counts", "total", "mean") if hasattr(one, name))
+    mine, theirs = getattr(one, name), getattr(other, name)
+    apart = np.abs(mine - theirs)
+    far = name != "mean" or (apart > 1e-3 * np.sqrt(one.m2)).any()
+    return far and (apart > 1e-3 * np.maximum(np.abs(mine), np.abs(theirs))).any()
 
 
 @every_encoding
@@ -478,13 +530,11 @@ def test_the_number_of_threads_does_not_matter(encoding, data, n_threads):
     assert_same(many, alone, rows)
 
 
-@every_encoding
+@those(lambda e: e.values != "documents")
 @given(data=st.data())
 def test_transformed_copies_of_any_size_give_the_same(encoding, data):
     rows = data.draw(rows_of(encoding))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(base, "_TEMPORARY", 3)
-        small = rows.tally()
+    small = base.by_parts(lambda part: rows.at(part).tally(), rows.block(), rows.spec, at_once=3)
     assert_same(small, rows.tally(), rows)
 
 
@@ -504,7 +554,7 @@ def cells(rows, values):
             )
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS[:2], ids=lambda e: e.name)
+@those(lambda e: e.spec.kind == "moments")
 @given(data=st.data())
 def test_moments_are_the_exact_ones(encoding, data):
     rows = data.draw(rows_of(encoding, widths=(1, 2, 5)))
@@ -522,7 +572,7 @@ def test_moments_are_the_exact_ones(encoding, data):
     assert_same(rows.tally(), Moments(n, mean, m2), rows)
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS[2:5], ids=lambda e: e.name)
+@those(lambda e: e.spec.kind == "levels")
 @given(data=st.data())
 def test_levels_are_the_exact_weights(encoding, data):
     rows = data.draw(rows_of(encoding, widths=(1, 2, 5)))
@@ -540,7 +590,7 @@ def test_levels_are_the_exact_weights(encoding, data):
     np.testing.assert_allclose(rows.tally().n, present, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS[9:], ids=lambda e: e.name)
+@those(lambda e: e.spec.kind == "comoments")
 @given(data=st.data())
 def test_comoments_are_the_exact_ones_of_the_complete_rows(encoding, data):
     rows = data.draw(rows_of(encoding, max_rows=15, widths=(1, 2, 4)))
@@ -569,7 +619,7 @@ def test_comoments_are_the_exact_ones_of_the_complete_rows(encoding, data):
     assert_same(rows.tally(), want, rows)
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS[5:9], ids=lambda e: e.name)
+@those(lambda e: e.spec.kind == "sums")
 @given(data=st.data())
 def test_sums_are_the_exact_ones(encoding, data):
     rows = data.draw(rows_of(encoding, widths=(1, 2, 5)))
@@ -594,16 +644,17 @@ def test_tallies_of_other_shapes_do_not_add(encoding):
     spec = columns(encoding.spec, 2, sizes)
     other = columns(spec, 3, (*sizes, 2) if sizes else ())
     kind = KINDS[spec.kind]
-    for bad in (kind.empty(3, spec), kind.empty(2, other)):
-        with pytest.raises(MergeError, match="differ in shape"):
+    documents = encoding.values == "documents"  # always one column
+    for bad in (kind.empty(3, spec), *(() if documents else (kind.empty(2, other),))):
+        with pytest.raises(MergeError):
             kind.empty(2, spec) + bad
-        with pytest.raises(MergeError, match="differ in shape"):
+        with pytest.raises(MergeError):
             kind.empty(2, spec) - bad
 
 
 def test_levels_divided_otherwise_do_not_add():
     a, b = (Levels.empty(1, columns(ENCODINGS[2].spec, 2, sizes)) for sizes in ((2, 3), (3, 2)))
-    with pytest.raises(MergeError, match="different numbers of levels"):
+    with pytest.raises(MergeError):
         a + b
 
 
@@ -612,9 +663,9 @@ def test_other_values_of_the_same_weight_are_not_within():
     x = np.random.default_rng(0).normal(size=(50, 1))
     whole = Moments.of(x, y, n_classes=1)
     for other in (x * 3, x + 5):
-        with pytest.raises(NotWithinError, match="never counted"):
+        with pytest.raises(NotWithinError):
             whole - Moments.of(other, y, n_classes=1)
-        with pytest.raises(NotWithinError, match="never counted"):
+        with pytest.raises(NotWithinError):
             whole - Moments.of(other[:30] * 10, y[:30], n_classes=1)
 
 
@@ -656,7 +707,7 @@ def test_more_than_all_that_was_counted_is_not_within():
     spec, y = columns(COUNTS, 2), np.zeros(2, np.intp)
     whole = Sums.of(np.array([[1.0, 4.0], [2.0, 3.0]]), y, n_classes=1, spec=spec)
     for row in ([100.0, 0.0], [3.5, 1.0], [0.0, 7.1]):
-        with pytest.raises(NotWithinError, match="removed were never counted"):
+        with pytest.raises(NotWithinError):
             whole - Sums.of(np.array([row]), y[:1], n_classes=1, spec=spec)
     with pytest.raises(NotWithinError, match="2 of 3 in all"):  # all rows go, and not all that they held
         whole - Sums.of(np.array([[1.0, 4.0], [1.0, 3.0]]), y, n_classes=1, spec=spec)
@@ -692,7 +743,7 @@ def test_a_value_outside_an_own_transform_never_passes_as_absent():
     assert not np.isfinite(tally.mean).any()
 
 
-@pytest.mark.parametrize("encoding", [e for e in ENCODINGS if e.values != "codes"], ids=lambda e: e.name)
+@those(lambda e: e.values not in ("codes", "documents"))
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_an_infinity_shows_in_the_state_and_warns_of_nothing(encoding, n_threads, recwarn):
     values = np.ones((9, 2))

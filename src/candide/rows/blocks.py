@@ -68,14 +68,14 @@ def not_finite(
     )
 
 
-def first_where(block: Block, bad: Callable[[NDArray], NDArray]) -> tuple[int, int, Any] | None:
-    """Row, column and value of the first value that is ``bad``."""
+def first_where(block: Block, bad: Callable[[NDArray], NDArray], at_once: int = _ROWS) -> tuple[int, int, Any] | None:
+    """Row, column and value of the first value that is ``bad``, searched ``at_once`` rows after another."""
     if isinstance(block, Csr):
         start = int(block.indptr[0])
         for i in np.flatnonzero(bad(block.data[start : block.indptr[-1]]))[:1] + start:
             return int(np.searchsorted(block.indptr, i, "right")) - 1, int(block.indices[i]), block.data[i]
         return None
-    for start in range(0, len(block), _ROWS):
-        for r, j in np.argwhere(bad(block[start : start + _ROWS]))[:1]:
+    for start in range(0, len(block), at_once):
+        for r, j in np.argwhere(bad(block[start : start + at_once]))[:1]:
             return start + int(r), int(j), block[start + r, j]
     return None

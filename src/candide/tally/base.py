@@ -151,10 +151,10 @@ class Tally:
         return replace(self, **changed)  # type: ignore[type-var]
 
 
-def by_parts(tally: Callable[[slice], Any], block: Block, spec: Spec | None) -> Any:
+def by_parts(tally: Callable[[slice], Any], block: Block, spec: Spec | None, *, at_once: int = _TEMPORARY) -> Any:
     """The sum, in order, of the tallies of slices of a block's rows: one a thread, shorter where values are copied."""
     copied = spec is not None and spec.copies
-    step = max(1, _TEMPORARY // max(1, width(block))) if copied else max(1, block.shape[0])
+    step = max(1, at_once // max(1, width(block))) if copied else max(1, block.shape[0])
 
     def work(rows: slice) -> Any:
         starts = range(rows.start, max(rows.stop, rows.start + 1), step)

@@ -56,7 +56,7 @@ class Terms(Tally):
         """Tally one batch of documents, on threads."""
         [tokens] = spec.encodings
         assert isinstance(tokens, Tokens)
-        _check_room(tokens, n_classes, block)
+        check_room(tokens, n_classes, block)
         parts = count_on_threads(block, y, weight, n_classes=n_classes, tokens=tokens)
         present = ~block.absent()
         if weight is not None:
@@ -325,15 +325,18 @@ def rising(classes: NDArray, word: NDArray) -> bool:
     return bool(np.isin(falls, classes).all())
 
 
-def _check_room(tokens: Tokens, n_classes: int, block: Documents) -> None:
-    """Say what hashed terms would take before it is taken, where it is more than there is."""
+def check_room(tokens: Tokens, n_classes: int, block: Documents, memory: int | None = None) -> None:
+    """Say what hashed terms would take before it is taken, where it is more than the machine has."""
     low, high = tokens.ngrams
     met = len(block) * block.width * (high - low + 1) // 2 + 1  # terms there can be: two characters each, or more
     need = min(tokens.most_bytes(n_classes), met * 32)
-    if tokens.bits and need > _memory():
+    memory = _memory() if memory is None else memory
+    if tokens.bits and need > memory:
         raise InputError(
             f"2**{tokens.bits} buckets of {n_classes} classes may take {need:,} bytes here, and the machine has "
-            f"{_memory():,}; pass fewer bits, or count the documents in parts and add"
+            f"{memory:,}",
+            value=need,
+            remedy="pass fewer bits, or count the documents in parts and add",
         )
 
 
