@@ -1,4 +1,4 @@
-"""Each of the published laws finds the mistake that breaks it."""
+"""The published laws hold for every tally, and each finds the mistake that breaks it."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -9,15 +9,42 @@ import pyarrow.compute as pc
 import pytest
 
 from candide.distributions import Density
+from candide.encode import Grid, Log
+from candide.encode.tokens import Tokens
 from candide.engines.base import Folds
 from candide.engines.batch import Scan
 from candide.engines.memory import Arrays, TableSource
+from candide.errors import NotWithinError
 from candide.events import EventModel, Support
 from candide.priors import Gamma
 from candide.rows.table import Table
-from candide.testing import check_engine, check_event
+from candide.tally import KINDS, Levels, Sums
+from candide.testing import check_engine, check_event, check_tally
 from candide.testing.engines import ENGINE_LAWS
 from candide.testing.events import EVENT_LAWS
+from candide.testing.tallies import TALLY_LAWS
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_tally_keeps_the_laws(name):
+    check_tally(name)
+
+
+ENCODINGS = {
+    "logs": ("moments", Log(), ()),
+    "logs together": ("comoments", Log(), ()),
+    "fourth moments": ("comoments", None, {"fourth"}),
+    "above a threshold": ("levels", Grid((0.5,)), ()),
+    "hashed terms": ("terms", Tokens(bits=3), ()),
+    "pairs of words": ("terms", Tokens(ngrams=(1, 2)), ()),
+}
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_every_encoding_keeps_the_laws(name):
+    kind, encoding, keep = ENCODINGS[name]
+    check_tally(kind, encoding, keep)
+
 
 # An event model with nothing wrong, and one mistake after another ----------------------------------------------------
 
@@ -160,6 +187,106 @@ def test_a_law_of_event_models_finds_its_mistake(mistake):
         check_event(mistake(), prior=Gamma(1.5, 0.4))
 
 
+# The same for tallies -------------------------------------------------------------------------------------------------
+
+
+class NotEmpty(Sums):
+    @classmethod
+    def empty(cls, n_classes, spec):
+        return replace(super().empty(n_classes, spec), n=np.ones((n_classes, spec.n_features)))
+
+
+class FirstCounts(Sums):
+    def __add__(self, other):
+        return replace(super().__add__(other), total=self.total + other.total * (1 - 1e-6 * (self.n > 0)))
+
+
+class SubtractsHalf(Sums):
+    def __sub__(self, part):
+        left = super().__sub__(part)
+        return replace(left, total=left.total + 1e-3 * part.total)
+
+
+class Borrows(Sums):
+    def __sub__(self, part):
+        try:
+            return super().__sub__(part)
+        except NotWithinError:
+            return self
+
+
+class IgnoresWeights(Sums):
+    @classmethod
+    def of(cls, block, y, weight=None, *, n_classes, spec):
+        return super().of(block, y, None if weight is None else (weight > 0) * 1.0, n_classes=n_classes, spec=spec)
+
+
+class NeverScales(Sums):
+    def scale(self, factor):
+        return self
+
+
+class PoolsFirst(Sums):
+    def pool(self):
+        return self.some_classes(np.array([0]))
+
+
+class StaysPut(Sums):
+    def remap(self, classes, n_classes, moves=()):
+        return super().remap(np.sort(classes), n_classes, moves)
+
+
+class LevelsStay(Levels):
+    def remap(self, classes, n_classes, moves=()):
+        moved = super().remap(classes, n_classes, moves)
+        return replace(moved, counts=moved.counts[:, ::-1]) if moves else moved
+
+
+class OtherColumns(Sums):
+    def only(self, features):
+        return super().only(np.sort(features))
+
+
+class Leaks(Sums):
+    def arrays(self):
+        return {"n": self.n, "total": self.total * 0.5}
+
+
+class Shares(Sums):
+    def pool(self):
+        pooled = super().pool()
+        self.total[:] = 0.0
+        return pooled
+
+
+class AnyShape(Sums):
+    def __add__(self, other):
+        return super().__add__(other) if self.n.shape == other.n.shape else self
+
+
+TALLY_MISTAKES = {
+    NotEmpty: "the empty tally is the identity",
+    FirstCounts: "addition commutes",
+    SubtractsHalf: "subtraction undoes addition",
+    Borrows: "removing what was never counted is an error",
+    IgnoresWeights: "a weight of k is k copies",
+    NeverScales: "scaling a tally is scaling its weights",
+    PoolsFirst: "pooling is counting all rows as one class",
+    StaysPut: "moving classes follows a union of labels",
+    LevelsStay: "moving levels follows a union of encodings",
+    OtherColumns: "some of the columns",
+    Leaks: "arrays hold the whole state",
+    Shares: "no operation changes its operands",
+    AnyShape: "tallies of other numbers of classes do not add",
+}
+
+
+@pytest.mark.parametrize("mistake", TALLY_MISTAKES, ids=lambda m: m.__name__)
+def test_a_law_of_tallies_finds_its_mistake(mistake):
+    with pytest.raises(AssertionError, match=rf"{mistake.__name__}: {TALLY_MISTAKES[mistake]}.*: fails on "):
+        check_tally(mistake)
+
+
 # And for engines ------------------------------------------------------------------------------------------------------
 
 
@@ -248,12 +375,14 @@ def test_a_law_of_engines_finds_its_mistake(name):
     ("laws", "mistakes"),
     [
         (EVENT_LAWS, MISTAKES.values()),
+        (TALLY_LAWS, TALLY_MISTAKES.values()),
         (ENGINE_LAWS, [law for _, law in ENGINE_MISTAKES.values()]),
     ],
-    ids=["events", "engines"],
+    ids=["events", "tallies", "engines"],
 )
 def test_every_law_has_its_mistake(laws, mistakes):
     stated = {law.__doc__.partition(".")[0].lower() for law in laws}
     found = {text for text in stated for mistake in mistakes if text.startswith(mistake.lower())}
     of_tallies = {"subtracting gives back", "a weight is so many copies, and none is none"}  # a mistake of theirs
-    assert stated - found <= of_tallies
+    of_kernels = {"the number of threads does not matter"}
+    assert stated - found <= of_tallies | of_kernels

@@ -1,4 +1,4 @@
-"""Testing: the laws that every event model and engine keeps, as functions to call on your own.
+"""Testing: the laws that every tally, event model and engine keeps, as functions to call on your own.
 
 >>> from candide.testing import check_event
 >>> check_event("gaussian")
@@ -9,5 +9,6 @@ A law that does not hold is an AssertionError that names it and the rows on whic
 
 from candide.testing.engines import check_engine
 from candide.testing.events import check_event
+from candide.testing.tallies import check_tally
 
-__all__ = ["check_engine", "check_event"]
+__all__ = ["check_engine", "check_event", "check_tally"]

@@ -72,8 +72,8 @@ def check_event(
 
 def _values(event: EventModel) -> Any:
     """What a column of this event model holds."""
-    part = Part(event, ("x",))
-    return Texts() if part.has_documents else Words() if part.has_levels else Numbers(*_ends(event))
+    holds = event.encoding.holds
+    return Texts() if holds == "documents" else Words() if holds == "codes" else Numbers(*_ends(event))
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,7 +259,7 @@ def files(trial: Trial) -> None:
 
 def mass(trial: Trial) -> None:
     """A density has mass one."""
-    if not trial.event.has_density or trial.part.has_documents:
+    if not trial.event.has_density or trial.part.holds == "documents":
         return
     values, widths = _line(trial)
     words, tally = np.eye(len(trial.example.columns)), trial.count()
