@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris
 
 import candide as cd
 from candide.cli import cli
-from candide.errors import InputError
+from candide.errors import InputError, UnknownNameError
 from candide.events import Gaussian
 from candide.explain import columns as explain
 from candide.report import summary
@@ -128,5 +128,5 @@ def test_text_in_a_group_is_named(files):
         cd.fit(str(files / "flowers.csv"), "species", events={("petal_width", "colour"): "gaussian-full"})
     assert error.value.column == "colour"
     assert "modelled together ('petal_width', 'colour')" in error.value.remedy
-    with pytest.raises(InputError, match="unknown column in events 'petal_witdh'; did you mean 'petal_width'"):
+    with pytest.raises(UnknownNameError, match="'petal_witdh'; did you mean 'petal_width'"):
         cd.fit(str(files / "flowers.csv"), "species", events={("petal_length", "petal_witdh"): "gaussian-full"})

@@ -107,9 +107,8 @@ def test_binary_metrics_and_calibration_error():
     assert scores.calibration_error == pytest.approx(ece)
 
 
-@pytest.mark.parametrize(
-    ("rows", "folds", "message"), [(5, 10, "5 rows cannot be divided into 10 folds"), (5, 1, "at least 2")]
-)
-def test_too_few_rows_or_folds(rows, folds, message):
-    with pytest.raises(InputError, match=message):
-        cross_validate(made(rows), "y", folds=folds)
+@pytest.mark.parametrize("folds", [10, 1, 0])
+def test_too_few_rows_or_folds(folds):
+    with pytest.raises(InputError) as error:
+        cross_validate(made(5), "y", folds=folds)
+    assert error.value.value == folds
