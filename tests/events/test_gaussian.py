@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.naive_bayes import GaussianNB
 
-from candide.errors import InputError
+from candide.errors import CellError, InputError, UnknownNameError
 from candide.events import Gaussian, LogNormal
-from candide.priors import AddedVariance, NormalInverseGamma
+from candide.priors import AddedVariance, NormalInverseGamma, prior_of
 from candide.tally import Moments
 
 HOWS = ("map", "mean", "predictive")
@@ -74,10 +74,11 @@ def test_columns_without_a_value_and_constant_classes_are_finite(variance, how):
 
 def test_mle_names_the_class_and_the_column_of_a_point_mass():
     X = np.array([[1.0, 0.1], [2.0, 0.1], [3.0, 5.0], [4.0, 6.0]])
-    with pytest.raises(InputError, match=r"class 0, column 1: all values are the same.*estimate='predictive'"):
+    with pytest.raises(CellError, match=r"class 0, column 1: all values are the same.*estimate='predictive'"):
         Gaussian().estimate(count(X, [0, 0, 1, 1]), how="mle")
-    with pytest.raises(InputError, match="class 2, column 0: no value"):
+    with pytest.raises(CellError) as error:
         Gaussian(covariance="tied-diagonal").estimate(count(X, [0, 0, 1, 1], n_classes=3), how="mle")
+    assert (error.value.class_code, error.value.feature) == (2, 0)
     shared = Gaussian(covariance="tied-diagonal").estimate(count(X, [0, 0, 1, 1]), how="mle")
     assert np.isfinite(shared.log_prob(X)).all()
 
@@ -86,8 +87,9 @@ def test_mle_names_the_class_and_the_column_of_a_point_mass():
 @pytest.mark.parametrize("how", HOWS)
 def test_too_few_rows_for_an_improper_prior_are_refused(prior, how):
     X = np.arange(9.0)[:, None]
-    with pytest.raises(InputError, match="class 1, column 0: too few"):
+    with pytest.raises(CellError) as error:
         Gaussian().estimate(count(X, [0] * 8 + [1]), prior, how)
+    assert (error.value.class_code, error.value.feature) == (1, 0)
 
 
 def test_the_predictive_under_jeffreys_is_the_textbook_t():
@@ -110,8 +112,9 @@ def test_added_variance_is_scikit_learns_smoothing():
         lambda: Gaussian().estimate(count(X, y, 3), AddedVariance(), "map"),
         lambda: Gaussian().evidence(count(X, y, 3), AddedVariance()),
     ):
-        with pytest.raises(InputError, match="AddedVariance"):
+        with pytest.raises(InputError) as error:
             call()
+        assert error.value.value == AddedVariance()
 
 
 def test_a_class_seen_once_keeps_its_neighbourhood():
@@ -139,15 +142,18 @@ def test_a_large_offset_keeps_the_variance():
 
 @pytest.mark.parametrize("prior", [AddedVariance(), "jeffreys", "uniform", NormalInverseGamma(kappa=0.0)])
 def test_evidence_needs_a_proper_prior(prior):
-    with pytest.raises(InputError, match="no marginal likelihood"):
+    with pytest.raises(InputError) as error:
         Gaussian().evidence(count(np.array([[1.0], [2.0]]), [0, 1]), prior)
+    assert error.value.value == prior_of(prior)
 
 
 def test_settings_are_checked():
-    with pytest.raises(InputError, match="did you mean 'tied-diagonal'"):
+    with pytest.raises(UnknownNameError) as error:
         Gaussian(covariance="tied-diagnal")
-    with pytest.raises(InputError, match="fixed is a variance"):
+    assert error.value.value == "tied-diagnal"
+    with pytest.raises(InputError) as error:
         Gaussian(covariance="fixed", fixed=0.0)
+    assert error.value.value == 0
 
 
 def test_the_lognormal_refuses_to_count_what_has_no_logarithm_and_gives_it_density_zero():

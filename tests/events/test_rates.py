@@ -5,9 +5,9 @@ import pytest
 from scipy import stats
 
 from candide.distributions import DirichletMultinomial, StudentT
-from candide.errors import InputError
+from candide.errors import CellError, InputError
 from candide.events import HOWS, Exponential, Poisson
-from candide.priors import Gamma
+from candide.priors import Gamma, Jeffreys
 from candide.tally import Sums
 
 
@@ -57,17 +57,19 @@ def test_a_value_below_zero_has_no_probability():
 
 
 def test_what_gives_no_rate_is_refused_with_its_place():
-    with pytest.raises(InputError, match="class 1, column 0: no value"):
-        Poisson().estimate(count(Poisson(), [[1.0], [np.nan]], [0, 1]), how="mle")
-    for X in ([[1.0], [0.0]], [[1.0], [np.nan]]):
-        with pytest.raises(InputError, match="class 1, column 0: the values, none or all zero"):
-            Exponential().estimate(count(Exponential(), X, [0, 1]), how="mle")
+    absent, zero = [[1.0], [np.nan]], [[1.0], [0.0]]
+    for event, X in ((Poisson(), absent), (Exponential(), absent), (Exponential(), zero)):
+        with pytest.raises(CellError) as error:
+            event.estimate(count(event, X, [0, 1]), how="mle")
+        assert (error.value.class_code, error.value.feature) == (1, 0)
     for event in (Poisson(), Exponential()):
         tally = count(event, [[1.0], [np.nan]], [0, 1])
-        with pytest.raises(InputError, match="class 1, column 0: no value, and Jeffreys"):
+        with pytest.raises(CellError, match="Jeffreys") as error:
             event.estimate(tally, "jeffreys")
-        with pytest.raises(InputError, match="improper"):
+        assert (error.value.class_code, error.value.feature) == (1, 0)
+        with pytest.raises(InputError) as error:
             event.evidence(tally, "jeffreys")
+        assert error.value.value == Jeffreys()
 
 
 def test_uniform_makes_map_the_mle_and_jeffreys_is_invariant():

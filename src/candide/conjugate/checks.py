@@ -19,4 +19,5 @@ def refuse(where: NDArray, why: str) -> None:
 def refuse_improper(improper: Any, prior: Prior | None) -> None:
     """Raise if a prior has no finite integral: nothing is marginal under it."""
     if np.any(improper):
-        raise InputError(f"{prior!r} is improper here, so there is no marginal likelihood; use a proper prior")
+        what = f"{prior!r} is improper here, so there is no marginal likelihood"
+        raise InputError(what, value=prior, remedy="use a proper prior")

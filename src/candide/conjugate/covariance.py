@@ -161,7 +161,8 @@ def evidence(tally: CoMoments, prior: Prior | None, apart: Floats, *, tied: bool
 
 def _refuse_mle_only(prior: Prior | None, remedy: str) -> None:
     if isinstance(prior, AddedVariance | Unbiased):
-        raise InputError(f"{prior!r} belongs to the MLE, and has no posterior and no marginal likelihood; {remedy}")
+        what = f"{prior!r} belongs to the MLE, and has no posterior and no marginal likelihood"
+        raise InputError(what, value=prior, remedy=remedy)
 
 
 def held_out(

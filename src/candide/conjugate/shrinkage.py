@@ -29,7 +29,8 @@ def check_shrinkage(shrinkage: Any) -> None:
         if shrinkage not in METHODS:
             raise unknown("shrinkage", shrinkage, METHODS)
     elif shrinkage is not None and not (_is_number(shrinkage) and 0 <= shrinkage <= 1):
-        raise InputError(f"shrinkage: pass a number in 0..1, 'ledoit-wolf', 'oas' or None, got {shrinkage!r}")
+        remedy = "pass a number in 0..1, 'ledoit-wolf', 'oas' or None"
+        raise InputError(f"shrinkage: {shrinkage!r}", value=shrinkage, remedy=remedy)
 
 
 def _is_number(x: Any) -> bool:
@@ -71,8 +72,9 @@ def _ledoit_wolf(tally: CoMoments, scatter: Floats, unit: Floats) -> Floats:
     """(class,) the share of least expected loss, of columns in standard units."""
     if tally.fourth is None:
         raise InputError(
-            "shrinkage='ledoit-wolf' needs fourth moments, which this tally does not keep; count the rows with that "
-            "shrinkage, or use 'oas' or a number"
+            "shrinkage='ledoit-wolf' needs fourth moments, which this tally does not keep",
+            value="ledoit-wolf",
+            remedy="count the rows with that shrinkage, or use 'oas' or a number",
         )
     n, size, square, p = _sizes(tally, scatter)
     rows = (tally.fourth / (unit * unit)).sum(axis=(1, 2))  # over rows, of (|x|^2)^2

@@ -63,7 +63,8 @@ def wishart_prior(prior: Prior | None, pooled: Moments, means: int) -> WishartPr
     if isinstance(prior, NormalInverseWishart):
         df = p + 2.0 if prior.df is None else float(prior.df)
         if prior.scale is None and df <= p + 1:
-            raise InputError(f"{prior!r}: df must be > {p + 1} for {p} columns where scale is None; pass df={p + 2}")
+            what = f"{prior!r}: df must be > {p + 1} for {p} columns where scale is None"
+            raise InputError(what, value=df, remedy=f"pass df={p + 2}")
         scale = (df - p - 1) * usual if prior.scale is None else _a_column(prior.scale, p, "scale")
         mean = centre if prior.mean is None else _a_column(prior.mean, p, "mean")
         return WishartPrior(mean, prior.kappa, df, scale)
@@ -76,7 +77,8 @@ def wishart_prior(prior: Prior | None, pooled: Moments, means: int) -> WishartPr
 def _a_column(given: object, p: int, name: str) -> Floats:
     values = np.asarray(given, np.float64)
     if values.ndim and values.shape != (p,):
-        raise InputError(f"NormalInverseWishart: {name} has {values.size} values for {p} columns that vary")
+        what = f"NormalInverseWishart: {name} has {values.size} values for {p} columns that vary"
+        raise InputError(what, value=tuple(values.tolist()), remedy="pass one number, or one a column")
     return np.broadcast_to(values, p)
 
 

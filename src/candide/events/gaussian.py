@@ -84,14 +84,13 @@ class Gaussian(EventModel):
         if self.covariance not in COVARIANCES:
             raise unknown("covariance", self.covariance, COVARIANCES)
         if not (np.isfinite(self.fixed) and self.fixed > 0):
-            raise InputError(f"{type(self).__name__}: fixed is a variance and must be > 0 and finite, got {self.fixed}")
+            what = f"{type(self).__name__}: fixed is {self.fixed}, and no variance"
+            raise InputError(what, value=self.fixed, remedy="pass a finite number > 0")
         if self.shrinkage is not None:
             check_shrinkage(self.shrinkage)
             if not self.together:
-                raise InputError(
-                    f"shrinkage is of a covariance matrix, and {self.covariance!r} has none; "
-                    "pass covariance='full' or 'tied'"
-                )
+                what = f"shrinkage is of a covariance matrix, and {self.covariance!r} has none"
+                raise InputError(what, value=self.shrinkage, remedy="pass covariance='full' or 'tied'")
 
     @classmethod
     def variant(cls, name: str) -> Self:
@@ -223,9 +222,11 @@ def _mle_only(prior: Prior | None) -> bool:
 
 def _refuse_unfit(prior: Prior | None, remedy: str) -> None:
     if _mle_only(prior):
-        raise InputError(f"{prior!r} belongs to the MLE: it has no posterior and no marginal likelihood; {remedy}")
+        what = f"{prior!r} belongs to the MLE: it has no posterior and no marginal likelihood"
+        raise InputError(what, value=prior, remedy=remedy)
     if isinstance(prior, NormalInverseWishart):
         raise InputError(
-            f"{prior!r} is of columns modelled together (covariance='full' or 'tied'); "
-            "pass NormalInverseGamma() for columns with variances of their own"
+            f"{prior!r} is of columns modelled together (covariance='full' or 'tied')",
+            value=prior,
+            remedy="pass NormalInverseGamma() for columns with variances of their own",
         )
