@@ -95,7 +95,8 @@ class Part:
 
     def union(self, other: "Part") -> tuple["Part", tuple[Move, ...], tuple[Move, ...]]:
         """The part with the encodings of both, and how the codes of each column move; () where none does."""
-        if self.encodings == other.encodings:
+        same = self.spec.encoding is not None and self.spec.encoding == other.spec.encoding  # of very many, one look
+        if same or self.encodings == other.encodings:
             return self, (), ()
         united = []
         for name, mine, theirs in zip(self.columns, self.encodings, other.encodings, strict=True):

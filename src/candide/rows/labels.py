@@ -192,7 +192,7 @@ def _coded(column: Any) -> tuple[list[Any], NDArray[np.intp]]:
     try:
         coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     except pa.ArrowNotImplementedError:
-        raise InputTypeError(f"a column of {column.type} has no levels; pass text, numbers or dates") from None
+        raise InputTypeError(f"a column of {column.type} has no levels", remedy="pass text, numbers or dates") from None
     if isinstance(coded, pa.ChunkedArray):
         coded = coded.unify_dictionaries().combine_chunks()
     place = coded.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
@@ -209,7 +209,9 @@ def _hashed(values: list[Any]) -> set[Any]:
     try:
         return set(values)
     except TypeError as error:
-        raise InputTypeError(f"labels and levels must be plain values such as numbers or text ({error})") from None
+        raise InputTypeError(
+            f"labels and levels that are no plain values ({error})", remedy="pass numbers or text"
+        ) from None
 
 
 def _plain(value: Any) -> Any:

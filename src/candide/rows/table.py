@@ -69,14 +69,14 @@ class Table:
             return cls._of_frame(data)
         if (isinstance(data, Sequence) and not isinstance(data, str | bytes)) or hasattr(data, "__array__"):
             return cls._of_array(_as_array(data))
-        raise InputTypeError(f"cannot read rows from {type(data).__name__}; {_PASS}")
+        raise InputTypeError(f"cannot read rows from {type(data).__name__}", remedy=_PASS)
 
     @classmethod
     def _of_array(cls, array: NDArray) -> "Table":
         if array.dtype.kind == "c":
             raise InputTypeError("Complex data not supported; pass real numbers, such as the parts or the modulus")
         if array.dtype.kind not in "fiubOUS":
-            raise InputTypeError(f"cannot use an array of {array.dtype}; pass numbers, text or objects")
+            raise InputTypeError(f"cannot use an array of {array.dtype}", remedy="pass numbers, text or objects")
         if array.ndim != 2:
             raise InputError(
                 f"expected a 2-D array (rows, columns), got {array.ndim}-D array instead. "
@@ -88,9 +88,9 @@ class Table:
     def _of_sparse(cls, matrix: Any) -> "Table":
         rows = matrix.tocsr()
         if rows.ndim != 2:
-            raise InputError(f"expected a sparse matrix of 2 dimensions, got {rows.ndim}; reshape it")
+            raise InputError(f"expected a sparse matrix of 2 dimensions, got {rows.ndim}", remedy="reshape it")
         if rows.dtype.kind not in "fiub":
-            raise InputTypeError(f"cannot use a sparse matrix of {rows.dtype}; pass numbers")
+            raise InputTypeError(f"cannot use a sparse matrix of {rows.dtype}", remedy="pass numbers")
         if not rows.has_canonical_format:  # x > threshold and log x! are of whole values, not of their parts
             rows = rows.copy()
             rows.sum_duplicates()
@@ -101,7 +101,7 @@ class Table:
     def _of_columns(cls, columns: dict[Name, Any]) -> "Table":
         lengths = {name: len(column) for name, column in columns.items()}
         if len(set(lengths.values())) > 1:
-            raise InputError(f"columns differ in length: {lengths}")
+            raise InputError(f"columns differ in length: {lengths}", value=lengths)
         return cls(tuple(columns), next(iter(lengths.values()), 0), columns)
 
     @classmethod
