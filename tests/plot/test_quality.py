@@ -140,7 +140,7 @@ def test_calibration_of_bare_probabilities():
 def test_the_limits_of_calibration_are_wilsons():
     from scipy.stats import binomtest
 
-    from candide.plot.quality import Calibration
+    from candide.tasks.calibration import Calibration
 
     truth = np.array([True] * 7 + [False] * 13)
     low, high = Calibration.of(np.full(20, 0.4), truth).interval()

@@ -1,7 +1,9 @@
 """The discriminant: log p(1 | x) / p(0 | x) of test cases, with the errors marked. Its sign is the decision.
 
->>> log_odds(np.log([[0.2, 0.6, 0.2]]), 1).round(4).tolist()
-[0.4055]
+>>> ax = draw(["no", "yes"], 1, np.array([-2.0, 1.0, 3.0]), np.array([0, 0, 1]))
+>>> ax.get_title(loc="left")
+'1 error in 3'
+>>> ax.figure.clear()
 """
 
 from typing import Any
@@ -12,6 +14,7 @@ from numpy.typing import NDArray
 from candide.errors import InputError, unknown
 from candide.plot import style
 from candide.plot.drawable import Drawable
+from candide.tasks.calibration import log_odds
 
 _FAR = 1.08  # an infinite discriminant is drawn this much beyond the farthest finite one
 _MOST_BARS = 2000
@@ -19,17 +22,6 @@ _MANY = 2000  # rows; of more, points would hide each other
 _BINS = 60
 _ERROR = "error"
 _WIDE, _NEAR = 60.0, 10.0  # beyond the first the axis is logarithmic outside the second, so that close cases stay apart
-
-
-def log_odds(joint: NDArray, c: int) -> NDArray:
-    """log p(c | x) / p(not c | x), (row,), of log p(x, class) (row, class)."""
-    others = np.delete(joint, c, axis=1)
-    top = others.max(axis=1)
-    shift = np.where(np.isfinite(top), top, 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rest = shift + np.log(np.exp(others - shift[:, None]).sum(axis=1))
-        odds = joint[:, c] - rest
-    return np.where(np.isnan(odds), 0.0, odds)  # impossible under every class
 
 
 def discriminant(model: Any, X: Any, y: Any, *, ax: Any = None, kind: str | None = None, positive: Any = None) -> Any:

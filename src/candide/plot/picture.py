@@ -26,6 +26,7 @@ from candide.plot.images import class_means, near_square
 from candide.plot.planes import posterior_surface, regions
 from candide.plot.rows import Rows
 from candide.plot.univariate import densities
+from candide.tasks.calibration import confusion, log_odds, stated
 
 FORMATS = ("png", "svg", "pdf")
 _PANELS = 6  # densities drawn where no feature is named
@@ -143,7 +144,7 @@ def _network(drawable: Drawable, spec: PictureSpec, rows: Rows | None) -> Drawn:
 
 def _discriminant(drawable: Drawable, spec: PictureSpec, rows: Rows) -> Drawn:
     c = odds.one_class(drawable, _positive(spec))
-    batches = [(odds.log_odds(log_p, c), codes) for log_p, codes in rows.posteriors(drawable)]
+    batches = [(log_odds(log_p, c), codes) for log_p, codes in rows.posteriors(drawable)]
     values, codes = (np.concatenate([batch[i] for batch in batches]) for i in (0, 1))
     ax = odds.draw(drawable.labels, c, values, codes, kind=spec.kind)
     wrong = int(((values > 0) != (codes == c)).sum())
@@ -153,16 +154,16 @@ def _discriminant(drawable: Drawable, spec: PictureSpec, rows: Rows) -> Drawn:
 def _calibration(drawable: Drawable, spec: PictureSpec, rows: Rows) -> Drawn:
     positive = _positive(spec)
     c = None if positive is None else drawable.label(positive)
-    parts = [quality.stated(np.exp(log_p), codes, drawable.labels, c) for log_p, codes in rows.posteriors(drawable)]
+    parts = [stated(np.exp(log_p), codes, c) for log_p, codes in rows.posteriors(drawable)]
     p, truth = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
-    return quality.draw_calibration(p, truth, parts[0][2], spec.bins), {"rows": len(p), "bins": spec.bins}
+    ax = quality.draw_calibration(p, truth, quality.class_judged(drawable.labels, c), spec.bins)
+    return ax, {"rows": len(p), "bins": spec.bins}
 
 
 def _confusion(drawable: Drawable, spec: PictureSpec, rows: Rows) -> Drawn:
     k = len(drawable.labels)
-    matrix = np.zeros((k, k), np.int64)
-    for log_p, codes in rows.posteriors(drawable):
-        matrix += np.bincount(codes * k + log_p.argmax(axis=1), minlength=k * k).reshape(k, k)
+    parts = [confusion(codes, log_p.argmax(axis=1), k) for log_p, codes in rows.posteriors(drawable)]
+    matrix = sum(parts, start=np.zeros((k, k), np.intp))
     facts = {"rows": int(matrix.sum()), "confusion": matrix.tolist()}
     return quality.draw_confusion(matrix, drawable.labels, normalise=spec.normalise), facts
 

@@ -1,11 +1,11 @@
 """How far probabilities can be trusted, and which classes are taken for which.
 
->>> calibrated = Calibration.of(np.array([0.1, 0.15, 0.8, 0.9]), np.array([False, True, True, True]), bins=2)
->>> calibrated.stated.round(3).tolist(), calibrated.observed.tolist(), calibrated.n.tolist()
-([0.125, 0.85], [0.5, 1.0], [2, 2])
+>>> ax = draw_confusion(np.array([[3, 1], [0, 4]]), ["a", "b"])
+>>> ax.get_xlabel(), ax.get_ylabel()
+('predicted class', 'true class')
+>>> ax.figure.clear()
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,35 +15,9 @@ from candide.errors import InputError, unknown
 from candide.plot import style
 from candide.plot.drawable import Drawable
 from candide.rows.labels import Labels
+from candide.tasks import calibration as scoring
 
 _NUMBERED = 20  # classes up to which a confusion matrix shows its numbers
-
-
-@dataclass(frozen=True, eq=False)
-class Calibration:
-    """In bins of stated probability: the mean stated, the share observed, and how many rows; empty bins left out."""
-
-    stated: NDArray
-    observed: NDArray
-    n: NDArray
-    edges: NDArray  # of all bins
-    bin: NDArray  # which of them each entry is
-
-    @classmethod
-    def of(cls, p: NDArray, truth: NDArray, bins: int = 10) -> "Calibration":
-        edges = np.linspace(0.0, 1.0, bins + 1)
-        at = np.searchsorted(edges[1:-1], p)
-        n = np.bincount(at, minlength=bins)
-        seen = np.flatnonzero(n)
-        stated, observed = (np.bincount(at, v, bins)[seen] / n[seen] for v in (p, truth.astype(float)))
-        return cls(stated, observed, n[seen], edges, seen)
-
-    def interval(self) -> tuple[NDArray, NDArray]:
-        """95 % limits of the share observed (Wilson, 1927)."""
-        z2, n, p = 1.959964**2, self.n, self.observed
-        centre = (p + z2 / (2 * n)) / (1 + z2 / n)
-        half = np.sqrt(z2 * p * (1 - p) / n + z2**2 / (4 * n**2)) / (1 + z2 / n)
-        return np.minimum(centre - half, p), np.maximum(centre + half, p)
 
 
 def calibration(
@@ -69,28 +43,17 @@ def calibration(
         p, truth, what = _given(model_or_probabilities, y, positive)
     else:
         drawable = Drawable.of(model_or_probabilities)
-        joint = drawable.joint(X)
-        posterior = _normalised(joint, drawable)
+        posterior = drawable.fitted.posterior(drawable.table(X))
         c = None if positive is None else drawable.label(positive)
-        p, truth, what = stated(posterior, drawable.codes(y, len(joint)), drawable.labels, c)
+        p, truth = scoring.stated(posterior, drawable.codes(y, len(posterior)), c)
+        what = class_judged(drawable.labels, c)
     return draw_calibration(p, truth, what, bins, ax)
 
 
-def _normalised(joint: NDArray, drawable: Drawable) -> NDArray:
-    top = joint.max(axis=1, keepdims=True)
-    p = np.exp(joint - np.where(np.isfinite(top), top, 0.0))
-    total = p.sum(axis=1, keepdims=True)
-    return np.where(total > 0, p / np.where(total > 0, total, 1.0), drawable.shares)
-
-
-def stated(posterior: NDArray, codes: NDArray, labels: Any, c: int | None) -> tuple[NDArray, NDArray, str]:
-    """The probability to judge, whether it came true, and its name; rows without a class are left out."""
-    posterior, codes = posterior[codes >= 0], codes[codes >= 0]
-    if c is None and posterior.shape[1] == 2:
-        c = 1
-    if c is None:
-        return posterior.max(axis=1), posterior.argmax(axis=1) == codes, ""
-    return posterior[:, c], codes == c, str(labels[c])
+def class_judged(labels: Any, c: int | None) -> str:
+    """The name of the class whose probability is judged; empty for the most probable."""
+    c = scoring.judged(len(labels), c)
+    return "" if c is None else str(labels[c])
 
 
 def _given(probabilities: Any, y: Any, positive: Any) -> tuple[NDArray, NDArray, str]:
@@ -115,20 +78,19 @@ def _given(probabilities: Any, y: Any, positive: Any) -> tuple[NDArray, NDArray,
         raise InputError(
             f"probabilities of {p.shape[1]} classes, and {len(labels)} classes in y; pass the model instead"
         )
-    return stated(p, codes, labels.values, None if positive is None else labels.values.index(positive))
+    c = None if positive is None else labels.values.index(positive)
+    return *scoring.stated(p, codes, c), class_judged(labels.values, c)
 
 
 def draw_calibration(p: NDArray, truth: NDArray, what: str, bins: int, ax: Any = None) -> Any:
     """Draw stated probabilities against what came true; ``what`` names the class, or is empty for the winner's."""
     if not len(p):
         raise InputError("no row has a class; calibration is judged on rows whose class is known")
-    curve = Calibration.of(p, truth, bins)
+    curve = scoring.Calibration.of(p, truth, bins)
     ax = style.axes(ax)
     width = 1.0 / bins
-    share = curve.n / curve.n.sum()
-    ax.bar(
-        curve.edges[curve.bin] + width / 2, share, width * 0.92, color=style.PALE, label="share of the rows", zorder=1
-    )
+    middle = curve.edges[curve.bin] + width / 2
+    ax.bar(middle, curve.share, width * 0.92, color=style.PALE, label="share of the rows", zorder=1)
     ax.plot([0, 1], [0, 1], color=style.DARK, linewidth=1.0, linestyle=":", label="honest", zorder=2)
     low, high = curve.interval()
     reach = [curve.observed - low, high - curve.observed]
@@ -159,9 +121,7 @@ def confusion(model: Any, X: Any, y: Any, *, ax: Any = None, normalise: bool = F
     drawable = Drawable.of(model)
     codes = drawable.codes(y, drawable.table(X).n_rows)
     predicted = np.asarray(drawable.fitted.labels.encode(drawable.fitted.classify(drawable.table(X))))
-    k = len(drawable.labels)
-    known = codes >= 0
-    matrix = np.bincount(codes[known] * k + predicted[known], minlength=k * k).reshape(k, k)
+    matrix = scoring.confusion(codes, predicted, len(drawable.labels))
     return draw_confusion(matrix, drawable.labels, ax=ax, normalise=normalise)
 
 
