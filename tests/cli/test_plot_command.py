@@ -154,7 +154,7 @@ def test_a_plane_of_a_table_with_one_column_of_numbers_is_refused(tmp_path):
 BAD = [
     (("-w", "regons"), "unknown picture 'regons'; did you mean 'regions'?"),
     (("-w", "regions", "-f", "height", "-f", "leaf_mm"), "unknown feature 'height'; did you mean 'height_cm'?"),
-    (("-w", "regions", "-f", "soil", "-f", "leaf_mm"), "column 'soil' holds categories (chalk, clay, sand)"),
+    (("-w", "regions", "-f", "soil", "-f", "leaf_mm"), "column 'soil': it holds categories (chalk, clay, sand)"),
     (("-w", "regions", "-f", "leaf_mm"), "this picture is of two features, and 1 were named"),
     (("-w", "surface", *PAIR), "needs two classes, and the model has 3: lavender, sage, thyme"),
     (("-w", "means"), "this picture is for images, whose columns are pixels; if the 5 columns of this model are"),

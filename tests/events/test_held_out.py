@@ -65,6 +65,7 @@ CASES = {
     "gaussian full oas": (Gaussian(covariance="full", shrinkage="oas"), REAL),
     "gaussian tied ledoit-wolf": (Gaussian(covariance="tied", shrinkage="ledoit-wolf"), REAL),
     "bernoulli": (Bernoulli(threshold=0.5), COUNT),
+    "bernoulli shares": (Bernoulli(threshold=None), st.integers(0, 8).map(lambda v: v / 8)),
     "categorical": (Categorical(), LEVEL),
     "multinomial": (Multinomial(), COUNT),
     "complement": (Complement(), COUNT),
@@ -151,6 +152,7 @@ def test_a_class_of_one_row_is_left_with_the_prior(name, how):
     rng = np.random.default_rng(0)
     X = rng.integers(0, 3, (12, N_FEATURES)).astype(np.int32)
     X = X if name == "categorical" else X + rng.integers(1, 8, X.shape) / 8
+    X = X / 4 if name == "bernoulli shares" else X
     y = np.array([0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2])
     prior = Dirichlet(2) if how == "map" and event.kind == "sums" and Dirichlet in event.accepts else None
     assert check(event, prior, how, X, y, None) == len(X)
@@ -178,6 +180,7 @@ def test_a_row_that_makes_a_column_vary_leaves_it_flat():
 @pytest.mark.parametrize("event", [event for event, _ in CASES.values() if event.sparse])
 def test_sparse_rows_are_held_out_as_dense_ones(event):
     X, y = np.random.default_rng(3).poisson(0.8, (12, N_FEATURES)).astype(float), np.arange(12) % N_CLASSES
+    X = np.minimum(X, event.support.high)
     row, column = np.nonzero(X)
     packed = Csr(X[row, column], column.astype(np.int32), np.searchsorted(row, np.arange(13)), N_FEATURES)
     tally = count(event, X, y)

@@ -5,11 +5,11 @@ import pytest
 from sklearn.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, MultinomialNB
 
 from candide.encode import Levels as Codes
-from candide.errors import InputError
+from candide.errors import CellError, InputError
 from candide.events import HOWS, Bernoulli, Categorical, Complement, Multinomial
 from candide.priors import Beta, Dirichlet
 from candide.rows.blocks import Csr
-from candide.tally import KINDS, Levels
+from candide.tally import KINDS, Levels, Sums
 
 
 def count(event, X, y, sizes=(), n_classes=2):
@@ -236,3 +236,43 @@ def test_a_hundred_thousand_words_do_not_underflow():
     X = rng.poisson(0.5, (4, 100_000)).astype(float)
     for event in (Multinomial(), Complement(), Bernoulli()):
         assert np.isfinite(event.estimate(count(event, X, [0, 1, 0, 1])).log_prob(X)).all()
+
+
+def test_shares_of_a_yes_are_linear_and_counted_as_sums():
+    event = Bernoulli(threshold=None)
+    rng = np.random.default_rng(8)
+    X, y = rng.random((30, 3)).round(3), np.arange(30) % 2
+    X[3, 1] = np.nan
+    tally = Sums.of(X, y, n_classes=2, spec=event.spec(3))
+    law = event.estimate(tally, Beta(2, 1), "mean")
+    p = (np.array([np.nansum(X[y == c], axis=0) for c in (0, 1)]) + 2) / (tally.n + 3)
+    np.testing.assert_allclose(law.parameters()["probability"], p, rtol=1e-12)
+    expected = X[:, None, :] * np.log(p) + (1 - X[:, None, :]) * np.log1p(-p)
+    np.testing.assert_allclose(law.terms(X), np.nan_to_num(expected), rtol=1e-12)
+    np.testing.assert_allclose(law.log_prob(X), np.nansum(expected, axis=2), rtol=1e-12)
+    assert law.add_log_prob(X, np.zeros((30, 2))) == 1
+    assert event.support.high == 1
+    assert set(np.unique(law.sample(y, rng))) <= {0.0, 1.0}
+    assert event.test(tally).name == "chi2"
+    assert (event.information(tally) >= 0).all()
+
+
+@pytest.mark.parametrize("how", ["mle", "mean"])
+def test_whole_shares_are_what_a_threshold_makes_of_them(how):
+    rng = np.random.default_rng(9)
+    X, y = (rng.random((40, 4)) < [0.0, 0.3, 0.7, 1.0]).astype(float), np.arange(40) % 2
+    parted, shares = Bernoulli(threshold=0.5), Bernoulli(threshold=None)
+    a = parted.estimate(Levels.of(X, y, n_classes=2, spec=parted.spec(4)), how=how)
+    b = shares.estimate(Sums.of(X, y, n_classes=2, spec=shares.spec(4)), how=how)
+    query = np.vstack([X, 1 - X])
+    np.testing.assert_allclose(b.log_prob(query), a.log_prob(query), rtol=1e-12)
+    np.testing.assert_allclose(b.terms(query), a.terms(query), rtol=1e-12)
+    np.testing.assert_allclose(b.scaled(np.full(4, 0.5)).log_prob(X), a.scaled(np.full(4, 0.5)).log_prob(X), rtol=1e-12)
+
+
+def test_shares_above_one_are_refused():
+    event = Bernoulli(threshold=None)
+    tally = Sums.of(np.array([[0.5, 3.0], [0.1, 0.2]]), np.array([0, 1]), n_classes=2, spec=event.spec(2))
+    with pytest.raises(CellError) as error:
+        event.estimate(tally)
+    assert (error.value.class_code, error.value.feature) == (0, 1)

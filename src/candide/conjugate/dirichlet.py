@@ -37,6 +37,19 @@ def level_log_prob(tally: Levels, alpha: Floats, how: str) -> Floats:
     return np.where(total > 0, log_prob, -numerics.log(_in_each_level(sizes, tally)))
 
 
+def pair_log_prob(no: Floats, yes: Floats, b: Floats, a: Floats, how: str) -> tuple[Floats, Floats]:
+    """The same of two levels, counted apart: log-probabilities of no and of yes under Beta(a, b).
+
+    >>> two, three, one = np.array([2.0]), np.array([3.0]), np.array([1.0])
+    >>> [np.exp(p).round(3).item() for p in pair_log_prob(two, three, one, one, "mean")]  # (2 + 1) / 7, (3 + 1) / 7
+    [0.429, 0.571]
+    """
+    counts = [np.maximum(n + pseudo_counts(prior, how), 0.0) for n, prior in ((no, b), (yes, a))]
+    total = counts[0] + counts[1]
+    log_no, log_yes = (np.where(total > 0, numerics.log_share(n, total), -np.log(2.0)) for n in counts)
+    return log_no, log_yes
+
+
 def _in_each_level(values: Floats, tally: Levels) -> Floats:
     """(class, feature) values once for each level; a single feature's broadcast as they are."""
     return values if values.shape[1] == 1 else np.repeat(values, np.diff(tally.offsets), axis=1)

@@ -3,6 +3,12 @@
 >>> law = Bernoulli(np.log([[0.75], [0.5]]), np.log([[0.25], [0.5]]), threshold=10.0)
 >>> np.exp(law.log_prob(np.array([[7.0], [12.0], [np.nan]]))).tolist()
 [[0.75, 0.5], [0.25, 0.5], [1.0, 1.0]]
+
+Without a threshold a value from 0 to 1 is how much of a yes it is, so that the score is linear in it.
+
+>>> shares = Bernoulli(np.log([[0.75], [0.5]]), np.log([[0.25], [0.5]]), threshold=None)
+>>> np.exp(shares.log_prob(np.array([[0.0], [1.0], [0.5]]))).round(3).tolist()
+[[0.75, 0.5], [0.25, 0.5], [0.433, 0.5]]
 """
 
 from dataclasses import dataclass
@@ -13,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import kernels
-from candide.distributions.arrays import LOGS, Found, Shape, number, one, take
-from candide.distributions.base import Distribution, moved, numbers, times, where_present
+from candide.distributions.arrays import LOGS, Found, Shape, one, optional, take
+from candide.distributions.base import Distribution, dense, moved, numbers, times, where_present
 from candide.errors import InputError
 from candide.rows.blocks import Block, Codes, Csr, Floats
 
@@ -26,7 +32,7 @@ if TYPE_CHECKING:
 class Bernoulli(Distribution):
     log_no: Floats  # (class, feature)
     log_yes: Floats  # (class, feature)
-    threshold: float = 0.0
+    threshold: float | None = 0.0  # None: values from 0 to 1, each so much of a yes
 
     name: ClassVar[str] = "bernoulli"
 
@@ -51,6 +57,8 @@ class Bernoulli(Distribution):
         return no.sum(axis=0), kernels.padded(yes - no), struck, kernels.padded(always - never)
 
     def add_log_prob(self, block: Block, out: Floats) -> int:
+        if self.threshold is None:
+            return self._add_shares(block, out)
         if not isinstance(block, Csr):
             return kernels.add_switch(numbers(block), self.threshold, *self._dense, out)
         if self.threshold < 0:
@@ -70,7 +78,26 @@ class Bernoulli(Distribution):
             out[struck > 0.5] = -np.inf
         return 0
 
+    def _add_shares(self, block: Block, out: Floats) -> int:
+        """Every feature says no, then each value takes its share of the way to yes."""
+        all_no, change, impossible, _ = self._sparse
+        if impossible is not None:  # 0 * -inf = 0: a share of no and one of yes, each by itself
+            x = numbers(dense(block)).astype(np.float64, copy=False)
+            kernels.add_linear(1.0 - x, np.asfortranarray(self.log_no.T), out)
+            return kernels.add_linear(x, np.asfortranarray(self.log_yes.T), out)
+        out += all_no
+        if isinstance(block, Csr):
+            return kernels.add_linear_csr(*block[:3], change, out)
+        n_absent = kernels.add_linear(block, np.asfortranarray((self.log_yes - self.log_no).T), out)
+        if n_absent > 0:
+            out -= np.isnan(block) @ self.log_no.T
+        return n_absent
+
     def _terms(self, x: NDArray) -> Floats:
+        if self.threshold is None:
+            share = x[:, None, :].astype(np.float64, copy=False)
+            of_yes = np.where(share == 0, 0.0, share * self.log_yes)
+            return where_present(x, of_yes + np.where(share == 1, 0.0, (1.0 - share) * self.log_no))
         return where_present(x, np.where((x > self.threshold)[:, None, :], self.log_yes, self.log_no))
 
     def scaled(self, weight: Floats) -> "Bernoulli":
@@ -78,7 +105,8 @@ class Bernoulli(Distribution):
 
     def sample(self, y: Codes, rng: "np.random.Generator") -> Floats:
         """0 and 1, or where the threshold does not part these, numbers that it does part."""
-        no, yes = min(0.0, self.threshold), max(1.0, np.nextafter(self.threshold, np.inf))
+        limit = 0.0 if self.threshold is None else self.threshold
+        no, yes = min(0.0, limit), max(1.0, np.nextafter(limit, np.inf))
         return np.where(rng.random((len(y), self.n_features)) < np.exp(self.log_yes)[y], yes, no)
 
     def mean(self) -> Floats:
@@ -96,16 +124,18 @@ class Bernoulli(Distribution):
 
         with np.errstate(invalid="ignore"):
             weight = self.log_yes - self.log_no
-        return Polynomial(self.log_no, weight, read=Numbers("above", self.threshold))
+        read = Numbers() if self.threshold is None else Numbers("above", self.threshold)
+        return Polynomial(self.log_no, weight, read=read)
 
     def arrays(self) -> dict[str, NDArray]:
-        return {"log_no": self.log_no, "log_yes": self.log_yes, **one(float(self.threshold), "threshold")}
+        return {"log_no": self.log_no, "log_yes": self.log_yes, **one(self.threshold, "threshold")}
 
     @classmethod
     def from_arrays(cls, arrays: Found, shape: Shape, base: Distribution | None = None) -> Self:
         size = shape.n_classes, shape.n_features
         no, yes = take(arrays, "log_no", size, LOGS), take(arrays, "log_yes", size, LOGS)
-        return cls(no, yes, number(arrays, "threshold"))
+        threshold = optional(arrays, "threshold", (1,))
+        return cls(no, yes, None if threshold is None else threshold.item())
 
 
 def _parts(weights: Floats) -> tuple[Floats, Floats]:

@@ -57,7 +57,8 @@ def fractions(table: Table, plan: Plan) -> list[Remark]:
     """What a person should see of columns that were named as counts, and hold fractions: likely they are none."""
     remarks = []
     for part in plan.parts:
-        block = part.block(table) if "log_factorial" in part.event.keep else np.empty((0, 0))
+        whole = part.event.support is not None and part.event.support.whole
+        block = part.block(table) if whole else np.empty((0, 0))
         if found := first_where(block, lambda x: np.isfinite(x) & (x != np.floor(x))):
             name, event = part.columns[found[1]], part.event.name
             text = f"column {name!r}: {found[2]:g} is no whole number, and {event} is for counts"

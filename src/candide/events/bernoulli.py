@@ -6,68 +6,112 @@
 """
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from candide import distributions as laws
-from candide.conjugate.checks import refuse_improper
-from candide.conjugate.dirichlet import held_out_levels, level_evidence, level_log_prob
+from candide.conjugate.checks import refuse, refuse_improper
+from candide.conjugate.dirichlet import held_out_levels, level_evidence, pair_log_prob
 from candide.distributions.base import dense
-from candide.encode import Grid
+from candide.encode import Encoding, Grid, Identity
 from candide.errors import InputError
-from candide.events.base import EventModel
+from candide.events.base import EventModel, Support
 from candide.priors import Beta, Jeffreys, Prior, Uniform
 from candide.rows.blocks import Block, Codes, Floats
-from candide.tally import Levels
+from candide.tally import Levels, Sums
+
+if TYPE_CHECKING:
+    from candide.tally.association import Test
 
 
 @dataclass(frozen=True)
 class Bernoulli(EventModel):
     """P(x > threshold) of its own in each class and column, under a Beta prior.
 
+    ``threshold=None`` takes values from 0 to 1 as shares of a yes: x of a yes and 1 - x of a no.
+
     >>> import candide as cd
     >>> model = cd.NaiveBayes(Bernoulli(threshold=0.5)).fit([[1, 0], [1, 1], [0, 1]], ["a", "a", "b"])
     >>> model.predict([[1, 0]]).tolist()
     ['a']
+    >>> shares = cd.NaiveBayes(Bernoulli(threshold=None)).fit([[0.9], [0.7], [0.2]], ["a", "a", "b"])
+    >>> shares.predict([[0.8], [0.1]]).tolist(), Bernoulli(threshold=None).kind
+    (['a', 'b'], 'sums')
     """
 
     name: ClassVar[str] = "bernoulli"
-    kind: ClassVar[str] = "levels"
     sparse: ClassVar[bool] = True
     accepts: ClassVar[tuple[type[Prior], ...]] = (Beta, Jeffreys, Uniform)
+    outcome: ClassVar[str] = "yes"
 
-    threshold: float = 0.0
+    threshold: float | None = 0.0
     prior: Prior | str | None = field(default=Beta(1.0, 1.0))
 
     @property
-    def encoding(self) -> Grid:
-        """One edge; the block keeps the numbers."""
-        return Grid((self.threshold,), raw=True)
+    def kind(self) -> str:  # type: ignore[override]
+        return "sums" if self.threshold is None else "levels"
 
-    def _estimate(self, tally: Levels, prior: Prior | None, how: str) -> laws.Distribution:
+    @property
+    def support(self) -> Support:  # type: ignore[override]
+        """All numbers; of shares those from 0 to 1."""
+        return Support(0.0, 1.0) if self.threshold is None else Support()
+
+    @property
+    def encoding(self) -> Encoding:
+        """One edge, and the block keeps the numbers; or shares as they are."""
+        return Identity(least=0.0) if self.threshold is None else Grid((self.threshold,), raw=True)
+
+    def _estimate(self, tally: Levels | Sums, prior: Prior | None, how: str) -> laws.Bernoulli:
         """The posterior predictive of one value is the posterior mean."""
-        log_prob = level_log_prob(tally, _alpha(prior, tally), how)
-        return laws.Bernoulli(log_prob[:, 0::2], log_prob[:, 1::2], self.threshold)
+        no, yes = _counts(tally)
+        return laws.Bernoulli(*pair_log_prob(no, yes, *_beta(prior, no.shape[-1]), how), self.threshold)
 
-    def _evidence(self, tally: Levels, prior: Prior | None) -> Floats:
-        alpha = _alpha(prior, tally)
+    def _evidence(self, tally: Levels | Sums, prior: Prior | None) -> Floats:
+        """Of the sequence of yes and no; of shares as if they were counts."""
+        pairs = _as_levels(tally)
+        alpha = np.stack(_beta(prior, pairs.n.shape[1]), axis=1).ravel()
         refuse_improper(alpha <= 0, prior)
-        return tally.per_feature(level_evidence(tally, alpha))
+        return pairs.per_feature(level_evidence(pairs, alpha))
+
+    def information(self, tally: Levels | Sums) -> Floats | None:
+        return super().information(_as_levels(tally))
+
+    def test(self, tally: Levels | Sums) -> "Test | None":
+        return super().test(_as_levels(tally))
+
+    @property
+    def _leads(self) -> bool:  # type: ignore[override]
+        return self.threshold is None
 
     def _held_out(self, tally: Any, prior: Any, how: str, block: Block, y: Codes, weight: Floats | None) -> Floats:
-        x = dense(block)
+        if self.threshold is None:
+            return super()._held_out(tally, prior, how, block, y, weight)
+        x, alpha = dense(block), np.stack(_beta(prior, tally.n.shape[1]), axis=1).ravel()
         codes = np.where(np.isnan(x), -1, x > self.threshold)
-        return held_out_levels(tally, _alpha(prior, tally), how, codes, y, weight)
+        return held_out_levels(tally, alpha, how, codes, y, weight)
 
 
-def _alpha(prior: Prior | None, tally: Levels) -> Floats:
-    """Imaginary counts of (no, yes) for each column, one after another."""
-    n_features = len(tally.offsets) - 1
+def _counts(tally: Levels | Sums) -> tuple[Floats, Floats]:
+    """(class, feature) the weight of no and of yes."""
+    if isinstance(tally, Levels):
+        return tally.counts[:, 0::2], tally.counts[:, 1::2]
+    above = tally.total > tally.n * (1 + 1e-9)
+    refuse(above, "shares of a yes are from 0 to 1, and some are larger; scale the values, or pass a threshold")
+    return np.maximum(tally.n - tally.total, 0.0), tally.total
+
+
+def _as_levels(tally: Levels | Sums) -> Levels:
+    if isinstance(tally, Levels):
+        return tally
+    pairs = np.stack(_counts(tally), axis=2).reshape(len(tally.n), -1)
+    return Levels(pairs, np.arange(0, pairs.shape[1] + 1, 2))
+
+
+def _beta(prior: Prior | None, n_features: int) -> tuple[Floats, Floats]:
+    """(feature,) imaginary counts of no, and of yes."""
     beta = prior if isinstance(prior, Beta) else Beta(0.5, 0.5) if isinstance(prior, Jeffreys) else Beta()
-    pairs = np.empty((n_features, 2))
-    for side, value in enumerate((beta.b, beta.a)):
+    for value in (beta.b, beta.a):
         if np.ndim(value) and len(np.atleast_1d(value)) != n_features:
             raise InputError(f"{len(np.atleast_1d(value))} values in the Beta prior for {n_features} columns")
-        pairs[:, side] = value
-    return pairs.ravel()
+    return np.broadcast_to(beta.b, n_features), np.broadcast_to(beta.a, n_features)

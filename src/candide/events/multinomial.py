@@ -41,6 +41,7 @@ class Multinomial(EventModel):
     accepts: ClassVar[tuple[type[Prior], ...]] = (Dirichlet, Jeffreys, Uniform)
     support: ClassVar[Support | None] = Support(low=0.0)
     encoding = Identity(least=0.0)
+    outcome: ClassVar[str] = "the word"
 
     prior: Prior | str | None = field(default=Dirichlet(1.0))
 

@@ -6,6 +6,7 @@
 ['leaf_mm', 'height_cm', 'flowers']
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from candide.errors import InputError
@@ -20,18 +21,19 @@ def strongest(drawable: Drawable) -> list[Name]:
     return [name for name in names if name in drawable.seen]
 
 
-def two_strongest(drawable: Drawable, event: str | None = None) -> tuple[tuple[Name, Name], str]:
-    """The two columns of numbers, or of one event model, that tell most of the class, and a note that says so."""
+def two_strongest(
+    drawable: Drawable, is_usable: Callable[[Drawable, Name], bool], kind: str
+) -> tuple[tuple[Name, Name], str]:
+    """The two columns of numbers of some ``kind`` that tell most of the class, and a note that says so."""
     numbers = set(drawable.numbers)
-    usable = [n for n in strongest(drawable) if n in numbers and event in (None, drawable.part(n)[0].event.name)]
-    kind = f"{event} columns" if event else "columns of numbers"
+    usable = [n for n in strongest(drawable) if n in numbers and is_usable(drawable, n)]
     if len(usable) < 2:
         found = f"one, {usable[0]!r}" if usable else "none"
         raise InputError(f"this picture is of two {kind}, and the model has {found}; draw its densities")
     a, b = usable[:2]
     why = "which tell most of the class" if _evidence(drawable) else "the first"
-    told = f"drawn over {a!r} and {b!r}, {why} of {len(usable)} {kind}; name others: --feature A --feature B"
-    return (a, b), told
+    note = f"drawn over {a!r} and {b!r}, {why} of {len(usable)} {kind}; name others: --feature A --feature B"
+    return (a, b), note
 
 
 def _evidence(drawable: Drawable) -> Any:

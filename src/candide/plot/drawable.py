@@ -10,7 +10,7 @@ drawn.
 >>> drawable.number("soil")
 Traceback (most recent call last):
     ...
-candide.errors.InputError: column 'soil' holds categories (chalk, clay, sand), and this picture needs numbers; \
+candide.errors.InputError: column 'soil': it holds categories (chalk, clay, sand), and this picture needs numbers; \
 name one of height_cm, leaf_mm, flowers
 """
 
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from candide.distributions import Distribution
 from candide.distributions.base import row_numbers
 from candide.errors import InputError, InputTypeError, unknown
+from candide.events import Support
 from candide.model.census import Census
 from candide.model.fitted import Fitted
 from candide.model.model import Model
@@ -33,7 +34,6 @@ from candide.rows.documents import Documents
 from candide.rows.table import Name, Table
 
 _CELLS = 1 << 22  # values of a block scored at once
-NOT_NEGATIVE = ("lognormal", "exponential", "poisson", "multinomial", "complement")  # events of such values
 _DRAWS = 2000  # per class, where only a sample tells how far a distribution reaches
 
 
@@ -107,23 +107,23 @@ class Drawable:
     def number(self, feature: Any) -> Name:
         """A column of numbers."""
         name = self.known(feature)
-        part = self.part(name)[0]
-        if not part.has_levels and not part.has_documents:
+        if name in self.numbers:
             return name
-        what = "documents"
-        if part.has_levels:
-            levels = [str(v) for v in part.levels[part.columns.index(name)].values]
-            what = f"categories ({_listed(levels, 3)})"
+        levels = self.levels(name)
+        what = "documents" if levels is None else f"categories ({_listed(levels, 3)})"
         numbers = [str(n) for n in self.numbers]
         remedy = f"name one of {_listed(numbers, 20)}" if numbers else "this model has none"
-        raise InputError(f"column {name!r} holds {what}, and this picture needs numbers; {remedy}")
+        raise InputError(f"it holds {what}, and this picture needs numbers", column=name, remedy=remedy)
 
-    @property
+    @cached_property
     def numbers(self) -> list[Name]:
         """The columns of numbers."""
-        parts = [part for part in self.fitted.plan.parts if not part.has_levels and not part.has_documents]
-        held = {name for part in parts for name in part.columns}
-        return [name for name in self.columns if name in held]
+        return [name for name in self.columns if self.part(name)[1].reads == "numbers"]
+
+    def levels(self, feature: Name) -> list[str] | None:
+        """The names of a column's levels; None where it has none."""
+        part, law, j = self.part(feature)
+        return [str(v) for v in part.levels[j].values] if law.reads == "codes" else None
 
     def two(self, features: Sequence[Any] | None) -> tuple[Name, Name]:
         """The two columns of numbers of a picture in the plane."""
@@ -171,7 +171,7 @@ class Drawable:
     @property
     def is_text(self) -> bool:
         """Whether all that the model knows is one column of documents."""
-        return len(self.columns) == 1 and self.fitted.plan.parts[0].has_documents
+        return len(self.columns) == 1 and self.fitted.model.distributions[0].reads == "documents"
 
     def values(self, X: Any, feature: Name) -> NDArray:
         """One column of numbers of some rows, NaN where absent."""
@@ -220,7 +220,7 @@ class Drawable:
             step = max(1, _CELLS // width)
             for start in range(0, len(values), step):
                 rows = values[start : start + step]
-                absent, kind = (-1, np.int32) if part.has_levels else (np.nan, np.float64)
+                absent, kind = (-1, np.int32) if law.reads == "codes" else (np.nan, np.float64)
                 block: NDArray = np.full((len(rows), width), absent, kind)
                 for k, j in mine:
                     block[:, j] = rows[:, k]
@@ -230,10 +230,9 @@ class Drawable:
     def span(self, feature: Name, X: Any = None) -> tuple[float, float]:
         """Where a feature is worth drawing: the data with a margin, else where the classes have their mass."""
         low, high = self._span(feature, X)
-        event = self.part(feature)[0].event.name
-        if event in NOT_NEGATIVE:
-            low = max(low, 1e-6 * high if event == "lognormal" else 0.0)
-        return low, high
+        support = self.part(feature)[0].event.support or Support()
+        high = min(high, support.high)
+        return max(low, 1e-6 * high if support.open else support.low), high
 
     def _span(self, feature: Name, X: Any) -> tuple[float, float]:
         if X is not None:
@@ -266,12 +265,6 @@ def refuse_lone_labels(X: Any, y: Any) -> None:
     """Labels say of which class the rows are; without rows they say nothing."""
     if y is not None and X is None:
         raise InputError("y was given without X, whose rows it labels; pass both, or neither")
-
-
-def probabilities(part: Part, law: Distribution) -> NDArray | None:
-    """(class, feature) the probability of yes, or of a word; None where there is none."""
-    params = law.parameters()
-    return params.get("probability")
 
 
 def _is_date(column: Any) -> bool:

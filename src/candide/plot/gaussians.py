@@ -103,16 +103,21 @@ def moments(drawable: Drawable, names: tuple[Name, Name]) -> tuple[NDArray, NDAr
 def _gaussian(drawable: Drawable, name: Name) -> tuple[NDArray, NDArray]:
     """(class,) mean and deviation of a Gaussian feature."""
     part, law, j = drawable.part(name)
+    if not is_gaussian(drawable, name):
+        raise InputError(
+            f"it is {part.event.name or type(part.event).__name__}, and ellipses are of Gaussian columns",
+            column=name,
+            remedy="draw its regions or densities",
+        )
     params = law.parameters()
-    if part.event.name == "gaussian":
-        if "mean" in params:
-            return params["mean"][:, j], params["sd"][:, j]
-        if "loc" in params:
-            return params["loc"][:, j], params["scale"][:, j] * _inflation(params["df"][:, j])
-    raise InputError(
-        f"column {name!r} is {part.event.name or type(part.event).__name__}, and ellipses are of Gaussian columns; "
-        "draw its regions or densities"
-    )
+    if "sd" in params:
+        return params["mean"][:, j], params["sd"][:, j]
+    return params["loc"][:, j], params["scale"][:, j] * _inflation(params["df"][:, j])
+
+
+def is_gaussian(drawable: Drawable, name: Name) -> bool:
+    """Whether a column's law is a normal or a t: with a place, a size, and values on all the line."""
+    return drawable.part(name)[1].on_line
 
 
 def _inflation(df: NDArray) -> NDArray:

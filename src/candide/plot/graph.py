@@ -35,7 +35,7 @@ class Box:
     """The table of one node: names of its rows, and a number for every (row, class)."""
 
     name: Name
-    event: str
+    title: str  # of its values
     rows: list[str]
     values: NDArray
 
@@ -46,7 +46,8 @@ def boxes(drawable: Drawable, names: Sequence[Name]) -> list[Box]:
     for one in conditionals(drawable.fitted, _MOST_ROWS):
         if one.column in names:
             values = np.asarray(one.values, float).reshape(len(one.rows), len(drawable.labels))
-            found[one.column] = Box(one.column, one.event, one.rows, values)
+            title = one.event if one.column in drawable.numbers else "p(x | class)"
+            found[one.column] = Box(one.column, title, one.rows, values)
     return [found.get(name) or Box(name, "", [], np.empty((0, len(drawable.labels)))) for name in names]
 
 
@@ -112,7 +113,8 @@ def _links(ax: Any, drawable: Drawable, names: list[Name], places: NDArray, leve
     """A line between neighbours that are modelled together: given the class they still depend on each other."""
     for a, b in pairwise(range(len(names))):
         i, j = (drawable.places[names[k]][0] for k in (a, b))
-        if i == j and drawable.fitted.plan.parts[i].event.kind == "comoments":
+        params = drawable.fitted.model.distributions[i].parameters()
+        if i == j and any(p.ndim == 3 for p in params.values()):  # correlations
             look = {"arrowstyle": "-", "color": style.DARK, "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
             ax.annotate("", (places[b], level), (places[a], level), arrowprops=look, zorder=1)
 
@@ -131,8 +133,7 @@ def _class_table(ax: Any, drawable: Drawable, shown: int, place: tuple[float, fl
 
 
 def _table(ax: Any, box: Box, classes: Sequence[Any], more: int, x: float, width: float, top: float) -> None:
-    kind = "p(x | class)" if box.event in ("categorical", "bernoulli", "text") else box.event
-    rows = [[kind, *(style.short(v, 9) for v in classes), *(["…"] if more else [])]]
+    rows = [[box.title, *(style.short(v, 9) for v in classes), *(["…"] if more else [])]]
     for name, values in zip(box.rows, box.values, strict=True):
         rows.append(
             [

@@ -20,7 +20,7 @@ from candide.distributions import Distribution
 from candide.errors import InputError
 from candide.model.plan import Part
 from candide.plot import style
-from candide.plot.drawable import Drawable, probabilities
+from candide.plot.drawable import Drawable
 
 _ACROSS = 5
 
@@ -87,30 +87,23 @@ def averages(drawable: Drawable) -> NDArray:
 
 
 def _expected(part: Part, law: Distribution) -> NDArray:
-    if part.has_levels:
-        return np.column_stack([_of_levels(part, law, j) for j in range(len(part.columns))])
-    params = law.parameters()
-    if part.event.name == "poisson" and "shape" in params:  # the predictive of a rate
-        return params["shape"] / params["rate"]
-    shares = probabilities(part, law)
-    if shares is not None:
-        return shares
-    for name in ("mean", "loc", "rate"):
-        if name in params and part.event.name not in ("exponential", "lognormal"):
-            return np.asarray(params[name])
-    raise InputError(
-        f"column {part.columns[0]!r} is {part.event.name or type(part.event).__name__}, of which no mean is known; "
-        "images are of gaussian, bernoulli, multinomial, poisson or numbered categorical columns"
-    )
-
-
-def _of_levels(part: Part, law: Any, j: int) -> NDArray:
+    values = [_numbers(part, j) for j in range(len(part.columns))] if law.reads == "codes" else ()
     try:
-        values = np.array(part.levels[j].values, np.float64)
-    except (TypeError, ValueError):
+        mean = law.mean(*([values] if values else ()))
+    except InputError:
+        mean = np.full((law.n_classes, law.n_features), np.nan)
+    if not np.isfinite(mean).all():
         raise InputError(
-            f"column {part.columns[j]!r}: its levels are no numbers, so a class has no mean of it"
-        ) from None
-    p = np.exp(law.table[law.offsets[j] : law.offsets[j + 1]])  # (level, class)
-    total = p.sum(axis=0)
-    return values @ p / np.where(total > 0, total, 1.0)
+            f"it is {part.event.name or type(part.event).__name__}, of which no mean is known",
+            column=part.columns[0],
+            remedy="draw its densities, or use estimate='mean'",
+        )
+    return mean
+
+
+def _numbers(part: Part, j: int) -> NDArray:
+    """The levels of a column as the numbers that they are."""
+    try:
+        return np.array(part.levels[j].values, np.float64)
+    except (TypeError, ValueError):
+        raise InputError("its levels are no numbers, so a class has no mean of it", column=part.columns[j]) from None

@@ -20,7 +20,7 @@ from candide.files import write_whole
 from candide.plot import odds, quality, style
 from candide.plot.choice import strongest, two_strongest
 from candide.plot.drawable import Drawable
-from candide.plot.gaussians import ellipses
+from candide.plot.gaussians import ellipses, is_gaussian
 from candide.plot.graph import network
 from candide.plot.images import class_means, near_square
 from candide.plot.planes import posterior_surface, regions
@@ -82,7 +82,7 @@ def _densities(drawable: Drawable, spec: PictureSpec, rows: Rows | None) -> Draw
     names = [drawable.known(f) for f in spec.features]
     if not names:
         names = strongest(drawable)[:_PANELS] or list(drawable.columns[:1])
-    X, y, n = _read(drawable, rows, [name for name in names if not drawable.part(name)[0].has_documents])
+    X, y, n = _read(drawable, rows, [name for name in names if drawable.part(name)[1].reads != "documents"])
     axes = style.many_axes(len(names), 2, (5.4, 3.2)) if len(names) > 1 else [style.axes()]
     for ax, name in zip(axes, names, strict=True):
         densities(drawable, X, y, feature=name, ax=ax)
@@ -100,15 +100,17 @@ def _read(drawable: Drawable, rows: Rows | None, names: Any) -> tuple[Any, Any, 
     return X, y, len(next(iter(X.values())))
 
 
-def _plane(draw: Callable, event: str | None = None) -> Callable[..., Drawn]:
+def _plane(
+    draw: Callable, is_usable: Callable[..., bool] = lambda *_: True, kind: str = "columns of numbers"
+) -> Callable[..., Drawn]:
     def drawn(drawable: Drawable, spec: PictureSpec, rows: Rows | None) -> Drawn:
-        told: dict[str, str] = {}
+        note: dict[str, str] = {}
         if spec.features or len(drawable.columns) <= 2:
             names = drawable.two(spec.features or None)
         else:
-            names, told["note"] = two_strongest(drawable, event)
+            names, note["note"] = two_strongest(drawable, is_usable, kind)
         X, y, n = _read(drawable, rows, names)
-        return draw(drawable, spec, names, X, y), {"features": list(names), "rows": n, **told}
+        return draw(drawable, spec, names, X, y), {"features": list(names), "rows": n, **note}
 
     return drawn
 
@@ -178,7 +180,7 @@ PICTURES: dict[str, Callable[..., Drawn]] = {
     "densities": _densities,
     "regions": _plane(_regions),
     "surface": _plane(_surface),
-    "ellipses": _plane(_ellipses, "gaussian"),
+    "ellipses": _plane(_ellipses, is_gaussian, "gaussian columns"),
     "means": _means,
     "discriminant": _discriminant,
     "calibration": _calibration,

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.errors import InputError
+from candide.explain.levels import most_probable, observed
 from candide.plot import style, words
 from candide.plot.choice import strongest
-from candide.plot.drawable import Drawable, probabilities, refuse_lone_labels
+from candide.plot.drawable import Drawable, refuse_lone_labels
 from candide.rows.table import Name
 
 _FINE = 600  # points of a curve
@@ -23,7 +24,6 @@ _MOST_LEVELS = 14
 _MOST_COUNTS = 60  # whole numbers drawn one by one; more are drawn as a curve
 _BINS = 30
 _DATA = "share in the data"
-_WHOLE = ("poisson",)  # events whose values are whole numbers
 
 
 def densities(model: Any, X: Any = None, y: Any = None, *, feature: Any = None, ax: Any = None) -> Any:
@@ -45,15 +45,15 @@ def densities(model: Any, X: Any = None, y: Any = None, *, feature: Any = None, 
     refuse_lone_labels(X, y)
     drawable = Drawable.of(model)
     name = (strongest(drawable) or drawable.columns)[0] if feature is None else drawable.known(feature)
-    part, _, j = drawable.part(name)
+    part, law, j = drawable.part(name)
     if name not in drawable.seen:
         raise InputError(f"column {name!r} was missing in every row counted: there is nothing to draw; name another")
     ax = style.axes(ax)
-    if part.has_documents:
+    if law.reads == "documents":
         words.draw(ax, drawable, name)
-    elif part.has_levels:
+    elif law.reads == "codes":
         _levels(ax, drawable, name, X, y)
-    elif part.event.name in ("bernoulli", "multinomial", "complement"):
+    elif part.event.outcome:
         _shares(ax, drawable, name, j)
     else:
         _numbers(ax, drawable, name, X, y)
@@ -64,8 +64,7 @@ def densities(model: Any, X: Any = None, y: Any = None, *, feature: Any = None, 
 
 def _numbers(ax: Any, drawable: Drawable, name: Name, X: Any, y: Any) -> None:
     low, high = _span(drawable, name, X)
-    event = drawable.part(name)[0].event.name
-    whole = event in _WHOLE and high - low <= _MOST_COUNTS
+    whole = _is_whole(drawable, name) and high - low <= _MOST_COUNTS
     # Fine where the classes are as well: a row far away must not make steps that miss their peaks.
     fine = np.union1d(np.linspace(low, high, _FINE), np.clip(np.linspace(*drawable.span(name), _FINE), low, high))
     x = np.arange(max(0, round(low)), round(high) + 1.0) if whole else fine
@@ -81,6 +80,11 @@ def _numbers(ax: Any, drawable: Drawable, name: Name, X: Any, y: Any) -> None:
     style.tidy(ax, name, "p(x | class)" if whole else "density, p(x | class)")
     style.ticks(ax.xaxis, date=drawable.dates(X, [name])[0])
     style.ticks(ax.yaxis)
+
+
+def _is_whole(drawable: Drawable, name: Name) -> bool:
+    support = drawable.part(name)[0].event.support
+    return support is not None and support.whole
 
 
 def _span(drawable: Drawable, name: Name, X: Any) -> tuple[float, float]:
@@ -113,7 +117,7 @@ def _histograms(ax: Any, drawable: Drawable, name: Name, X: Any, y: Any) -> tupl
     present = np.isfinite(x)
     if not present.any():
         return 0.0, (np.inf, -np.inf)
-    edges = _edges(x[present], drawable.part(name)[0].event.name in _WHOLE)
+    edges = _edges(x[present], _is_whole(drawable, name))
     groups: list[Any] = [(present, None)]
     if codes is not None and len(drawable.labels) <= len(style.PALETTE):
         groups = [(present & (codes == c), c) for c in range(len(drawable.labels))]
@@ -121,8 +125,8 @@ def _histograms(ax: Any, drawable: Drawable, name: Name, X: Any, y: Any) -> tupl
     for mine, c in groups:
         if mine.any():
             tone = "#555555" if c is None else style.colour(c)
-            told = "all rows" if c is None else None
-            heights, _, _ = ax.hist(x[mine], edges, density=True, color=tone, alpha=0.28, zorder=1, label=told)
+            label = "all rows" if c is None else None
+            heights, _, _ = ax.hist(x[mine], edges, density=True, color=tone, alpha=0.28, zorder=1, label=label)
             tallest = max(tallest, float(heights.max()))
     return tallest, (edges[0], edges[-1])
 
@@ -142,15 +146,9 @@ def _edges(x: NDArray, one_by_one: bool) -> NDArray:
 
 def level_shares(drawable: Drawable, name: Name, most: int = _MOST_LEVELS) -> tuple[list[str], NDArray]:
     """The names of a column's levels and their probabilities (level, class): the most probable, and the rest as one."""
-    part, law, j = drawable.part(name)
-    start, stop = law.offsets[j : j + 2]  # type: ignore[attr-defined]
-    p = np.exp(law.table[start:stop])  # type: ignore[attr-defined]
-    names = [str(v) for v in part.levels[j].values]
-    if len(names) <= most:
-        return names, p
-    order = np.argsort(-(p @ drawable.shares), kind="stable")
-    best, rest = np.sort(order[: most - 1]), order[most - 1 :]
-    return [*(names[i] for i in best), f"{len(rest)} others"], np.vstack([p[best], p[rest].sum(axis=0)])
+    names = drawable.levels(name) or []
+    codes = np.arange(len(names))[:, None]
+    return most_probable(names, np.exp(drawable.log_density([name], codes)), drawable.shares, most)
 
 
 def _levels(ax: Any, drawable: Drawable, name: Name, X: Any, y: Any) -> None:
@@ -184,22 +182,19 @@ def _seen(ax: Any, drawable: Drawable, name: Name, X: Any, y: Any, names: list[s
     from matplotlib.patheffects import withStroke
 
     part, _, j = drawable.part(name)
-    levels = part.levels[j]
-    codes = levels.encode(drawable.table(X).column(name))
-    classes = drawable.codes(y, len(codes))
-    k = len(drawable.labels)
+    codes = part.levels[j].encode(drawable.table(X).column(name))
+    levels, k = drawable.levels(name) or [], len(drawable.labels)
+    share = observed(codes, drawable.codes(y, len(codes)), len(levels), k)
     place = {text: i for i, text in enumerate(names)}
+    shown = [i for i, text in enumerate(levels) if text in place]
+    wide = 0.84 / k
     for c in range(k):
-        mine = codes[(classes == c) & (codes >= 0)]
-        if not len(mine):
+        heights = share[shown, c]
+        if np.isnan(heights).any():
             continue
-        share = np.bincount(np.minimum(mine, len(levels)), minlength=len(levels) + 1)[: len(levels)] / len(mine)
-        at = [(place[str(v)], s) for v, s in zip(levels.values, share, strict=True) if str(v) in place]
-        wide = 0.84 / k
-        x = np.array([i for i, _ in at]) - 0.42 + wide * (c + 0.5)
-        told = _DATA if c == 0 else None
-        heights = [s for _, s in at]
-        ticks = ax.hlines(heights, x - wide / 2.4, x + wide / 2.4, label=told, color=style.DARK, linewidth=2, zorder=3)
+        x = np.array([place[levels[i]] for i in shown]) - 0.42 + wide * (c + 0.5)
+        label = _DATA if c == 0 else None
+        ticks = ax.hlines(heights, x - wide / 2.4, x + wide / 2.4, label=label, color=style.DARK, linewidth=2, zorder=3)
         ticks.set_path_effects([withStroke(linewidth=4, foreground="white")])
         ax.set_ylim(0, max(ax.get_ylim()[1], min(1.05, 1.08 * max(heights))))
 
@@ -207,15 +202,12 @@ def _seen(ax: Any, drawable: Drawable, name: Name, X: Any, y: Any, names: list[s
 def _shares(ax: Any, drawable: Drawable, name: Name, j: int) -> None:
     """A feature that is on or off, or a word: one probability a class."""
     part, law, _ = drawable.part(name)
-    shares = probabilities(part, law)
-    value = (next(iter(law.parameters().values())) if shares is None else shares)[:, j]
-    what = "weight" if shares is None else "probability"
+    (what, *_), (value, *_) = law.describe(j)
     names = [style.short(v, 18) for v in drawable.labels]
     bars = ax.bar(np.arange(len(names)), value, 0.7, color=[style.colour(c) for c in range(len(names))], zorder=2)
     ax.set_xticks(np.arange(len(names)), names)
     if sum(map(len, names)) > 60:
         ax.tick_params(axis="x", rotation=45)
     ax.bar_label(bars, fmt="%.3g", fontsize=8)
-    told = f"{what} of {'yes' if part.event.name == 'bernoulli' else 'the word'} given the class"
-    style.tidy(ax, name, told)
+    style.tidy(ax, name, f"{what} of {part.event.outcome} given the class")
     ax.grid(False, axis="x")

@@ -1,13 +1,7 @@
 """BernoulliNB: scikit-learn's, from counts of yes and no that add."""
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from candide import distributions as laws
-from candide.encode import Identity
 from candide.errors import InputError
 from candide.estimators.dropins.base import shown
 from candide.estimators.dropins.discrete import DiscreteNB
@@ -15,11 +9,7 @@ from candide.events import Bernoulli, EventModel
 from candide.model.fitted import Fitted
 from candide.model.plan import Plan
 from candide.priors import Beta, Prior
-from candide.rows.blocks import Block, Floats
-from candide.tally import Levels, Sums
-
-if TYPE_CHECKING:
-    from candide.distributions.form import Polynomial
+from candide.rows.blocks import Floats
 
 
 class BernoulliNB(DiscreteNB):
@@ -77,7 +67,7 @@ class BernoulliNB(DiscreteNB):
         self.class_prior = class_prior
 
     def _event(self) -> EventModel:
-        return _Shares() if self.binarize is None else Bernoulli(threshold=float(self.binarize))
+        return Bernoulli(threshold=None if self.binarize is None else float(self.binarize))
 
     def _prior(self, alpha: Any) -> Prior:
         return Beta(alpha, alpha)
@@ -104,55 +94,3 @@ class BernoulliNB(DiscreteNB):
     def feature_log_prob_(self) -> Floats:
         """(classes, features) log-probability of yes."""
         return shown(self._law.log_yes)
-
-
-@dataclass(frozen=True)
-class _Shares(Bernoulli):
-    """Values x from 0 to 1 as they are: x of a yes and 1 - x of a no, so that the score is linear in x."""
-
-    kind: ClassVar[str] = "sums"
-    encoding = Identity(least=0.0)  # type: ignore[assignment]
-
-    def _estimate(self, tally: Any, prior: Prior | None, how: str) -> laws.Distribution:
-        law: Any = super()._estimate(_pairs(tally), prior, how)
-        if not np.isfinite(law.log_no).all() or not np.isfinite(law.log_yes).all():
-            raise InputError("binarize=None needs alpha > 0 where a feature is the same in all rows of a class")
-        return _ShareWeights((law.log_yes - law.log_no).T, None, law.log_no, law.log_yes)
-
-    def _evidence(self, tally: Any, prior: Prior | None) -> Floats:
-        return super()._evidence(_pairs(tally), prior)
-
-
-@dataclass(frozen=True, eq=False)
-class _ShareWeights(laws.Multinomial):
-    """The weight of each share, and what there is without any."""
-
-    log_no: Floats = None  # type: ignore[assignment]  # (class, feature)
-    log_yes: Floats = None  # type: ignore[assignment]
-
-    def add_log_prob(self, block: Block, out: Floats) -> int:
-        out += self.log_no.sum(axis=1)
-        return super().add_log_prob(block, out)
-
-    def _terms(self, x: NDArray) -> Floats:
-        return super()._terms(x) + self.log_no
-
-    def form(self) -> "Polynomial":
-        return replace(super().form(), constant=self.log_no)
-
-    def mean(self) -> Floats:
-        return np.exp(self.log_yes)
-
-    def parameters(self) -> dict[str, NDArray]:
-        return {"probability": np.exp(self.log_yes)}
-
-
-def _pairs(tally: Sums) -> Levels:
-    """Shares as weights of no and yes."""
-    yes, n = tally.total, tally.n
-    if (yes > n * (1 + 1e-9)).any():
-        raise InputError(
-            "binarize=None takes values from 0 to 1, and some are larger", remedy="pass binarize=0.0 or scale X"
-        )
-    pairs = np.stack([np.maximum(n - yes, 0.0), yes], axis=2).reshape(len(n), -1)
-    return Levels(pairs, np.arange(0, pairs.shape[1] + 1, 2))

@@ -1,0 +1,39 @@
+"""Levels of a column given the class: what the model has, and what some rows show.
+
+>>> soil = np.array([[0.5, 0.2], [0.1, 0.3], [0.4, 0.5]])  # (level, class)
+>>> names, p = most_probable(["chalk", "clay", "sand"], soil, [0.5, 0.5], most=2)
+>>> names, p.round(2).tolist()
+(['sand', '2 others'], [[0.4, 0.5], [0.6, 0.5]])
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from candide.rows.blocks import Floats
+
+
+def most_probable(names: Sequence[str], p: Floats, shares: ArrayLike, most: int) -> tuple[list[str], Floats]:
+    """The levels that are most probable over all classes, in their order, and the rest as one: names, (level, class).
+
+    ``p`` is the probability of each level in each class, ``shares`` are those of the classes.
+    """
+    if len(names) <= most:
+        return list(names), p
+    order = np.argsort(-(p @ np.asarray(shares)), kind="stable")
+    best, rest = np.sort(order[: most - 1]), order[most - 1 :]
+    return [*(names[i] for i in best), f"{len(rest)} others"], np.vstack([p[best], p[rest].sum(axis=0)])
+
+
+def observed(codes: NDArray, y: NDArray, n_levels: int, n_classes: int) -> Floats:
+    """(level, class) the share of each level among the values present, as counted; NaN in a class without any.
+
+    >>> observed(np.array([0, 1, 1, -1]), np.array([0, 0, 1, 1]), n_levels=2, n_classes=3).tolist()
+    [[0.5, 0.0, nan], [0.5, 1.0, nan]]
+    """
+    there = (codes >= 0) & (y >= 0)
+    place = np.minimum(codes[there], n_levels) * n_classes + y[there]  # levels never met in training count as others
+    table = np.bincount(place, minlength=(n_levels + 1) * n_classes).reshape(n_levels + 1, n_classes)
+    with np.errstate(invalid="ignore"):
+        return (table / table.sum(axis=0))[:n_levels]
