@@ -65,7 +65,9 @@ EVENTS = {
     "lognormal": (events.LogNormal(), numbers(positive=True)),
     "lognormal-full": (events.LogNormal(covariance="full"), numbers(positive=True)),
     "multinomial": (events.Multinomial(), counts()),
+    "negativebinomial": (events.NegativeBinomial(sharing=4.0), counts()),
     "poisson": (events.Poisson(), counts()),
+    "shares": (events.Bernoulli(threshold=None), counts() / 20),
 }
 PRIORS = {
     "beta": ("bernoulli", priors.Beta((1.0, 2.0, 0.3), 1 / 3)),

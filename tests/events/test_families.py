@@ -20,6 +20,7 @@ from candide.events import (
     Gaussian,
     LogNormal,
     Multinomial,
+    NegativeBinomial,
     Poisson,
     Text,
 )
@@ -61,9 +62,10 @@ CASES = {
     "multinomial": Case(Multinomial(), Dirichlet(0.7), SMALL_COUNT, smooth=Dirichlet(2)),
     "complement": Case(Complement(), Dirichlet(0.7), SMALL_COUNT, smooth=Dirichlet(2)),
     "poisson": Case(Poisson(), Gamma(1.5, 0.4), SMALL_COUNT, smooth=Gamma(2, 1)),
+    "negativebinomial": Case(NegativeBinomial(), Gamma(1.5, 0.4), SMALL_COUNT, smooth=Gamma(2, 1)),
     "exponential": Case(Exponential(), Gamma(1.5, 0.4), POSITIVE),
 }
-GENERATIVE = [name for name in CASES if name != "complement"]
+GENERATIVE = [name for name in CASES if name not in ("complement", "negativebinomial")]  # the last has tests of its own
 N_CLASSES, N_FEATURES = 2, 3
 
 

@@ -18,6 +18,7 @@ from candide.events import (
     Gaussian,
     LogNormal,
     Multinomial,
+    NegativeBinomial,
     Poisson,
     Text,
 )
@@ -71,6 +72,7 @@ CASES = {
     "complement": (Complement(), COUNT),
     "complement norm": (Complement(norm=True), COUNT),
     "poisson": (Poisson(), COUNT),
+    "negativebinomial": (NegativeBinomial(), COUNT),
     "exponential": (Exponential(), POSITIVE),
     "own": (Waiting(), POSITIVE),
 }
@@ -83,6 +85,7 @@ PRIORS = {
     Poisson: [None, Gamma(1.5, 0.4), Gamma(shape=2.0), Gamma(rate=2.0), Jeffreys()],
 }
 PRIORS |= {LogNormal: PRIORS[Gaussian], Exponential: PRIORS[Poisson], Complement: PRIORS[Multinomial], Waiting: [None]}
+PRIORS |= {NegativeBinomial: [*PRIORS[Poisson][:4], Uniform()]}
 
 
 def count(event, X, y, weight=None):
@@ -213,7 +216,7 @@ def test_many_rows_are_held_out_some_at_a_time(name, monkeypatch):
     np.testing.assert_allclose(event.held_out(count(event, X, y), None, "predictive", X, y), whole, rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["gaussian diagonal", "gaussian full"])
+@pytest.mark.parametrize("name", ["gaussian diagonal", "gaussian full", "multinomial", "poisson"])
 def test_a_row_that_was_never_counted_is_named(name):
     event, _ = CASES[name]
     X, y = np.random.default_rng(5).integers(0, 4, (20, N_FEATURES)).astype(float), np.arange(20) % N_CLASSES

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from candide.events.gaussian import Gaussian
     from candide.events.lognormal import LogNormal
     from candide.events.multinomial import Multinomial
+    from candide.events.negativebinomial import NegativeBinomial
     from candide.events.poisson import Poisson
     from candide.events.text import Text
 
@@ -32,6 +33,7 @@ __all__ = [
     "Gaussian",
     "LogNormal",
     "Multinomial",
+    "NegativeBinomial",
     "Poisson",
     "Support",
     "Text",

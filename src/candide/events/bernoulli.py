@@ -35,7 +35,7 @@ class Bernoulli(EventModel):
     >>> model = cd.NaiveBayes(Bernoulli(threshold=0.5)).fit([[1, 0], [1, 1], [0, 1]], ["a", "a", "b"])
     >>> model.predict([[1, 0]]).tolist()
     ['a']
-    >>> shares = cd.NaiveBayes(Bernoulli(threshold=None)).fit([[0.9], [0.7], [0.2]], ["a", "a", "b"])
+    >>> shares = cd.NaiveBayes(Bernoulli(threshold=None)).fit([[0.9], [0.7], [0.2], [0.1]], ["a", "a", "b", "b"])
     >>> shares.predict([[0.8], [0.1]]).tolist(), Bernoulli(threshold=None).kind
     (['a', 'b'], 'sums')
     """

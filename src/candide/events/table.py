@@ -18,6 +18,7 @@ EVENTS: Table[EventModel] = Table(
         "gaussian": "Gaussian",
         "lognormal": "LogNormal",
         "multinomial": "Multinomial",
+        "negativebinomial": "NegativeBinomial",
         "poisson": "Poisson",
         "text": "Text",
     },

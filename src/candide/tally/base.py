@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from candide.encode.base import Encoding, Move
 from candide.encode.identity import Identity
-from candide.errors import MergeError, NotWithinError
+from candide.errors import InputError, MergeError, NotWithinError
 from candide.kernels import threads
 from candide.rows.blocks import Block, Codes, Floats, width
 
@@ -166,6 +166,12 @@ def by_parts(tally: Callable[[slice], Any], block: Block, spec: Spec | None, *, 
 def class_weights(y: Codes, weight: Floats | None, n_classes: int) -> Floats:
     """(classes,) weight of the rows of each class."""
     return np.bincount(y, weight, n_classes).astype(np.float64, copy=False)
+
+
+def negative(value: float) -> InputError:
+    """The error of an amount below zero."""
+    what = f"negative value {value:g} in data that are counts or amounts"
+    return InputError(what, value=value, remedy="pass values >= 0")
 
 
 def ratio(a: NDArray, b: NDArray) -> Floats:

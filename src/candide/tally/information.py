@@ -85,19 +85,25 @@ def of_poissons(tally: Sums) -> Floats | None:
     """(feature,) of the mixture of Poissons; None where counts are too large to sum over."""
     rate = ratio(tally.total, tally.n)
     highest = float(rate.max(initial=0.0))
-    last = int(highest + 12 * np.sqrt(highest)) + 40
-    if last > _MOST_EVENTS:
+
+    def log_density(x: Floats, j: slice) -> Floats:
+        return numerics.xlogy(x, rate[:, None, j]) - rate[:, None, j] - numerics.gammaln(x + 1.0)
+
+    return of_counts(tally.n, log_density, highest + 12 * np.sqrt(highest) + 40)
+
+
+def of_counts(n: Floats, log_density: Callable[[Floats, slice], Floats], last: float) -> Floats | None:
+    """(feature,) of a mixture of laws of counts up to ``last``, beyond which there is next to nothing.
+
+    ``log_density`` gives (class, node, feature) log-probabilities at nodes (node, 1) of some of the features.
+    """
+    if not last <= _MOST_EVENTS:
         return None
-    x = np.arange(last + 1.0)[:, None]
-    log_factorial = numerics.gammaln(x + 1.0)
-
-    def log_density(x: Floats, c: int, j: slice) -> Floats:
-        return numerics.xlogy(x, rate[:, None, j]) - rate[:, None, j] - log_factorial
-
+    x = np.arange(int(last) + 1.0)[:, None]
     return _of_mixture(
-        _shares(tally.n),
-        lambda c, j: (x, np.exp(log_density(x, c, j)[c])),
-        log_density,
+        _shares(n),
+        lambda c, j: (x, np.exp(log_density(x, j)[c])),
+        lambda x, c, j: log_density(x, j),
         len(x),
     )
 

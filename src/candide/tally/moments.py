@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from candide import kernels
 from candide.errors import NotWithinError
 from candide.rows.blocks import Codes, Floats
-from candide.tally.base import Spec, Tally, by_parts, minus, ratio, same_shape
+from candide.tally.base import Spec, Tally, by_parts, minus, negative, ratio, same_shape
 
 _EPS = 4 * np.finfo(np.float64).eps
 
@@ -42,6 +42,8 @@ class Moments(Tally):
 
         def part(rows: slice) -> Moments:
             x = block[rows] if spec is None else spec.tallied(block[rows])
+            if spec is not None and spec.amounts and (x < 0).any():
+                raise negative(float(x[x < 0][0]))
             return cls(*kernels.moments(x, y[rows], None if weight is None else weight[rows], n_classes))
 
         return by_parts(part, block, spec)

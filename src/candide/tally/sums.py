@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import kernels
-from candide.errors import InputError, NotWithinError
+from candide.errors import NotWithinError
 from candide.rows.blocks import Block, Codes, Csr, Floats, rows_of
-from candide.tally.base import Spec, Tally, by_parts, class_weights, difference, minus, same_shape
+from candide.tally.base import Spec, Tally, by_parts, class_weights, difference, minus, negative, same_shape
 
 _LEAST = -0.1214862905358496  # of log x!, near x = 0.46: it is below zero between the whole numbers 0 and 1
 
@@ -48,8 +48,7 @@ class Sums(Tally):
                 x = spec.tallied(x)
                 n, total, low = kernels.dense_sums(x, y[rows], w, n_classes)
             if amounts and low < 0:
-                what = f"negative value {low:g} in data that are counts or amounts"
-                raise InputError(what, value=float(low), remedy="pass values >= 0")
+                raise negative(float(low))
             base = _log_factorial(x, y[rows], w, n_classes) if keep else _nothing(total.shape)
             return cls(n, total, base, amounts)
 

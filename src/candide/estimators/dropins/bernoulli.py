@@ -38,6 +38,7 @@ class BernoulliNB(DiscreteNB):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from candide import BernoulliNB
     >>> model = BernoulliNB().fit([[1, 0], [1, 1], [0, 1]], ["a", "a", "b"])
     >>> np.exp(model.feature_log_prob_).round(3).tolist()  # (count + 1) / (n + 2)

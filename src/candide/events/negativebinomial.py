@@ -1,0 +1,118 @@
+"""NegativeBinomial: counts that vary more than a Poisson's, with a mean and a dispersion in each class and column.
+
+The variance is mean + dispersion * mean**2, so a dispersion of 0 is Poisson. It is what a Poisson shows whose rate
+differs from row to row by a Gamma of shape 1 / dispersion.
+
+The mean has a conjugate prior with the weight of some rows that show the pooled mean. The dispersion is that of the
+moments (Anscombe, 1950), which is noisy in small classes: what goes beyond Poisson in a class is averaged with what
+goes beyond it in all classes together, the latter with the weight of ``sharing`` rows, ten by default. That is the
+weighted compromise between own and common dispersions of Robinson and Smyth (2007) and of edgeR's ``prior.df``, done on
+moments instead of likelihoods: so that counts of one pass suffice, and rows may be added and taken away.
+
+>>> tally = Moments(n=np.array([[40.0]]), mean=np.array([[5.0]]), m2=np.array([[585.0]]))  # a variance of 15
+>>> law = NegativeBinomial().estimate(tally, how="mle")
+>>> law.mean().item(), round(float(1 / law.shape.item()), 3)  # (15 - 5) / 5**2
+(5.0, 0.4)
+"""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from candide import distributions as laws
+from candide.conjugate.checks import refuse
+from candide.conjugate.gamma import gamma_values
+from candide.encode import Identity
+from candide.errors import InputError
+from candide.events.base import EventModel, Support
+from candide.priors import Gamma, Prior, Uniform
+from candide.rows.blocks import Floats
+from candide.tally import Moments
+from candide.tally.base import ratio
+
+_LEAST = 1e-10  # a dispersion below it is none: the law is Poisson to the last digits
+
+
+@dataclass(frozen=True)
+class NegativeBinomial(EventModel):
+    """Over-dispersed counts. By default the prior of the mean has the weight of one row that shows the pooled mean.
+
+    >>> import candide as cd
+    >>> visits = {"visits": [0, 0, 1, 9, 0, 2, 30, 5, 12, 44]}
+    >>> model = cd.NaiveBayes({"visits": NegativeBinomial()}).fit(visits, ["new"] * 6 + ["regular"] * 4)
+    >>> model.predict({"visits": [1, 25]}).tolist()
+    ['new', 'regular']
+    """
+
+    name: ClassVar[str] = "negativebinomial"
+    kind: ClassVar[str] = "moments"
+    accepts: ClassVar[tuple[type[Prior], ...]] = (Gamma, Uniform)
+    support: ClassVar[Support | None] = Support(low=0.0, whole=True)
+    encoding = Identity(least=0.0)
+    _leads: ClassVar[bool] = True
+
+    sharing: float = 10.0  # the rows that the dispersion of all classes weighs against a class's own
+    prior: Prior | str | None = field(default=Gamma())
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.sharing) and self.sharing >= 0):
+            raise InputError(f"sharing: {self.sharing} is no weight", value=self.sharing, remedy="pass a number >= 0")
+
+    def _estimate(self, tally: Moments, prior: Prior | None, how: str) -> laws.NegativeBinomial:
+        """Given the dispersion the mean over its Gamma's shape has a beta-prime posterior: (events + imaginary ones) /
+        (rows + imaginary ones) is its mean, and with one event less and two dispersions more its mode.
+
+        The predictive has the mean's, and the variance that an uncertain mean adds: where there is no dispersion it is
+        the predictive of a Poisson, exactly.
+        """
+        dispersion = self._dispersion(tally, how)
+        if how == "mle":
+            refuse(tally.n <= 0, "no value to take a mean of; use estimate='predictive' or the prior Gamma()")
+            return _law(tally.mean, dispersion)
+        shape, rate = _gamma(prior, tally)
+        events, rows = shape + tally.n * tally.mean, rate + tally.n
+        refuse(rows <= 0, f"no value, and {prior!r} is improper; use Gamma()")
+        if how == "map":
+            return _law(np.maximum(events - 1.0, 0.0) / (rows + 2 * dispersion), dispersion)
+        mean = events / rows
+        if how == "predictive":
+            dispersion = dispersion + (1.0 + dispersion) * (ratio(np.ones_like(mean), mean) + dispersion) / rows
+        return _law(mean, dispersion)
+
+    def _dispersion(self, tally: Moments, how: str) -> Floats:
+        """(class, feature) by moments; but for the MLE the classes share what they show."""
+        rows = np.maximum(tally.n - 1.0, 0.0)
+        beyond, unit = tally.m2 - rows * tally.mean, tally.mean**2  # of the squares, what no Poisson has
+        if how == "mle":
+            return np.maximum(ratio(beyond, rows * unit), 0.0)
+        common = ratio(beyond.sum(axis=-2, keepdims=True), (rows * unit).sum(axis=-2, keepdims=True))
+        own = ratio(beyond + self.sharing * np.maximum(common, 0.0) * unit, (rows + self.sharing) * unit)
+        return np.where(tally.mean > 0, np.maximum(own, 0.0), np.maximum(common, 0.0))
+
+    def information(self, tally: Moments) -> Floats | None:
+        from candide.tally.information import of_counts
+
+        law = self._estimate(tally, Gamma(), "mean")
+        decay = np.log1p(law.rate).min(initial=np.inf)  # of the tail, a count
+
+        def log_density(x: Floats, j: slice) -> Floats:
+            some = laws.NegativeBinomial(law.shape[:, j], law.rate[:, j])
+            return some.terms(np.broadcast_to(x, (len(x), some.n_features))).transpose(1, 0, 2)
+
+        return of_counts(tally.n, log_density, float(law.mean().max(initial=0.0)) + 40 / decay + 40)
+
+
+def _gamma(prior: Prior | None, tally: Moments) -> tuple[Floats, Floats]:
+    """Imaginary events and rows."""
+    if isinstance(prior, Uniform):
+        return np.asarray(1.0), np.asarray(0.0)
+    pooled = tally.pool()
+    return gamma_values(prior, Gamma(rate=1.0), pooled.n * pooled.mean, pooled.n, otherwise=0.5)
+
+
+def _law(mean: Floats, dispersion: Floats) -> laws.NegativeBinomial:
+    """A mean of 0 is a shape of 0: then every count but 0 has probability 0."""
+    mean, dispersion = np.broadcast_arrays(mean, np.maximum(dispersion, _LEAST))
+    shape = np.where(mean > 0, 1.0 / dispersion, 0.0)
+    return laws.NegativeBinomial(shape, np.where(mean > 0, shape / np.where(mean > 0, mean, 1.0), 1.0))
