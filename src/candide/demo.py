@@ -51,8 +51,9 @@ def rows(n: int, seed: int, missing: float = 0.05) -> tuple[dict[str, Any], np.n
     table: dict[str, Any] = {}
     for part, block in zip(census.plan.parts, blocks, strict=True):
         for j, name in enumerate(part.columns):
-            column = part.levels[j].array[block[:, j]].astype(object) if part.has_levels else np.round(block[:, j], 1)
-            column[rng.random(n) < missing] = None if part.has_levels else np.nan
+            column = part.encodings[j].decode(block[:, j])
+            column = np.round(column, 1) if column.dtype.kind == "f" else column.astype(object)
+            column[rng.random(n) < missing] = None  # in numbers NaN
             table[str(name)] = column
     return table, census.labels.array[y]
 

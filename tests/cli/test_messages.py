@@ -234,7 +234,7 @@ def test_columns_named_together_are_split_unless_one_has_that_name(tmp_path):
     ]:
         assert {c["column"]: c["event"] for c in ask(*fit, "--event", option)["columns"]} == expected
     ask(*fit, "--event", "b,c=gaussian-full", "-o", tmp_path / "m.candide")
-    assert [part.is_group for part in cd.load(tmp_path / "m.candide").fitted_.plan.parts] == [True, False]
+    assert [part.event.joint for part in cd.load(tmp_path / "m.candide").fitted_.plan.parts] == [True, False]
     assert str(failure(*fit, "--event", "b,c=poison")).startswith("unknown event 'poison'; did you mean 'poisson'?")
     text = "b,c,y\n1,2,u\n3,1,v\n2,2,u\n4,1,v\n"
     assert run("fit", "-", "-t", "y", "--event", "b,c=poisson", stdin=text).exit_code == 0

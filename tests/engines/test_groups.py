@@ -87,7 +87,7 @@ def test_the_command_line_models_columns_together(files):
     result = CliRunner().invoke(cli, [*command, "--event", "petal_length,petal_width=gaussian-full"])
     assert result.exit_code == 0, result.output
     event = cd.load(model).census_.plan.parts
-    assert [part.columns for part in event if part.is_group] == [PETAL]
+    assert [part.columns for part in event if part.event.joint] == [PETAL]
     shown = CliRunner().invoke(cli, ["show", model])
     assert shown.exit_code == 0, shown.output
     assert "correlation with petal_width" in shown.output

@@ -84,6 +84,10 @@ class Encoding:
         x = self.tallied(self.read(column))
         return x if self.n_levels is None else x.astype(np.int32, copy=False)
 
+    def decode(self, x: NDArray) -> NDArray:
+        """The values that stand for what the block holds: numbers as they are, of codes the levels."""
+        return x
+
     def outside(self, x: NDArray) -> NDArray[np.bool_]:
         """Which numbers of a block this cannot encode."""
         return np.zeros(x.shape, bool) if self.least is None else x < self.least

@@ -3,6 +3,8 @@
 >>> soil = Levels().learn(["sand", "clay", None, "sand"])
 >>> soil.names(), soil.apply(["clay", "moss", None]).tolist(), soil.n_levels
 (('clay', 'sand'), [0, 2, -1], 2)
+>>> soil.decode(np.array([1, 0])).tolist()
+['sand', 'clay']
 """
 
 from dataclasses import dataclass
@@ -47,6 +49,10 @@ class Levels(Encoding):
 
     def _read(self, column: Any) -> NDArray[np.intp]:
         return self.labels.encode(column)
+
+    def decode(self, x: NDArray) -> NDArray:
+        """The levels of codes; a column that never held a value has none."""
+        return self.labels.array[x] if self.n_levels else np.full(len(x), np.nan)
 
     def match(self, column: Any) -> Coded:
         """Text that spells a level is that level, and the reverse."""

@@ -42,7 +42,7 @@ class Scan:
 
 def batch_size(plan: Plan) -> int:
     """How many rows of a plan's columns are read at a time."""
-    if any(part.has_documents for part in plan.parts):
+    if any(part.holds == "documents" for part in plan.parts):
         return _DOCUMENTS
     return min(BATCH, max(_VALUES // max(1, len(plan.columns)), 1 << 11))
 
@@ -91,7 +91,7 @@ def batches_of(
 
     there = [name for name in dict.fromkeys([*map(str, plan.columns), *keep]) if name in source.columns]
     wanted = [str(part.columns[j]) for part, j in places(plan)]
-    text = [part.has_documents for part, _ in places(plan)]
+    text = [part.holds == "documents" for part, _ in places(plan)]
 
     def laid_out(batch: Any) -> Any:
         columns = dict(zip(there, batch.columns, strict=False))

@@ -51,7 +51,7 @@ def prepare(
     ]
     plan = plan_of(columns, events)
     remarks += _fractions(head, plan)
-    spelled = [str(n) for part in plan.parts if part.has_levels for n in part.columns] if source.untyped else []
+    spelled = [str(n) for part in plan.parts if part.holds == "codes" for n in part.columns] if source.untyped else []
     nan = any(pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py() for column in head.columns)
     many, near = _hints(plan, head, weight is not None or source.needs_middle)
     return Prepared(plan, list(columns), many, near, spelled, remarks, nan)
@@ -120,7 +120,7 @@ def _hints(plan: Plan, head: pa.Table, needs_middle: bool) -> tuple[list[str], d
     table = Table.of(head)
     for part in plan.parts:
         for name in part.columns:
-            if part.has_levels:
+            if part.holds == "codes":
                 if len(Labels.of(table.column(name))) > MANY_LEVELS:
                     many.append(str(name))
             elif needs_middle and part.holds == "numbers":

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 from candide.errors import InputError
 from candide.estimators.naive_bayes import NaiveBayes
 from candide.estimators.validation import checked_labels
-from candide.model.plan import make_plan
+from candide.model.plan import Part, make_plan
 from candide.rows.kinds import inspect
 from candide.rows.labels import Labels
 from candide.rows.table import Name, Table
@@ -198,14 +198,13 @@ class _Rows:
         plan = make_plan(table, "auto", inspect(table))
         columns, sizes, events = {}, {}, {}
         for part in plan.parts:
-            if part.has_documents:
+            if part.holds == "documents":
                 raise InputError(f"column {part.columns[0]!r} is text; learning curves take numbers and categories")
             for name in part.columns:
-                column, known = table.column(name), Labels.of(table.column(name)) if part.has_levels else Labels(())
-                codes = known.encode(column) if part.has_levels else None
-                numbers = np.asarray(table.numbers((name,)), float)[:, 0] if codes is None else codes.astype(float)
-                columns[name] = numbers if codes is None else np.where(codes < 0, np.nan, numbers)
-                sizes[name], events[name] = len(known), part.event
+                encoding = part.event.encoding.learn(table.column(name))
+                values = np.asarray(Part(part.event, (name,), (encoding,)).block(table), float)[:, 0]
+                columns[name] = values if encoding.n_levels is None else np.where(values < 0, np.nan, values)
+                sizes[name], events[name] = encoding.n_levels or 0, part.event
         return cls(tuple(columns), np.column_stack(list(columns.values())), np.array(list(sizes.values())), events)
 
     def with_events(self, model: Any) -> Any:

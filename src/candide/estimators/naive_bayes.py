@@ -221,6 +221,6 @@ class NaiveBayes(Classifier):
 def _events(plan: Plan) -> dict[Any, EventModel]:
     """What gives this plan again: columns by name, or as a group where blocks of one event model must stay apart."""
     every = [part.event for part in plan.parts]
-    groups = [part.is_group or (part.event.groups and every.count(part.event) > 1) for part in plan.parts]
+    groups = [part.event.joint or (part.event.groups and every.count(part.event) > 1) for part in plan.parts]
     keys = zip(plan.parts, groups, strict=True)
     return {key: part.event for part, group in keys for key in ([part.columns] if group else part.columns)}

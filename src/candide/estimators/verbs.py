@@ -14,7 +14,6 @@ from candide.model.fitted import Fitted
 from candide.model.model import Model, ask
 from candide.model.plan import Plan
 from candide.rows.blocks import Block, not_finite
-from candide.rows.labels import Labels
 from candide.rows.table import Table
 
 if TYPE_CHECKING:
@@ -208,13 +207,8 @@ class Generative(Estimator):
         blocks, y = self._model().sample(n_samples, generator(random_state))
         for part, block in zip(plan.parts, blocks, strict=True):
             for j, name in enumerate(part.columns):
-                columns[name] = _drawn(part.levels[j], block[:, j]) if part.has_levels else block[:, j]
+                columns[name] = part.encodings[j].decode(block[:, j])
         if all(isinstance(name, int) for name in plan.columns):
             absent = np.full(n_samples, np.nan)  # columns that were not chosen
             return np.column_stack([columns.get(j, absent) for j in range(self.n_features_in_)]), self.classes_[y]
         return {name: columns[name] for name in plan.columns}, self.classes_[y]
-
-
-def _drawn(levels: Labels, codes: NDArray) -> NDArray:
-    """The levels of some codes; a column that never held a value has none to draw."""
-    return levels.array[codes] if len(levels) else np.full(len(codes), np.nan)

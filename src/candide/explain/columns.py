@@ -35,10 +35,10 @@ def conditionals(fitted: Fitted, most_levels: int = 12) -> Iterator[ColumnSummar
     counted: Any = fitted.chosen.tallies if fitted.has_counts else [None] * len(fitted.plan.parts)
     for part, law, tally in zip(fitted.plan.parts, fitted.model.distributions, counted, strict=True):
         for j, column in enumerate(part.columns):
-            if part.has_documents and tally is not None:  # counts say more of terms than weights do
+            if part.holds == "documents" and tally is not None:  # counts say more of terms than weights do
                 rows, values = _counted_terms(fitted, part, tally, most_levels)
             else:
-                levels = part.levels[j].values if part.has_levels else ()
+                levels = part.levels[j].values if part.holds == "codes" else ()
                 often = _frequency(part, law, tally, j, shares)
                 rows, values = law.describe(j, part.columns, levels, often, most_levels)
             yield ColumnSummary(column, part.event.name, rows, values)
@@ -46,7 +46,7 @@ def conditionals(fitted: Fitted, most_levels: int = 12) -> Iterator[ColumnSummar
 
 def _frequency(part: Part, law: Any, tally: Any, j: int, shares: Floats) -> Floats | None:
     """(level,) how often each level of a column is met: as counted, or else as the model has it."""
-    if not part.has_levels:
+    if part.holds != "codes":
         return None
     if tally is not None:
         return tally.pool().only(np.array([j])).counts[0]

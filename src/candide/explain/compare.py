@@ -118,16 +118,16 @@ class _Pair:
     @classmethod
     def of(cls, part: Part, labels: tuple[Any, ...], a: Any, b: Any) -> "_Pair":
         event = part.event.compared_as
-        x, y = (event.estimate(tally, None, "map" if part.is_group else "mean") for tally in (a, b))
+        x, y = (event.estimate(tally, None, "map" if part.event.joint else "mean") for tally in (a, b))
         moved = x.divergence(y)
         weight = _joint(event.sample_size(a), event.sample_size(b))[:, : moved.shape[1]]
-        if part.is_group:  # its columns move as one
+        if part.event.joint:  # its columns move as one
             moved, weight = moved.sum(axis=1, keepdims=True), weight[:, :1]
         return cls(part, labels, (a, b), (x, y), moved, weight)
 
     def columns(self, most: int) -> list[ColumnMove]:
         surprise = _times(self.moved, self.weight)
-        names, event = [self.part.columns] if self.part.is_group else self.part.columns, self.part.event.name
+        names, event = [self.part.columns] if self.part.event.joint else self.part.columns, self.part.event.name
         return [
             ColumnMove(
                 names[j], self.labels[c], event, float(self.moved[c, j]), float(surprise[c, j]), self._values(c, j)
@@ -158,11 +158,11 @@ class _Pair:
 
     def _values(self, c: int, j: int) -> dict[str, Pair]:
         """The numbers that tell how a column moved within a class."""
-        if self.part.has_documents:
+        if self.part.holds == "documents":
             a, b = (float(ratio(tally.length, tally.n)[c, 0]) for tally in self.tallies)
             return {"terms a document": (a, b)}
         x, y = (law.parameters() for law in self.laws)
-        if self.part.is_group:
+        if self.part.event.joint:
             return _of_group(self.part.columns, *({name: p[name][c] for name in p} for p in (x, y)))
         shape = self.moved.shape
         return {name: (float(x[name][c, j]), float(y[name][c, j])) for name in x if x[name].shape == shape}

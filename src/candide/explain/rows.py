@@ -104,15 +104,15 @@ def _contributions(
     part: Part, law: Distribution, block: Any, table: Table, order: Codes
 ) -> Iterator[list[Contribution]]:
     """Row by row what the columns of a part say; a column of several parts speaks in each."""
-    names = [part.columns] if part.is_group else part.columns
+    names = [part.columns] if part.event.joint else part.columns
     values = [_values(part, block, table, j) for j in range(len(part.columns))]
     step = max(1, _VALUES // (law.n_classes * max(1, len(part.columns))))
     for start in range(0, len(order), step):
         some = slice(start, start + step)
-        nats = _nats(law.terms(rows_of(block, some)), order[some], part.is_group)
+        nats = _nats(law.terms(rows_of(block, some)), order[some], part.event.joint)
         for row, cells in enumerate(nats.tolist(), start):
             seen = [column[row] for column in values]
-            if part.is_group:
+            if part.event.joint:
                 seen = [None if all(v is None for v in seen) else tuple(seen)]
             unmet = [j for j, levels in enumerate(part.levels) if block[row, j] == len(levels)]
             each = enumerate(zip(names, seen, cells, strict=True))
@@ -135,7 +135,7 @@ def _difference(a: Any, b: Any) -> Any:
 def _values(part: Part, block: Block, table: Table, j: int) -> list[Any]:
     """The values of a column as they were given, None where absent."""
     name = part.columns[j]
-    if part.has_documents:
+    if part.holds == "documents":
         documents = table.documents(name)
         return [documents.text(row, "replace") for row in range(len(documents))]
     if table.is_sparse:

@@ -69,7 +69,7 @@ def document_terms(fitted: Fitted, text: str, column: Name | None = None, n: int
 
 def text_part(fitted: Fitted, column: Name | None = None) -> tuple[int, Part]:
     """The part of a column of text; of the only one where none is named."""
-    found = {part.columns[0]: (i, part) for i, part in enumerate(fitted.plan.parts) if part.has_documents}
+    found = {part.columns[0]: (i, part) for i, part in enumerate(fitted.plan.parts) if part.holds == "documents"}
     if column is None and len(found) == 1:
         return next(iter(found.values()))
     if not found:

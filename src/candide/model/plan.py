@@ -48,23 +48,10 @@ class Part:
         """What its block holds: "numbers", "codes" or "documents"."""
         return (self.encodings[0] if self.encodings else self.event.encoding).holds
 
-    @property
-    def has_levels(self) -> bool:
-        return self.holds == "codes"
-
-    @property
-    def has_documents(self) -> bool:
-        return self.holds == "documents"
-
-    @property
-    def is_group(self) -> bool:
-        """Whether its columns are modelled together, as one group."""
-        return self.event.joint
-
     @cached_property
     def levels(self) -> tuple[Labels, ...]:
         """The levels of each column, where they are categories."""
-        return tuple(encoding.labels for encoding in self.encodings) if self.has_levels else ()  # type: ignore[attr-defined]
+        return tuple(encoding.labels for encoding in self.encodings) if self.holds == "codes" else ()  # type: ignore[attr-defined]
 
     @cached_property
     def spec(self) -> Spec:
@@ -72,7 +59,7 @@ class Part:
 
     def with_levels(self, table: Table) -> "Part":
         """This part with what its encodings learn from ``table``, such as exactly the levels that it holds."""
-        if not self.has_levels:
+        if self.holds != "codes":
             return self
         learned = zip(self.columns, self.encodings, strict=True)
         return replace(self, encodings=tuple(_of_column(e.learn, table, name) for name, e in learned))
@@ -83,7 +70,7 @@ class Part:
 
     def only(self, features: Sequence[int]) -> "Part":
         """The part of some of these columns, with their encodings and their share of a prior with a value a column."""
-        event = _of_features(self.event, features, len(self.columns), self.has_levels)
+        event = _of_features(self.event, features, len(self.columns), self.holds == "codes")
         columns, encodings = (tuple(of[j] for j in features) for of in (self.columns, self.encodings))
         return Part(event, columns, encodings)  # type: ignore[arg-type]
 
@@ -123,7 +110,7 @@ class Part:
         try:
             return table.numbers(self.columns)
         except InputError as error:
-            if self.is_group:
+            if self.event.joint:
                 together = f"columns modelled together ({wording.listing(self.columns, 5)}) must be numbers"
                 error.remedy = together if error.remedy is None else f"{error.remedy}; {together}"
             raise

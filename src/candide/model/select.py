@@ -83,7 +83,7 @@ def gain(part: Part, tally: Any, priors: Any) -> Floats | None:
     for prior in dict.fromkeys([prior_for(part.event, priors), None]):
         try:
             saved = part.event.evidence(tally, prior).sum(axis=0) - part.event.evidence(tally.pool(), prior)[0]
-            return saved.sum(keepdims=True) if part.is_group else saved
+            return saved.sum(keepdims=True) if part.event.joint else saved
         except InputError:
             continue
     return None
@@ -91,7 +91,7 @@ def gain(part: Part, tally: Any, priors: Any) -> Floats | None:
 
 def units(part: Part) -> list[Any]:
     """What is scored as one: each column, or all columns of a part that models them together."""
-    return [part.columns] if part.is_group else list(part.columns)
+    return [part.columns] if part.event.joint else list(part.columns)
 
 
 def total_weight(census: Census) -> float:

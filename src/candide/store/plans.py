@@ -80,7 +80,7 @@ def pack_plan(plan: Plan, labels: Labels, arrays: Arrays) -> dict[str, Any]:
         parts.append({"event": values.pack(part.event, arrays)})
         if len(plan.parts) > 1:
             arrays[f"{i}.columns"] = np.array([place[name] for name in part.columns], np.int64)
-        if part.has_levels:
+        if part.holds == "codes":
             sizes = [pool.add(_ascending(levels, InputError).values) for levels in part.levels]
             arrays[f"{i}.sizes"] = np.array(sizes, np.int64)
     arrays |= pool.arrays()
@@ -116,7 +116,7 @@ def unpack_plan(header: Mapping[str, Any], arrays: Taken, size: int) -> tuple[Pl
 
 def _unpack_part(i: int, packed: Any, columns: tuple, arrays: Taken, reader: Reader) -> Part:
     part = Part(values.unpack_event(fields(packed, "a part", {"event": dict})["event"], arrays), columns)
-    if not columns or not part.has_levels:
+    if not columns or part.holds != "codes":
         return part
     sizes = arrays.whole(f"{i}.sizes", len(columns))
     if min(sizes) < 0:
@@ -129,8 +129,7 @@ def shape_of(part: Part, n_classes: int) -> "Shape":
     from candide.distributions.arrays import Shape  # here: counts are loaded without laws
 
     sizes = tuple(len(levels) for levels in part.levels)
-    holds = "documents" if part.has_documents else "codes" if part.has_levels else "numbers"
-    return Shape(n_classes, len(part.columns), holds, sizes, getattr(part.event, "tokens", None))
+    return Shape(n_classes, len(part.columns), part.holds, sizes, getattr(part.event, "tokens", None))
 
 
 def _are_names(columns: tuple) -> bool:

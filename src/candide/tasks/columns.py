@@ -41,7 +41,7 @@ def columns_of(
     read: dict[Name, Any] = {}
     for i, (part, j) in enumerate(places(plan)):
         name, column = part.columns[j], table.column(i).combine_chunks()
-        if part.has_levels and part.encodings[j].as_written:
+        if part.holds == "codes" and part.encodings[j].as_written:
             read[name] = respelled(column, part.levels[j])
             continue
         read[name] = column.to_numpy(zero_copy_only=False)

@@ -37,7 +37,7 @@ class DuckDB(Engine):
         return DuckDBSource.open(data, reading or Reading(), self)
 
     def says(self, part: Part) -> bool:
-        too_wide = len(part.columns) > sql.WIDE and not part.has_levels
+        too_wide = len(part.columns) > sql.WIDE and part.holds != "codes"
         return super().says(part) and not too_wide
 
     def count(self, rows: Rows, prepared: Prepared) -> Counted:
@@ -57,7 +57,7 @@ class DuckDB(Engine):
         chosen, room = [], _LEVELS if codes else 0
         for i, (part, j) in enumerate(places(plan)):
             value = _value(source, part, j)
-            known = part.levels[j] if part.has_levels else Labels(())
+            known = part.levels[j] if part.holds == "codes" else Labels(())
             kind = source.columns.get(str(part.columns[j]), "")
             if kind.startswith(("VARCHAR", "ENUM")) and _can_spell(known, room):
                 room -= len(known)
@@ -76,9 +76,9 @@ def _value(source: DuckDBSource, part: Part, j: int) -> Expr:
     kind = source.columns.get(name)
     if kind is None:
         return exp.cast(exp.Null(), "TEXT" if part.encodings[j].as_written else "DOUBLE")
-    is_level = part.has_levels and part.encodings[j].as_written
+    is_level = part.holds == "codes" and part.encodings[j].as_written
     column = Column(name, kind, source.dialect, is_level=is_level)
-    if part.has_documents:
+    if part.holds == "documents":
         return column.raw if kind.upper() in ("VARCHAR", "BLOB") else exp.cast(column.raw, "TEXT")
     return column.read if is_level else column.value
 

@@ -90,7 +90,7 @@ def _places(fitted: Fitted) -> list[tuple[int, int]]:
 
 
 def _level_names(part: Part, j: int) -> tuple[str, ...]:
-    return tuple(map(str, part.levels[j].values)) if part.levels else ()
+    return part.encodings[j].names() if part.holds == "codes" else ()
 
 
 def _with_moments(fitted: Fitted, rows: dict[str, Any], i: int, j: int) -> tuple[dict[str, Any], tuple[str, ...]]:
