@@ -21,7 +21,6 @@ STILL = {
     "plot/graph.py": 2,
     "plot/images.py": 2,
     "plot/univariate.py": 2,
-    "store/plans.py": 2,
 }
 LONG: set[str] = set()
 LOGIC: set[str] = set()

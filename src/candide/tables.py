@@ -5,8 +5,8 @@ a model pays for the classes in the model; all laws, event models and tally kind
 model takes to load.
 
 >>> kinds = Table("candide.tally", {"moments": "Moments", "levels": "Levels"})
->>> kinds["levels"].__name__, "os" in kinds, list(kinds), kinds.attribute("Moments").__name__
-('Levels', False, ['moments', 'levels'], 'Moments')
+>>> kinds["levels"].__name__, "os" in kinds, list(kinds), kinds.name_of(kinds.attribute("Moments"))
+('Levels', False, ['moments', 'levels'], 'moments')
 """
 
 from collections.abc import Iterator, Mapping
@@ -34,6 +34,11 @@ class Table(Mapping[str, type[T]]):
 
     def __len__(self) -> int:
         return len(self._classes)
+
+    def name_of(self, cls: type) -> str | None:
+        """The name of a class; None where it is not in the table. Nothing is imported for it."""
+        names = (name for name, title in self._classes.items() if title == cls.__name__)
+        return next((name for name in names if cls.__module__ == f"{self._package}.{name}"), None)
 
     def attribute(self, name: str) -> Any:
         """A class by its own name: the ``__getattr__`` of the package."""

@@ -315,3 +315,56 @@ def test_a_dictionary_of_parameters_comes_back():
     assert values.unpack(json.loads(json.dumps(values.pack(given, arrays))), arrays) == given
     with pytest.raises(ModelFileError, match="a name that is neither"):
         values.unpack({"pairs": [[{"pairs": []}, 1]]}, {})
+
+
+def gridded():
+    """A census in which one category is a grid of numbers, and another has its levels."""
+    from candide.encode import Grid
+    from candide.encode import Levels as Kinds
+    from candide.engines import arrays
+
+    rows = Table.of({"age": np.arange(40.0), "job": ["cook", "smith"] * 20})
+    encodings = Grid((10.0, 20.0, 30.5), cells=9), Kinds().learn(["cook", "smith"])
+    plan = Plan(("age", "job"), (Part(Categorical(), ("age", "job"), encodings),))
+    return arrays.count(rows, ["a"] * 15 + ["b"] * 25, plan=plan), rows
+
+
+def test_grids_are_kept():
+    census, rows = gridded()
+    fitted = Fitted(census)
+    for detail in store.DETAILS:
+        again = store.loads(store.dumps(fitted, detail=detail))
+        assert again.plan == census.plan
+        np.testing.assert_array_equal(again.posterior(rows), fitted.posterior(rows))
+    assert (store.loads(store.dumps(census)) + census).n_rows == 80
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"edges": None, "cells": 9, "raw": True},
+        {"edges": {"sequence": [3.0, 1.0]}, "cells": 9, "raw": False},
+        {"edges": {"sequence": ["x"]}, "cells": 9, "raw": False},
+        {"edges": {"sequence": [1.0]}, "cells": 9, "raw": True},
+        {"edges": {"sequence": [1.0]}, "cells": 9},
+        {"edges": {"sequence": [1.0]}, "cells": 9, "raw": False},
+    ],
+)
+def test_an_encoding_that_does_not_fit_is_refused(change):
+    from candide.store import container
+
+    header, arrays = container.unpack(memoryview(store.dumps(gridded()[0])), verify=True)
+    header["parts"][0]["encodings"][0]["settings"] = change
+    with pytest.raises(ModelFileError):
+        store.loads(b"".join(bytes(piece) for piece in container.pack(header, arrays)))
+
+
+def test_encodings_that_are_not_the_event_models_own_are_kept():
+    from candide.encode import Log
+    from candide.engines import arrays
+    from candide.events import Gaussian
+
+    rows = Table.of({"pay": np.exp(np.arange(20.0) / 5)})
+    plan = Plan(("pay",), (Part(Gaussian(), ("pay",), (Log(),)),))
+    census = arrays.count(rows, ["a", "b"] * 10, plan=plan)
+    assert store.loads(store.dumps(census)).plan == plan

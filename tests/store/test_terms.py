@@ -152,7 +152,7 @@ def test_loading_a_mapped_model_takes_little_memory(tmp_path):
     code = f"""
 import re
 from candide import store
-from candide.store import terms
+from candide.tally import terms
 def resident(): return int(re.search(r"VmRSS:\\s+(\\d+)", open("/proc/self/status").read())[1])
 before = resident()
 fitted = store.load({path!r}, read_whole=0)

@@ -5,12 +5,14 @@ follows from how many there are. An array that is the same all along an axis is 
 """
 
 from collections.abc import Mapping
+from functools import partial
 from operator import lt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from candide.encode import Encoding, Levels
 from candide.errors import InputError, ModelFileError
 from candide.model.census import Census
 from candide.model.plan import Part, Plan
@@ -18,13 +20,14 @@ from candide.rows.labels import Labels, order
 from candide.store import values
 from candide.store.container import fields, is_count
 from candide.store.texts import Pool, Reader
-from candide.tally import KINDS
+from candide.tally import KINDS, Tally
 
 if TYPE_CHECKING:
     from candide.distributions.arrays import Shape
 
 _WEIGHTS = ("n", "m2", "weight", "counts", "class_weight")  # arrays that are never negative
 
+_NAMED = -1  # instead of how many levels a column has: its encoding is in the header
 LARGEST = 1e300  # sums of numbers up to here are finite
 
 Arrays = dict[str, NDArray]
@@ -77,12 +80,10 @@ def pack_plan(plan: Plan, labels: Labels, arrays: Arrays) -> dict[str, Any]:
     parts = []
     place = {} if len(plan.parts) == 1 else {name: i for i, name in enumerate(plan.columns)}
     for i, part in enumerate(plan.parts):
-        parts.append({"event": values.pack(part.event, arrays)})
         if len(plan.parts) > 1:
             arrays[f"{i}.columns"] = np.array([place[name] for name in part.columns], np.int64)
-        if part.holds == "codes":
-            sizes = [pool.add(_ascending(levels, InputError).values) for levels in part.levels]
-            arrays[f"{i}.sizes"] = np.array(sizes, np.int64)
+        own = _pack_encodings(i, part, pool, arrays)
+        parts.append({"event": values.pack(part.event, arrays), **({"encodings": own} if own else {})})
     arrays |= pool.arrays()
     return {"columns": n, "numbered": numbered, "classes": len(labels), "parts": parts}
 
@@ -115,21 +116,62 @@ def unpack_plan(header: Mapping[str, Any], arrays: Taken, size: int) -> tuple[Pl
 
 
 def _unpack_part(i: int, packed: Any, columns: tuple, arrays: Taken, reader: Reader) -> Part:
-    part = Part(values.unpack_event(fields(packed, "a part", {"event": dict})["event"], arrays), columns)
-    if not columns or part.holds != "codes":
-        return part
+    own = isinstance(packed, dict) and "encodings" in packed
+    fields(packed, f"part {i}", {"event": dict, "encodings": list} if own else {"event": dict})
+    part = Part(values.unpack_event(packed["event"], arrays), columns)
+    named = [values.unpack_encoding(one, arrays) for one in packed.get("encodings", ())]
+    if part.event.encoding.holds != "codes" or not columns:
+        if len(named) not in (0, len(columns)):
+            raise ModelFileError(f"part {i}: {len(named)} encodings for {len(columns)} columns")
+        return _with_encodings(i, part, tuple(named) or part.encodings)
     sizes = arrays.whole(f"{i}.sizes", len(columns))
-    if min(sizes) < 0:
-        raise ModelFileError("a column has fewer than no levels")
-    return part.with_labels(_ascending(Labels(reader.take(n)), ModelFileError) for n in sizes)
+    if min(sizes) < _NAMED or sizes.count(_NAMED) != len(named):
+        raise ModelFileError(f"part {i}: a column has fewer than no levels, or an encoding that is not there")
+    rest = iter(named)
+    encodings = (next(rest) if n == _NAMED else _unpack_levels(reader, n) for n in sizes)
+    return _with_encodings(i, part, tuple(encodings))
+
+
+def _unpack_levels(reader: Reader, n: int) -> Encoding:
+    return Levels(_ascending(Labels(reader.take(n)), ModelFileError))
+
+
+def _with_encodings(i: int, part: Part, encodings: tuple[Encoding, ...]) -> Part:
+    """A part whose encodings all hold what its event model takes, and say how its columns are counted."""
+    holds = part.event.encoding.holds
+    if any(encoding.holds != holds for encoding in encodings):
+        raise ModelFileError(f"part {i}: an encoding does not hold {holds}, which {part.event.name} takes")
+    try:
+        made = Part(part.event, part.columns, encodings)
+        made.spec.sizes, made.spec.threshold  # noqa: B018
+    except InputError as error:
+        raise ModelFileError(f"part {i}: {error}") from None
+    return made
+
+
+def _pack_encodings(i: int, part: Part, pool: Pool, arrays: Arrays) -> list[Any]:
+    """Put the levels of a part among the arrays; what the header says of other encodings, where they are not usual."""
+    if part.holds != "codes":
+        usual = all(encoding == part.event.encoding for encoding in part.encodings)
+        return [] if usual else [values.pack(encoding, arrays) for encoding in part.encodings]
+    sizes, named = [], []
+    for encoding in part.encodings:
+        if type(encoding) is Levels:
+            sizes.append(pool.add(_ascending(encoding.labels, InputError).values))
+        else:
+            sizes.append(_NAMED)
+            named.append(values.pack(encoding, arrays))
+    arrays[f"{i}.sizes"] = np.array(sizes, np.int64)
+    return named
 
 
 def shape_of(part: Part, n_classes: int) -> "Shape":
     """What the plan says of a part's law."""
     from candide.distributions.arrays import Shape  # here: counts are loaded without laws
 
-    sizes = tuple(len(levels) for levels in part.levels)
-    return Shape(n_classes, len(part.columns), part.holds, sizes, getattr(part.event, "tokens", None))
+    sizes = part.spec.sizes if part.holds == "codes" else ()
+    tokens = part.encodings[0] if part.holds == "documents" else None
+    return Shape(n_classes, len(part.columns), part.holds, sizes, tokens)
 
 
 def _are_names(columns: tuple) -> bool:
@@ -153,7 +195,7 @@ def pack_counts(census: Census, arrays: Arrays) -> None:
     """Put the counts among the arrays; offsets follow from the levels, and are not kept."""
     arrays["class_weight"] = census.class_weight
     for i, tally in enumerate(census.tallies):
-        keep = _once if census.plan.parts[i].spec.kind != "terms" else np.ascontiguousarray
+        keep = np.ascontiguousarray if tally.open_ended else _once
         arrays |= {f"{i}.{name}": keep(a) for name, a in tally.arrays().items()}
 
 
@@ -162,18 +204,38 @@ def unpack_counts(plan: Plan, labels: Labels, rows: Any, arrays: Taken) -> Censu
         raise ModelFileError(f"the field 'rows' of its header is {rows!r}; expected a whole number >= 0", value=rows)
     tallies: list[Any] = []
     for i, part in enumerate(plan.parts):
-        spec = part.spec
-        if spec.kind == "terms":
-            from candide.store import terms
-
-            tallies.append(terms.unpack_counts(arrays, f"{i}.", len(labels)))
+        spec, kind = part.spec, KINDS[part.spec.kind]
+        if kind.open_ended:
+            tallies.append(_unpack_open(kind, arrays, f"{i}.", len(labels)))
             continue
-        kind = KINDS[spec.kind]
         empty = kind.empty(0, spec).arrays()  # shapes, and no room taken
         shapes = {name: (len(labels), *like.shape[1:]) for name, like in empty.items()}
         state = {name: arrays.floats(f"{i}.{name}", shape) for name, shape in shapes.items()}
         tallies.append(kind.from_arrays(state, spec))
     return Census(plan, labels, arrays.floats("class_weight", (len(labels),)), tuple(tallies), rows)
+
+
+def _unpack_open(kind: Any, arrays: Taken, prefix: str, n_classes: int) -> Tally:
+    """A tally whose arrays are as long as what was met. Of a mapped file they are checked when the first is used."""
+    state = {name: array for name in kind.state if (array := arrays.get(prefix + name)) is not None}
+    missing = [prefix + name for name in kind.state if name not in state]
+    if missing:
+        raise ModelFileError(f"array {missing[0]!r} is missing", value=missing[0])
+    if state["n"].shape != (n_classes, 1):
+        raise ModelFileError(f"array '{prefix}n' has the shape {state['n'].shape}, not {(n_classes, 1)}")
+    check = partial(_checked, kind, prefix)  # which can be pickled, with the tally
+    return check(state) if arrays.checked else kind.later(state, check)
+
+
+def _checked(kind: Any, prefix: str, state: Arrays) -> Tally:
+    try:
+        tally = kind.from_arrays(state)
+    except (InputError, ValueError, IndexError) as error:
+        raise ModelFileError(f"arrays '{prefix}...': {error}") from None
+    floats = (a for a in state.values() if a.dtype == np.float64 and a.size)
+    if any(a.min() < -LARGEST or a.max() > LARGEST for a in floats):
+        raise ModelFileError(f"arrays '{prefix}...': a weight is too large to be added")
+    return tally
 
 
 def _once(array: NDArray) -> NDArray:

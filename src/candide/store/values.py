@@ -20,18 +20,22 @@ from typing import Any, get_args, get_origin
 import numpy as np
 from numpy.typing import NDArray
 
+from candide.encode import Encoding
 from candide.errors import CandideError, InputError, ModelFileError
 from candide.events import EVENTS, HOWS, EventModel
 from candide.model.fitted import EstimatorRecord
 from candide.model.settings import Settings
 from candide.priors import PRIORS, Prior
 from candide.store.container import fields, is_count
+from candide.tables import Table
 
 # The classes that a file may name.
 ESTIMATORS = (
     "NaiveBayes", "GaussianBayes", "TextNB",
     "GaussianNB", "BernoulliNB", "MultinomialNB", "ComplementNB", "CategoricalNB",
 )  # fmt: skip
+_ENCODINGS: Table[Encoding] = Table("candide.encode", {"grid": "Grid", "identity": "Identity", "log": "Log"})
+_TABLES: tuple[tuple[str, Mapping[str, type]], ...] = (("event", EVENTS), ("prior", PRIORS), ("encoding", _ENCODINGS))
 _LONG = 32  # numbers in a sequence from which it is kept as an array
 _DEEPEST = 6
 _SEQUENCES = (np.float64, np.int64)
@@ -44,7 +48,7 @@ def pack(value: Any, arrays: dict[str, NDArray]) -> Any:
         value = value.item()
     if value is None or isinstance(value, str | int | float | bool):
         return value
-    if isinstance(value, EventModel | Prior):
+    if isinstance(value, EventModel | Prior | Encoding):
         return _named(value, arrays)
     if isinstance(value, Mapping):
         return {"pairs": [[pack(k, arrays), pack(v, arrays)] for k, v in value.items()]}
@@ -60,10 +64,12 @@ def pack(value: Any, arrays: dict[str, NDArray]) -> Any:
     return {"array": name}
 
 
-def _named(value: EventModel | Prior, arrays: dict[str, NDArray]) -> dict[str, Any]:
-    kind = "event" if isinstance(value, EventModel) else "prior"
-    table: Mapping[str, type] = EVENTS if kind == "event" else PRIORS
-    name = next((n for n, c in table.items() if c is type(value)), None)
+def _named(value: EventModel | Prior | Encoding, arrays: dict[str, NDArray]) -> dict[str, Any]:
+    if isinstance(value, Prior):
+        kind, name = "prior", next((n for n, c in PRIORS.items() if c is type(value)), None)
+    else:
+        kind = "event" if isinstance(value, EventModel) else "encoding"
+        name = (EVENTS if kind == "event" else _ENCODINGS).name_of(type(value))
     if name is None:
         raise InputError(
             f"{value!r} is not one of the package's own; such a model cannot be kept in a model file (pickle keeps it)"
@@ -80,7 +86,7 @@ def unpack(packed: Any, arrays: Any, depth: int = 0) -> Any:
         return packed
     if not isinstance(packed, dict):
         raise ModelFileError(f"a setting is a {type(packed).__name__}; expected a plain value or an object")
-    for kind, table in (("event", EVENTS), ("prior", PRIORS)):
+    for kind, table in _TABLES:
         if kind in packed:
             return _build(kind, table, fields(packed, kind, {kind: str, "settings": dict}), arrays, depth)
     if "pairs" in packed:
@@ -196,6 +202,13 @@ def unpack_estimator(packed: Any, arrays: Any) -> EstimatorRecord:
         )
     params = {name: unpack(value, arrays) for name, value in packed["params"].items()}
     return EstimatorRecord(packed["name"], params, packed["n_features"])
+
+
+def unpack_encoding(packed: Any, arrays: Any) -> Encoding:
+    encoding = unpack(packed, arrays)
+    if not isinstance(encoding, Encoding):
+        raise ModelFileError(f"an encoding is a {type(encoding).__name__}; expected one of {', '.join(_ENCODINGS)}")
+    return encoding
 
 
 def unpack_event(packed: Any, arrays: Any) -> EventModel:

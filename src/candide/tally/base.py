@@ -91,6 +91,7 @@ class Tally:
 
     encoding: ClassVar[Encoding] = Identity()  # of its columns, where an event model names no other
     state: ClassVar[tuple[str, ...]]  # the names of its arrays (classes, ...)
+    open_ended: ClassVar[bool] = False  # whether its arrays are as long as what was met, which no plan says
 
     @classmethod
     def of(cls, block: Any, y: Codes, weight: Floats | None = None, *, n_classes: int, spec: Spec) -> Self:

@@ -41,6 +41,7 @@ class Terms(Tally):
 
     encoding: ClassVar[Encoding] = Tokens()
     state: ClassVar[tuple[str, ...]] = STATE
+    open_ended: ClassVar[bool] = True
 
     n: Floats  # (classes, 1) weight of the documents present
     length: Floats  # (classes, 1) weight of all their terms
@@ -286,9 +287,13 @@ class Terms(Tally):
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray], spec: Spec | None = None) -> Self:
+        """Offsets and places go to compiled loops, so all of them are checked."""
         state = [np.asarray(arrays[name]) for name in STATE]
         _check_state(*state)
-        return cls(*state)
+        tally = cls(*state)
+        if not keys.ascending(tally.letters, tally.starts) or not rising(tally.classes, tally.word):
+            raise InputError("the terms are not in ascending order, each once")
+        return tally
 
 
 _KINDS = ("f8", "f8", "u1", "i8", "i8", "i4", "f8", "f8")
