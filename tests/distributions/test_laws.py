@@ -1,5 +1,7 @@
 """What every law answers for itself: its form, its weights, its mean, its divergence, its arrays."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -77,6 +79,7 @@ MAKE = {
     "log_scale of student_t": lambda rng: laws.LogScale(_t(rng)),
     "categorical": _categorical,
     "bernoulli": _bernoulli,
+    "shares of a yes": lambda rng: replace(_bernoulli(rng), threshold=None),
     "multinomial": lambda rng: laws.Multinomial(np.log(rng.dirichlet(np.ones(D), K).T), 7),
     "weights of words": lambda rng: laws.Multinomial(rng.normal(size=(D, K))),
     "dirichlet_multinomial": lambda rng: laws.DirichletMultinomial(_positive(rng), 5),
@@ -207,7 +210,11 @@ def test_every_array_is_checked(name):
         changes = [None, array[:-1].copy(), array.astype(np.float32)]
         changes += [np.full_like(array, np.nan)] if array.dtype == np.float64 else []
         for change in changes:
-            if change is None and key.endswith(("length", "unit", "constant")) and "matrix" not in "".join(arrays):
+            if (
+                change is None
+                and key.endswith(("length", "unit", "constant", "threshold"))
+                and "matrix" not in "".join(arrays)
+            ):
                 continue  # it may be without
             others = {k: a for k, a in arrays.items() if k != key} | ({} if change is None else {key: change})
             with pytest.raises(ModelFileError):

@@ -82,7 +82,7 @@ def tell(value, *keys):
         (tell("gausian", "parts", 0, "event", "event"), "unknown event 'gausian'"),
         (tell("os.system", "parts", 0, "event", "settings", "prior", "prior"), "unknown prior 'os.system'"),
         (tell("x", "parts", 0, "event", "settings", "fixed"), "wrong type"),
-        (tell(0, "parts", 0, "event", "settings", "fixed"), "must be > 0"),
+        (tell(0, "parts", 0, "event", "settings", "fixed"), "no variance"),
         (tell(1, "parts", 0, "event", "settings", "wings"), "an object with the fields"),
         (tell("best", "settings", "estimate"), "unknown estimate"),
         (tell("flat", "settings", "class_prior"), "unknown class prior"),

@@ -128,7 +128,8 @@ class Bernoulli(Distribution):
         return Polynomial(self.log_no, weight, read=read)
 
     def arrays(self) -> dict[str, NDArray]:
-        return {"log_no": self.log_no, "log_yes": self.log_yes, **one(self.threshold, "threshold")}
+        threshold = None if self.threshold is None else float(self.threshold)
+        return {"log_no": self.log_no, "log_yes": self.log_yes, **one(threshold, "threshold")}
 
     @classmethod
     def from_arrays(cls, arrays: Found, shape: Shape, base: Distribution | None = None) -> Self:
