@@ -1,6 +1,7 @@
 """Imports point down only, inside packages too, and scikit-learn stays behind the estimators."""
 
 import doctest
+import re
 
 import pytest
 from tests import architecture
@@ -75,3 +76,13 @@ def test_contributing_draws_the_rooms_as_they_are():
 def test_the_drawing_follows_the_table(monkeypatch):
     monkeypatch.setitem(architecture.ROOMS[0], "attic", "what nobody knew was there")
     assert "attic" in redrawn(CONTRIBUTING.read_text())
+
+
+def test_what_contributing_points_to_is_there():
+    text = CONTRIBUTING.read_text()
+    found = set(re.findall(r"`((?:tests/|docs/|benchmarks/)?[a-z_]+/(?:[a-z_/]+\.(?:py|md))?)`", text))
+    assert {"events/", "tests/architecture.py", "docs/reference/events.md"} <= found
+    assert sorted(f for f in found if not (CONTRIBUTING.parent / f).exists() and not (ROOT / f).exists()) == []
+    for name, file in re.findall(r"`([A-Z_a-z]+)` (?:of|in) `([a-z_/]+\.py)`", text):
+        path = next(folder / file for folder in (CONTRIBUTING.parent, ROOT) if (folder / file).exists())
+        assert re.search(rf"\b{name}\b", path.read_text()), f"{file} has no {name}"

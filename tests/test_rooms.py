@@ -22,8 +22,6 @@ STILL = {
     "plot/images.py": 2,
     "plot/univariate.py": 2,
 }
-LONG: set[str] = set()
-LOGIC: set[str] = set()
 
 
 def last(node):
