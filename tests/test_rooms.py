@@ -14,15 +14,6 @@ MOST_MODULES = 8  # beside the packages
 OWNED = ("distributions", "events", "tally")  # rooms whose classes nobody else tells apart
 every_file = pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
 
-# How often a file still asks for a type by its name, instead of letting the type answer. It may only shrink.
-STILL = {
-    "plot/drawable.py": 1,
-    "plot/gaussians.py": 1,
-    "plot/graph.py": 2,
-    "plot/images.py": 2,
-    "plot/univariate.py": 2,
-}
-
 
 def last(node):
     """The last name of a dotted expression."""
@@ -89,7 +80,7 @@ def _own(path, code):
 @every_file
 def test_types_answer_for_themselves(path):
     found, name = asked(path), path.relative_to(ROOT).as_posix()
-    assert len(found) <= STILL.get(name, 0), "let the type answer: " + "; ".join(f"line {n}: {c}" for n, c in found)
+    assert not found, "let the type answer: " + "; ".join(f"line {n}: {c}" for n, c in found)
 
 
 def test_the_walk_finds_what_asks():

@@ -76,8 +76,8 @@ class Drawable:
         """The columns of which a value was counted; where no counts are at hand, all but those without a level."""
         parts = self.fitted.plan.parts
         if self.counted is None:
-            held = [(n, len(levels)) for part in parts for n, levels in zip(part.columns, part.levels, strict=False)]
-            return set(self.columns) - {name for name, n in held if not n}
+            held = [pair for part in parts for pair in zip(part.columns, part.encodings, strict=True)]
+            return set(self.columns) - {name for name, encoding in held if encoding.n_levels == 0}
         weights: Any = [tally.n.sum(axis=0) for tally in self.counted.tallies]  # type: ignore[attr-defined]
         return {name for part, n in zip(parts, weights, strict=True) for name in np.array(part.columns, object)[n > 0]}
 
@@ -123,7 +123,7 @@ class Drawable:
     def levels(self, feature: Name) -> list[str] | None:
         """The names of a column's levels; None where it has none."""
         part, law, j = self.part(feature)
-        return [str(v) for v in part.levels[j].values] if law.reads == "codes" else None
+        return list(part.encodings[j].names()) if law.reads == "codes" else None
 
     def two(self, features: Sequence[Any] | None) -> tuple[Name, Name]:
         """The two columns of numbers of a picture in the plane."""

@@ -104,6 +104,7 @@ def _expected(part: Part, law: Distribution) -> NDArray:
 def _numbers(part: Part, j: int) -> NDArray:
     """The levels of a column as the numbers that they are."""
     try:
-        return np.array(part.levels[j].values, np.float64)
+        encoding = part.encodings[j]
+        return np.asarray(encoding.decode(np.arange(encoding.n_levels or 0)), np.float64)
     except (TypeError, ValueError):
         raise InputError("its levels are no numbers, so a class has no mean of it", column=part.columns[j]) from None

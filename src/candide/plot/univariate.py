@@ -182,7 +182,7 @@ def _seen(ax: Any, drawable: Drawable, name: Name, X: Any, y: Any, names: list[s
     from matplotlib.patheffects import withStroke
 
     part, _, j = drawable.part(name)
-    codes = part.levels[j].encode(drawable.table(X).column(name))
+    codes = part.encodings[j].apply(drawable.table(X).column(name))
     levels, k = drawable.levels(name) or [], len(drawable.labels)
     share = observed(codes, drawable.codes(y, len(codes)), len(levels), k)
     place = {text: i for i, text in enumerate(names)}
