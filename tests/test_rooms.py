@@ -79,7 +79,7 @@ def _own(path, code):
 
 @every_file
 def test_types_answer_for_themselves(path):
-    found, name = asked(path), path.relative_to(ROOT).as_posix()
+    found = asked(path)
     assert not found, "let the type answer: " + "; ".join(f"line {n}: {c}" for n, c in found)
 
 
