@@ -221,3 +221,11 @@ def test_shares_that_do_not_sum_to_one_are_taken_as_scikit_learn_takes_them():
                 a, b = (kind(class_prior=given).fit(X, y) for kind in (ours, theirs))
                 np.testing.assert_allclose(a.class_log_prior_, b.class_log_prior_)
                 np.testing.assert_allclose(a.predict_joint_log_proba(X), b.predict_joint_log_proba(X))
+
+
+def test_a_class_whose_rows_weigh_nothing_may_be_fitted_and_get_its_rows_later():
+    X, y = np.array([[1.0], [2.0], [3.0], [4.0]]), list("aabb")
+    model = cd.GaussianBayes("diagonal", estimate="mle").fit(X, y, sample_weight=[1, 1, 0, 0])
+    assert model.classes_.tolist() == ["a", "b"]
+    whole = cd.GaussianBayes("diagonal", estimate="mle").fit(X, y)
+    np.testing.assert_allclose(model.partial_fit(X[2:], y[2:]).predict_proba(X), whole.predict_proba(X), rtol=1e-12)

@@ -94,7 +94,8 @@ class Classifier(Generative):
         plan = self._plan(table)
         census = self._count(table, y, weight, plan, self._classes(y))
         fitted = self._fitted(census, len(table.names))
-        self._settle(fitted)  # before anything is changed, so that an error changes nothing
+        if census.class_weight.all():  # a class whose rows weigh nothing may get others later
+            self._settle(fitted)  # before anything is changed, so that an error changes nothing
         remarks.warn(self._remarks(table, plan))
         return self._keep(fitted, as_classes(census.labels, y.dtype), table.names, names)
 
@@ -225,6 +226,7 @@ class Classifier(Generative):
     def _with(self, census: Census, **params: Any) -> Self:
         """A classifier of other counts of the same columns, or with other parameters."""
         other = self._unfitted().set_params(**params)
+        checked_settings(other)
         fitted = other._fitted(census, self.n_features_in_, self.fitted_)
         fitted.model  # noqa: B018  an estimate that cannot be had is an error now
         names = getattr(self, "feature_names_in_", None)

@@ -1,12 +1,13 @@
 """NaiveBayes: a table of mixed columns, each with its own event model, in one classifier."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.errors import InputError
+from candide.errors import InputError, unknown
 from candide.estimators.base import Classifier
 from candide.estimators.validation import by_position, check_width, checked_classes, feature_names
 from candide.events import EventModel
@@ -80,10 +81,8 @@ class NaiveBayes(Classifier):
         self.priors = priors
         self.select = select
 
-    def with_prior(
-        self, priors: Any = None, *, class_prior: Any = None, estimate: Any = None, select: int | str | None = None
-    ) -> Self:
-        """The same counts under other priors or with another choice of columns: a new classifier, no second look.
+    def with_prior(self, priors: Any = None, **settings: Any) -> Self:
+        """The same counts under other priors, or other settings, such as ``class_prior``: a new classifier.
 
         What is not given stays; ``select`` of as many columns as there are takes them all.
 
@@ -95,7 +94,10 @@ class NaiveBayes(Classifier):
         >>> model.predict(asked).tolist(), sure.predict(asked).tolist()
         (['yes'], ['no'])
         """
-        changes = {"priors": priors, "class_prior": class_prior, "estimate": estimate, "select": select}
+        for name in settings:
+            if name not in self.get_params(deep=False):
+                raise unknown("setting", name, [one.name for one in fields(Settings)])
+        changes = {"priors": priors, **settings}
         return self._with(self.census_, **{name: value for name, value in changes.items() if value is not None})
 
     def top_terms(self, label: Any, n: int = 10, *, column: Any = None) -> "list[TopTerm]":
@@ -176,7 +178,7 @@ class NaiveBayes(Classifier):
         return plan
 
     def _settings(self, labels: Labels, n_features: int) -> Settings:
-        return Settings(self.class_prior, self.estimate, self.priors, self.select)
+        return Settings(**{one.name: getattr(self, one.name) for one in fields(Settings)})
 
     def _classes(self, y: NDArray) -> Labels:
         return checked_classes(super()._classes(y))

@@ -39,7 +39,6 @@ _TABLES: tuple[tuple[str, Mapping[str, type]], ...] = (("event", EVENTS), ("prio
 _LONG = 32  # numbers in a sequence from which it is kept as an array
 _DEEPEST = 6
 _SEQUENCES = (np.float64, np.int64)
-_SETTINGS = ("class_prior", "estimate", "priors")  # and ``select``, where columns are chosen
 
 
 def pack(value: Any, arrays: dict[str, NDArray]) -> Any:
@@ -152,16 +151,18 @@ def _is_number(value: Any) -> bool:
 
 
 def pack_settings(settings: Settings, arrays: dict[str, NDArray]) -> dict[str, Any]:
-    packed = {name: pack(getattr(settings, name), arrays) for name in _SETTINGS}
-    return packed if settings.select is None else packed | {"select": pack(settings.select, arrays)}
+    return {one.name: pack(getattr(settings, one.name), arrays) for one in fields_of(settings)}
 
 
 def unpack_settings(packed: Any, arrays: Any) -> Settings:
     """Settings of the right types; whether they suit the counts is found out when they are used."""
-    chosen = ("select",) if isinstance(packed, dict) and "select" in packed else ()
-    packed = fields(packed, "settings", dict.fromkeys((*_SETTINGS, *chosen), object))
+    known = [one.name for one in fields_of(Settings)]
+    if not isinstance(packed, dict) or not packed.keys() <= set(known):
+        raise ModelFileError(f"settings: an object with the fields {known} is expected")
     found = Settings(**{name: unpack(value, arrays) for name, value in packed.items()})
-    if chosen and not (found.select == "evidence" or (type(found.select) is int and found.select >= 1)):
+    if found.select is not None and not (
+        found.select == "evidence" or (type(found.select) is int and found.select >= 1)
+    ):
         raise ModelFileError(
             f"the setting 'select' is {found.select!r}; expected a whole number >= 1 or 'evidence'", value=found.select
         )

@@ -46,8 +46,8 @@ def explain(
             first, last = one if isinstance(one, tuple) else (one, one)
             found = _some(source, fitted, [*label, *map(str, raw)], first, last)
             table = dict(zip(names, found.columns, strict=False))
-            shown = table | dict(zip(raw, found.columns[len(names) + len(label) :], strict=True))
             table |= {name: respelled(table[name], known) for name, known in levels.items()}
+            shown = table | dict(zip(raw, found.columns[len(names) + len(label) :], strict=True))
             labels = found.column("k0").to_pylist() if label else [None] * found.num_rows
             decisions = in_memory.explain(fitted, table, shown)
             yield from map(Explained, range(first, last + 1), labels, decisions)
