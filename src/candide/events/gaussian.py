@@ -143,11 +143,14 @@ class Gaussian(EventModel):
         fraction = prior.fraction if isinstance(prior, AddedVariance) else 0.0
         spread = np.where(is_flat(pooled), 0.0, pooled.m2)
         added = fraction * ratio(spread, pooled.n).max(axis=-1, initial=0.0, keepdims=True)
-        evened, flat = even_out(tally, None, wide=added > 0)
-        groups = Groups(self.covariance, flat)
-        refuse((evened.n <= 0) & (added == 0), f"no value to take a mean of; {_REMEDY}")
-        point = is_flat(evened, groups) & (added == 0) & (self.covariance != "fixed")
-        refuse(point, f"all values are the same, so the MLE is a point mass; {_REMEDY}")
+        if (added > 0).all():  # then no variance is zero, and there is nothing to refuse
+            evened, groups = tally, Groups(self.covariance, np.zeros(tally.n.shape[-1], bool))
+        else:
+            evened, flat = even_out(tally, None, wide=added > 0)
+            groups = Groups(self.covariance, flat)
+            refuse((evened.n <= 0) & (added == 0), f"no value to take a mean of; {_REMEDY}")
+            point = is_flat(evened, groups) & (added == 0) & (self.covariance != "fixed")
+            refuse(point, f"all values are the same, so the MLE is a point mass; {_REMEDY}")
         if self.covariance == "fixed":
             return Normal(evened.mean, np.zeros_like(evened.mean) + self.fixed + added)
         rows = groups.total(evened.n)

@@ -5,13 +5,14 @@ then the log-sum-exp, on threads. Knows nothing of data frames, labels or scikit
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from candide import kernels
+from candide import kernels, numerics
 from candide.distributions import Distribution
 from candide.errors import CellError, InputError, unknown
 from candide.events import Categorical, EventModel
@@ -47,6 +48,11 @@ class Model:
     @property
     def n_classes(self) -> int:
         return len(self.log_prior)
+
+    @cached_property
+    def strict(self) -> "Model":
+        """The same model, for which an absent value is an error."""
+        return replace(self, absent_allowed=False)
 
     def joint_log_likelihood(self, blocks: Sequence[Block]) -> Floats:
         """log p(x, class), (row, class)."""
@@ -196,7 +202,8 @@ def class_log_prior(census: Census, class_prior: Any, how: Any) -> Floats:
     if isinstance(class_prior, str) and class_prior == "uniform":
         return np.full(k, -np.log(k))
     if isinstance(class_prior, str) and class_prior == "empirical":
-        return _shares(census, None, "mle")
+        total = census.class_weight.sum()
+        return numerics.log_share(census.class_weight, total) if total > 0 else np.full(k, -np.log(k))
     if isinstance(class_prior, str) and class_prior not in PRIORS:
         usable = [name for name, prior in PRIORS.items() if issubclass(prior, Categorical.accepts)]
         raise unknown("class prior", class_prior, dict.fromkeys(["empirical", "uniform", *usable]))

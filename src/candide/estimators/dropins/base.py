@@ -133,7 +133,7 @@ class DropIn(Classifier):
         return announced
 
     def _model(self) -> Model:
-        return replace(self.fitted_.model, absent_allowed=False)
+        return self.fitted_.model.strict
 
     def _blocks(self, X: Any) -> list[Block]:
         return [self._alike(self._read(X), self.fitted_.plan).source]

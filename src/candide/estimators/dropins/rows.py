@@ -48,7 +48,7 @@ def is_sparse(X: Any) -> bool:
 
 def frame_names(X: Any) -> tuple[Any, ...] | None:
     """The names of a data frame's columns; None of an array."""
-    if hasattr(X, "__array_interface__") or isinstance(X, list | tuple) or is_sparse(X):
+    if isinstance(X, np.ndarray | list | tuple) or hasattr(X, "__array_interface__") or is_sparse(X):
         return None
     names = getattr(X, "column_names", None) or getattr(X, "columns", None)
     return None if names is None else tuple(names)
