@@ -26,7 +26,10 @@ ROOMS = [
         "wording": "how names, values and numbers are put into sentences",
         "tables": "classes by name, each imported when it is first asked for",
     },
-    {"numerics": "functions of numbers, accurate far out", "files": "writing a file so that it is whole or not there"},
+    {
+        "numerics": "functions of numbers, accurate far out",
+        "files": "writing a file: whole or not at all, and never where something would be lost",
+    },
     {"kernels": "compiled loops and their readable NumPy twins"},
     {"rows": "what came in: labels, kinds of columns, tables, documents, sparse blocks"},
     {"encode": "how a column becomes numbers or codes: identity, log, grid, levels, tokens. No label is looked at"},

@@ -1,4 +1,4 @@
-"""Files: replaced whole or not at all, and changed by one process at a time.
+"""Files: replaced whole or not at all, never where something would be lost, and changed by one process at a time.
 
 The lock is an advisory lock of the operating system (``flock``; on Windows ``locking``) on a small file beside the
 model. The system gives it up when its holder ends, however it ends, so no lock is ever stale, and nobody must guess
@@ -13,15 +13,61 @@ from a process number whether its owner still lives.
 """
 
 import os
+import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from candide.errors import BusyError
+from candide.errors import BusyError, InputError
 
 _PAUSE = 0.005  # seconds between two looks at a lock
+_FORCE = "name another file, or pass --force (force=True) to write there all the same"
 _LEFT = 3600.0  # seconds after which a temporary file is one that a killed process left
+
+
+def check_output(
+    path: str | os.PathLike,
+    inputs: Iterable[str | os.PathLike] = (),
+    *,
+    ours: Callable[[str], bool],
+    force: bool = False,
+) -> None:
+    """Refuse an output by which something would be lost, before any work is done for it.
+
+    It may not be one of the inputs, by whatever name, nor a file that Candide did not make, as ``ours`` tells, unless
+    that is wanted by ``force``. A folder, a pipe or a device is refused always: it would be replaced, not written to.
+    """
+    name = os.fspath(path)
+    if not os.path.isdir(os.path.dirname(os.path.realpath(name))):
+        folder = os.path.dirname(name)
+        remedy = "make it first, or write elsewhere"
+        raise InputError(f"{name}: there is no folder {folder!r}", value=name, remedy=remedy)
+    there = _regular(name)
+    if there is None or force:
+        return
+    if any(_is(one, there) for one in inputs):
+        raise InputError(f"{name} is one of the inputs, which would be lost", value=name, remedy=_FORCE)
+    if there.st_size and not ours(name):  # in an empty file there is nothing to lose
+        raise InputError(f"{name} is there already, and is none of Candide's making", value=name, remedy=_FORCE)
+
+
+def _regular(name: str) -> os.stat_result | None:
+    """What is known of a file, None where there is none; an error where it is no regular one."""
+    try:
+        there = os.stat(name)
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(there.st_mode):
+        raise InputError(f"{name} is no regular file", value=name, remedy="name a file to write")
+    return there
+
+
+def _is(one: str | os.PathLike, there: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(os.stat(one), there)  # through links of either sort
+    except OSError:
+        return False
 
 
 def write_whole(path: str | os.PathLike, pieces: Iterable[Any]) -> None:
@@ -38,6 +84,7 @@ def replacing(path: str | os.PathLike) -> Iterator[str]:
     The mode of the file is kept, and a link still points to it: what is replaced is the file, not the link.
     """
     target = os.path.realpath(path)
+    _regular(target)
     temporary = _beside(target, f"{os.getpid()}.{time.monotonic_ns():x}.tmp")
     os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     try:

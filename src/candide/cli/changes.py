@@ -6,7 +6,7 @@ from typing import Any
 
 import rich_click as click
 
-from candide.cli.group import cli, is_model, load_model, show_result
+from candide.cli.group import cli, load_model, show_result
 from candide.cli.options import AS_JSON, MODEL, TARGET, WEIGHT, output_option, reading_options
 from candide.engines.reading import Reading
 
@@ -68,6 +68,7 @@ def _change(task: Callable, model: str, data: str, done: str, as_json: bool, opt
     """Change the file of a model by the rows of a source."""
     from candide.cli import progress
     from candide.report import summary
+    from candide.store import is_model
 
     how = {name: options.pop(name) for name in ("target", "weight", "wait")}
     if not is_model(model):
@@ -88,7 +89,7 @@ def _change(task: Callable, model: str, data: str, done: str, as_json: bool, opt
     help="What to keep: the counts, or the parameters alone (with or without how much each column tells).",
 )
 @AS_JSON
-def merge(models: tuple[str, ...], output: str, detail: str, as_json: bool) -> None:
+def merge(models: tuple[str, ...], output: str, force: bool, detail: str, as_json: bool) -> None:
     """Add models: the sum is the model of all their rows. Classes and levels are united.
 
     Example: `candide merge north.candide south.candide west.candide -o all.candide`
@@ -96,4 +97,5 @@ def merge(models: tuple[str, ...], output: str, detail: str, as_json: bool) -> N
     from candide import tasks
     from candide.report import summary
 
-    show_result(summary.of_merge(models, tasks.merge(models, output, detail=detail), output, detail), as_json)
+    merged = tasks.merge(models, output, detail=detail, force=force)
+    show_result(summary.of_merge(models, merged, output, detail), as_json)

@@ -1,6 +1,5 @@
 """The group of commands, and the habits they share: how a model is loaded, and how a result is shown."""
 
-import os
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +50,7 @@ def load_model(model: str, data: str | None = None) -> "Fitted":
     try:
         return store.load(model)
     except ModelFileError:
-        if data is not None and is_model(data):
+        if data is not None and store.is_model(data):
             remedy = f"did you mean: candide {get_current_context().info_name} {data} {model}"
             raise InputError(f"{model} is no model, but {data} is", value=model, remedy=remedy) from None
         raise
@@ -63,14 +62,3 @@ def load_to_predict(model: str, data: str | None = None) -> "Fitted":
     if fitted.has_counts and not fitted.census.class_weight.any():
         warnings.warn(f"{model} has no rows: it answers by its priors alone", stacklevel=2)
     return fitted
-
-
-def is_model(path: str) -> bool:
-    """Whether a file begins as a model file does: the length of its header, and a brace."""
-    if not os.path.isfile(path):
-        return False
-    from candide.store.container import LARGEST_HEADER
-
-    with open(path, "rb") as file:
-        head = file.read(9)
-    return int.from_bytes(head[:8], "little") <= LARGEST_HEADER and head[8:] == b"{"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from candide.cli.group import cli, is_model, load_to_predict, show_result
+from candide.cli.group import cli, load_to_predict, show_result
 from candide.cli.options import (
     AS_JSON,
     LEARNING,
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 @learning_options
 @reading_options
 @AS_JSON
-def fit(data: str, target: str, output: str | None, folds: int | None, as_json: bool, **options: Any) -> None:
+def fit(
+    data: str, target: str, output: str | None, force: bool, folds: int | None, as_json: bool, **options: Any
+) -> None:
     """Fit a model to a table: CSV, Parquet, JSON lines, Arrow, a folder, a DuckDB file, an SQL query, or `-`.
 
     Example: `candide fit adult.parquet --target income -o adult.candide`
@@ -39,13 +41,15 @@ def fit(data: str, target: str, output: str | None, folds: int | None, as_json: 
     from candide import store, tasks
     from candide.cli import progress
     from candide.report import summary
+    from candide.tasks import outputs
 
+    outputs.check(output, data, force=force)
     learning = learning_of(options, data)
     with progress.watching(not as_json) as watch:
         validation = tasks.cross_validate(data, target, folds=folds, watch=watch, **learning) if folds else None
         learned = validation.learned if validation else tasks.learn(data, target, watch=watch, **learning)
     if output:
-        store.save(learned.fitted, output)
+        store.save(learned.fitted, output, force=force)
     commands = _next_commands(data, target, output, bool(validation))
     show_result(summary.of_fit(learned, validation, output, commands), as_json)
 
@@ -97,6 +101,8 @@ def evaluate(what: tuple[str, ...], target: str | None, folds: int, seed: int, a
 
 def _model_to_evaluate(what: tuple[str, ...], target: str | None) -> "Fitted | None":
     """The model where MODEL and DATA are given, None where DATA alone; an error where they do not go together."""
+    from candide.store import is_model
+
     if len(what) > 2:
         raise InputError(f"{len(what)} arguments", value=what, remedy="pass DATA with --target, or MODEL and DATA")
     if len(what) == 1:

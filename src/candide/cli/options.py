@@ -4,9 +4,9 @@
 (['--na', '--delimiter', '--header'], ['class_prior', 'estimate', 'select'])
 """
 
-import os
 from collections.abc import Callable, Collection
 from dataclasses import Field, fields
+from functools import partial
 from typing import Any
 
 import rich_click as click
@@ -79,6 +79,7 @@ _LEARNING = [
     *of_record(Settings),
 ]
 _READING = of_record(Reading)
+_FORCE = click.Option(["--force"], is_flag=True, help="Write over an input, or over a file that Candide did not make.")
 LEARNING, READING = ([str(option.name) for option in some] for some in (_LEARNING, _READING))
 
 
@@ -133,18 +134,9 @@ def _events(texts: Collection[str], data: str, reading: Reading) -> dict[Any, st
 
 
 def output_option(metavar: str, text: str, *, required: bool = False) -> Callable:
-    """Where a result is written; a folder that is not there is an error before any work is done."""
-    return click.option(
-        "--output", "-o", metavar=metavar, type=MODEL, help=text, required=required, callback=_in_folder
-    )
-
-
-def _in_folder(context: Any, option: Any, path: str | None) -> str | None:
-    folder = os.path.dirname(path or "")
-    if folder and not os.path.isdir(folder):
-        remedy = "make it first, or write elsewhere"
-        raise InputError(f"{path}: there is no folder {folder!r}", value=path, remedy=remedy)
-    return path
+    """Where a result is written, and whether over whatever is there."""
+    output = click.Option(["--output", "-o"], metavar=metavar, type=MODEL, help=text, required=required)
+    return partial(_with, options=[output, _FORCE])
 
 
 def retyped(names: Collection[str]) -> list[str]:

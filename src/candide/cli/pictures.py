@@ -5,7 +5,7 @@ from typing import Any
 import rich_click as click
 
 from candide.cli.group import cli, load_model, show_result
-from candide.cli.options import AS_JSON, MODEL, reading_options
+from candide.cli.options import AS_JSON, MODEL, output_option, reading_options
 from candide.engines.reading import Reading
 from candide.errors import InputError
 
@@ -13,14 +13,7 @@ from candide.errors import InputError
 @cli.command()
 @click.argument("model", type=MODEL)
 @click.argument("data", required=False)
-@click.option(
-    "--output",
-    "-o",
-    required=True,
-    metavar="PICTURE",
-    type=MODEL,
-    help="A .png, .svg or .pdf file.",
-)
+@output_option("PICTURE", "A .png, .svg or .pdf file.", required=True)
 @click.option(
     "--what",
     "-w",
@@ -55,7 +48,7 @@ from candide.errors import InputError
 @click.option("--dpi", default=150, show_default=True, type=click.IntRange(20, 1200), help="Dots per inch of a .png.")
 @reading_options
 @AS_JSON
-def plot(model: str, data: str | None, output: str, as_json: bool, **options: Any) -> None:
+def plot(model: str, data: str | None, output: str, force: bool, as_json: bool, **options: Any) -> None:
     """Draw a model: what it learned, and with rows how well it does on them. Without DATA it draws from the counts.
 
     Examples: `candide plot iris.candide -o densities.png`,
@@ -63,11 +56,13 @@ def plot(model: str, data: str | None, output: str, as_json: bool, **options: An
     `candide plot digits.candide -o means.png --what means --shape 28x28`
     """
     from candide.cli import progress
-    from candide.plot.picture import PictureSpec, format_of, picture, write
+    from candide.plot.picture import PictureSpec, format_of, is_drawn, picture, write
     from candide.plot.rows import Rows
     from candide.report import summary
+    from candide.tasks import outputs
 
     format_of(output)  # an error before any work is done
+    outputs.check(output, model, data, ours=is_drawn, force=force)
     names = ("what", "features", "classes", "kind", "bins", "normalise")
     spec = PictureSpec(**{name: options.pop(name) for name in names}, shape=_shape(options.pop("shape")))
     target, dpi = options.pop("target"), options.pop("dpi")
@@ -75,7 +70,7 @@ def plot(model: str, data: str | None, output: str, as_json: bool, **options: An
     with progress.watching(not as_json) as watch:
         rows = None if data is None else Rows(data, target, reading, watch)
         figure, drawn = picture(fitted, spec, rows)
-        form = write(figure, output, dpi)
+        form = write(figure, output, dpi, force=force)
     show_result(summary.of_picture(model, drawn, output, form), as_json)
 
 

@@ -24,6 +24,7 @@ def predict(
     data: str | None,
     text: str | None,
     output: str | None,
+    force: bool,
     keep: tuple[str, ...],
     as_json: bool,
     **options: Any,
@@ -44,7 +45,8 @@ def predict(
         show_result(summary.of_text(fitted, text), as_json)
         return
     with progress.watching(output is not None and not as_json) as watch:
-        scored: Any = tasks.predict(fitted, data, out=output, keep=keep, reading=Reading(**options), watch=watch)
+        how: dict[str, Any] = {"out": output, "keep": keep, "force": force, "reading": Reading(**options)}
+        scored: Any = tasks.predict(fitted, data, watch=watch, **how)
     if output is not None:
         show_result(summary.WrittenSummary(scored, output), as_json)
     elif as_json:

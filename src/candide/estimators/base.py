@@ -235,13 +235,19 @@ class Classifier(Generative):
     # Files.
 
     def save(
-        self, path: str | os.PathLike, *, detail: str | None = None, provenance: Mapping[str, str] | None = None
+        self,
+        path: str | os.PathLike,
+        *,
+        detail: str | None = None,
+        provenance: Mapping[str, str] | None = None,
+        force: bool = False,
     ) -> None:
         """Keep the model in a file; ``candide.load`` makes the same estimator of it.
 
         ``detail`` is "tally" (default: the counts, so that the file can be merged, updated and estimated again),
         "score" (parameters alone: it predicts) or "explain" (and how much each column tells); ``provenance`` is text
-        by name that is kept with it, such as a date.
+        by name that is kept with it, such as a date. A file that is there is replaced if it is a model; another one by
+        ``force`` only.
 
         >>> import candide as cd
         >>> X, y = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None]}, ["no", "no", "yes", "yes"]
@@ -259,7 +265,7 @@ class Classifier(Generative):
             plan = fitted.census.plan if fitted.has_counts else fitted.plan
             record = EstimatorRecord(self._in_file, self._kept_params(plan), self.n_features_in_)
             fitted = replace(fitted, estimator=record)
-        store.save(fitted, path, detail=detail, provenance=provenance)
+        store.save(fitted, path, detail=detail, provenance=provenance, force=force)
 
     @classmethod
     def of(cls, fitted: Fitted) -> Self:

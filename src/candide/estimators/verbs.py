@@ -113,11 +113,18 @@ class Generative(Estimator):
         return self._apply(Model.log_density, X)
 
     def predict_table(
-        self, source: Any, out: str | os.PathLike | None = None, *, keep: Sequence[str] = (), **reading: Any
+        self,
+        source: Any,
+        out: str | os.PathLike | None = None,
+        *,
+        keep: Sequence[str] = (),
+        force: bool = False,
+        **reading: Any,
     ) -> Any:
         """Score any source in a stream: into a file (the number of rows comes back), or into an Arrow table.
 
         The columns are those of ``keep``, then ``prediction``, ``p_<class>`` for every class, and ``log_density``.
+        A file is not written over one that is read, nor over one that holds no predictions, but by ``force``.
 
         >>> import candide as cd
         >>> X, y = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None]}, ["no", "no", "yes", "yes"]
@@ -128,7 +135,7 @@ class Generative(Estimator):
         from candide.tasks.predict import predict
 
         self._check_fitted()
-        return predict(self.fitted_, source, out=out, keep=keep, reading=Reading(**reading))
+        return predict(self.fitted_, source, out=out, keep=keep, force=force, reading=Reading(**reading))
 
     # Explaining.
 

@@ -11,12 +11,12 @@ import io
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from candide.errors import InputError, unknown
-from candide.files import write_whole
+from candide.files import check_output, write_whole
 from candide.plot import odds, quality, style
 from candide.plot.choice import strongest, two_strongest
 from candide.plot.drawable import Drawable
@@ -28,7 +28,19 @@ from candide.plot.rows import Rows
 from candide.plot.univariate import densities
 from candide.tasks.calibration import confusion, log_odds, stated
 
-FORMATS = ("png", "svg", "pdf")
+
+class Format(NamedTuple):
+    """What is noted in a picture, no date among it, and by which bytes it is known again as Candide's."""
+
+    metadata: dict[str, str | None]
+    mark: bytes
+
+
+FORMATS = {
+    "png": Format({"Software": "Candide"}, b"Software\0Candide"),
+    "svg": Format({"Creator": "Candide", "Date": None}, b"<dc:title>Candide</dc:title>"),
+    "pdf": Format({"Creator": "Candide", "CreationDate": None}, b"/Creator (Candide)"),
+}
 _PANELS = 6  # densities drawn where no feature is named
 Drawn = tuple[Any, dict[str, Any]]  # axes, and what was drawn
 
@@ -59,13 +71,16 @@ def picture(model: Any, spec: PictureSpec, rows: Rows | None = None) -> tuple[An
     return figure, {"what": spec.what, **facts}
 
 
-def write(figure: Any, path: str | os.PathLike, dpi: int = 150) -> str:
-    """Write a figure whole or not at all, in the format that the name's ending says; returns the format."""
+def write(figure: Any, path: str | os.PathLike, dpi: int = 150, *, force: bool = False) -> str:
+    """Write a figure whole or not at all, in the format that the name's ending says; returns the format.
+
+    A file that is no picture of Candide's is written over by ``force`` only.
+    """
     ending = format_of(path)
+    check_output(path, ours=is_drawn, force=force)
     buffer = io.BytesIO()
-    dates = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[ending]
     with style.need().rc_context({"svg.hashsalt": "candide"}):  # the same picture is the same file
-        figure.savefig(buffer, format=ending, dpi=dpi, metadata=dates)
+        figure.savefig(buffer, format=ending, dpi=dpi, metadata=FORMATS[ending].metadata)
     write_whole(path, [buffer.getvalue()])
     return ending
 
@@ -76,6 +91,12 @@ def format_of(path: str | os.PathLike) -> str:
     if ending not in FORMATS:
         raise unknown("format of a picture", ending, FORMATS)
     return ending
+
+
+def is_drawn(path: str) -> bool:
+    """Whether a file is a picture that Candide made, by the name of its maker in it."""
+    with open(path, "rb") as file:
+        return FORMATS[format_of(path)].mark in file.read()
 
 
 def _densities(drawable: Drawable, spec: PictureSpec, rows: Rows | None) -> Drawn:

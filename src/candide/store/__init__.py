@@ -1,6 +1,7 @@
 """Store: a model file."""
 
 from candide.files import locked
+from candide.store.container import is_model
 from candide.store.file import DETAILS, FORMAT, ModelFileError, dumps, load, loads, save, update
 
-__all__ = ["DETAILS", "FORMAT", "ModelFileError", "dumps", "load", "loads", "locked", "save", "update"]
+__all__ = ["DETAILS", "FORMAT", "ModelFileError", "dumps", "is_model", "load", "loads", "locked", "save", "update"]

@@ -18,6 +18,7 @@ candide.errors.ModelFileError: array 'checksum' does not lie where its shape say
 """
 
 import json
+import os
 import zlib
 from collections.abc import Mapping
 from typing import Any
@@ -35,6 +36,7 @@ _DTYPES: dict[str, np.dtype[Any]] = {
     "U8": np.dtype("u1"),
 }
 _SEAL = "checksum"
+_MARK = b'"__metadata__":{"candide":'
 
 
 def pack(header: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> list[Any]:
@@ -62,6 +64,15 @@ def pack(header: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> list[Any]:
     for piece in pieces:
         data = zlib.crc32(piece, data)
     return [head, *pieces, zlib.crc32(head).to_bytes(4, "little") + data.to_bytes(4, "little")]
+
+
+def is_model(path: str | os.PathLike) -> bool:
+    """Whether a file begins as a model file does: with a header in which Candide has its own."""
+    if not os.path.isfile(path):
+        return False
+    with open(path, "rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        return size <= LARGEST_HEADER and _MARK in file.read(size)
 
 
 def _json(value: Any) -> str:

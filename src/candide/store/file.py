@@ -31,13 +31,13 @@ import numpy as np
 
 from candide import __version__
 from candide.errors import InputError, ModelFileError, unknown
-from candide.files import locked, write_whole
+from candide.files import check_output, locked, write_whole
 from candide.model.census import Census
 from candide.model.fitted import Fitted, Parameters
 from candide.model.model import Model
 from candide.model.plan import Plan
 from candide.store import plans, values
-from candide.store.container import fields, is_count, pack, unpack
+from candide.store.container import fields, is_count, is_model, pack, unpack
 
 FORMAT = 2
 DETAILS = ("tally", "explain", "score")
@@ -50,13 +50,15 @@ def save(
     *,
     detail: str | None = None,
     provenance: Mapping[str, str] | None = None,
+    force: bool = False,
 ) -> None:
-    """Write a model file, whole or not at all.
+    """Write a model file, whole or not at all; over a file that is no model only by ``force``.
 
     ``detail`` is "tally" (the counts: the file can be merged, updated and estimated again), "score" (the parameters
     alone: it predicts), or "explain" (the parameters, and how much each column tells). ``provenance`` is text by name,
     such as a date and a source, which is kept in the header; without it nothing in a file depends on when it was made.
     """
+    check_output(path, ours=is_model, force=force)
     write_whole(path, _pieces(fitted, detail, provenance))
 
 

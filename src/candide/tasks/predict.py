@@ -9,6 +9,8 @@ A column the model knows and the source lacks is missing in every row; other col
 'no'
 """
 
+import csv
+import json
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -21,8 +23,11 @@ from candide.engines.reading import Reading
 from candide.errors import InputError, unknown
 from candide.kernels import threads
 from candide.model.fitted import Fitted
+from candide.tasks import outputs
 from candide.tasks.models import Model, fitted_of
 from candide.tasks.scoring import prepare_to_score, scored
+
+_LONGEST = 1 << 24  # characters of the line that names the columns of a table
 
 
 def predict(
@@ -31,13 +36,16 @@ def predict(
     *,
     out: str | os.PathLike | None = None,
     keep: Sequence[str] = (),
+    force: bool = False,
     reading: Reading | None = None,
     watch: Watch = silent,
 ) -> Any:
     """Score a source in a stream: into a file (the number of rows comes back), or into an Arrow table.
 
-    ``keep`` names input columns to pass through; ``["all"]`` keeps all.
+    ``keep`` names input columns to pass through; ``["all"]`` keeps all. A file is not written over one that is read,
+    nor over one that holds no predictions, but by ``force``.
     """
+    outputs.check(out, model, data, ours=is_scored, force=force)
     fitted = fitted_of(model)
     with open_source(data, reading) as source, watch(source, "scoring"):
         prepare_to_score(source, fitted.plan)
@@ -82,3 +90,28 @@ def scored_table(source: Source, fitted: Fitted, keep: Sequence[str] = ()) -> tu
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
     return schema, threads.ahead(work, scan.batches)
+
+
+def is_scored(path: str) -> bool:
+    """Whether a file is a scored table: its last columns are ``prediction``, ``p_<class>`` and ``log_density``."""
+    try:
+        names = _column_names(path)
+    except (OSError, ValueError, TypeError, csv.Error):
+        return False
+    if "prediction" not in names or names[-1] != "log_density":
+        return False
+    at = len(names) - names[::-1].index("prediction")
+    return all(name.startswith("p_") for name in names[at:-1])
+
+
+def _column_names(path: str) -> list[str]:
+    ending = Path(path).suffix
+    if ending in (".parquet", ".pq"):
+        import pyarrow.parquet as pq
+
+        return pq.read_schema(path).names
+    with open(path, encoding="utf-8", errors="replace", newline="") as file:
+        if ending in (".jsonl", ".ndjson"):
+            return list(json.loads(file.readline(_LONGEST)))
+        lines = iter(lambda: file.readline(_LONGEST), "")
+        return next(csv.reader(lines, delimiter="\t" if ending == ".tsv" else ","), [])

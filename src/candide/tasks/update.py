@@ -39,6 +39,7 @@ from candide.model.plan import Plan
 from candide.rows.labels import Labels
 from candide.rows.matching import match
 from candide.rows.remarks import Remark
+from candide.tasks import outputs
 from candide.tasks.models import Model, fitted_of, target_of
 
 
@@ -124,8 +125,14 @@ def slide(
     return _changed(model, lambda before: before.census + new - old, new.n_rows + old.n_rows, new, wait)
 
 
-def merge(models: Sequence[Model], out: str | os.PathLike | None = None, *, detail: str | None = None) -> Fitted:
-    """Add models: the sum is the model of all their rows. Classes and levels are united; ``out`` keeps it in a file."""
+def merge(
+    models: Sequence[Model], out: str | os.PathLike | None = None, *, detail: str | None = None, force: bool = False
+) -> Fitted:
+    """Add models: the sum is the model of all their rows. Classes and levels are united; ``out`` keeps it in a file.
+
+    That file may not be one of the models, nor one that is no model, but by ``force``.
+    """
+    outputs.check(out, *models, force=force)
 
     def plus(whole: Fitted, other: Model) -> Fitted:
         try:
@@ -137,7 +144,7 @@ def merge(models: Sequence[Model], out: str | os.PathLike | None = None, *, deta
     if out is not None:
         from candide import store
 
-        store.save(whole, out, detail=detail)
+        store.save(whole, out, detail=detail, force=force)
     return whole
 
 

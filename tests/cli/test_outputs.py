@@ -1,0 +1,149 @@
+"""No command writes over what it reads, over what Candide did not make, or over what is no file."""
+
+import os
+import subprocess
+import sys
+
+import matplotlib.pyplot as plt
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+import candide as cd
+from candide import cli, store, tasks
+from candide.engines.inputs import files_of
+from candide.errors import InputError
+from candide.tasks.predict import is_scored
+
+ROWS = "size,kind\n" + "".join(f"{i % 7}.5,{'ab'[i % 7 > 3]}\n" for i in range(40))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv").write_text(ROWS)
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "rows" / "one.csv").write_text(ROWS)
+    os.link("rows/one.csv", "hard.csv")
+    os.symlink("a.csv", "soft.csv")
+    run("fit", "a.csv", "-t", "kind", "-o", "m.candide")
+    return tmp_path
+
+
+def run(*args: str):
+    result = CliRunner().invoke(cli.cli, list(args))
+    if isinstance(result.exception, InputError):
+        return result.exception
+    assert result.exit_code == 0, result.output
+    return None
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("fit", "a.csv", "-t", "kind", "-o", "a.csv"),
+        ("fit", "a.csv", "-t", "kind", "-o", "./soft.csv"),
+        ("fit", "soft.csv", "-t", "kind", "-o", "a.csv"),
+        ("fit", "rows", "-t", "kind", "-o", "rows/one.csv"),
+        ("fit", "r*/*.csv", "-t", "kind", "-o", "rows/one.csv"),
+        ("fit", "rows", "-t", "kind", "-o", "hard.csv"),
+        ("fit", "SELECT * FROM 'a.csv'", "-t", "kind", "-o", "a.csv"),
+        ("predict", "m.candide", "a.csv", "-o", "a.csv"),
+        ("merge", "m.candide", "m.candide", "-o", "m.candide"),
+    ],
+)
+def test_an_input_is_not_written_over(folder, command):
+    before = {path: path.read_bytes() for path in folder.rglob("*.*") if path.is_file()}
+    error = run(*command)
+    assert error.value == command[-1]
+    assert "input" in error.what
+    assert "--force" in error.remedy
+    assert {path: path.read_bytes() for path in folder.rglob("*.*") if path.is_file()} == before
+
+
+def test_force_writes_all_the_same(folder):
+    assert run("predict", "m.candide", "a.csv", "-o", "a.csv", "--keep", "all", "--force") is None
+    assert is_scored("a.csv")
+    assert (folder / "a.csv").read_text().count("\n") == 41
+    assert run("fit", "rows/one.csv", "-t", "kind", "-o", "a.csv", "--force") is None
+    assert store.is_model("a.csv")
+
+
+def test_standard_input_is_an_input_too(folder):
+    with open("a.csv") as rows:
+        command = [sys.executable, "-m", "candide", "fit", "-", "-t", "kind", "-o", "a.csv"]
+        ended = subprocess.run(command, stdin=rows, capture_output=True, text=True)
+    assert ended.returncode == 1
+    assert "a.csv is one of the inputs" in ended.stderr
+    assert (folder / "a.csv").read_text() == ROWS
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet"])
+def test_predictions_replace_predictions_and_nothing_else(folder, ending):
+    out = f"b.{ending}"
+    for _ in range(2):
+        assert run("predict", "m.candide", "a.csv", "-o", out, "--keep", "size") is None
+    (folder / out).write_bytes(b"")
+    assert run("predict", "m.candide", "a.csv", "-o", out) is None
+    table = pa.table({"prediction": ["a"], "p_a": [1.0], "log_density": [0.0], "remark": ["mine"]})
+    tasks.outputs.check(out, ours=is_scored)
+    if ending == "parquet":
+        pq.write_table(table, out)
+    elif ending == "jsonl":
+        (folder / out).write_text('{"prediction": "a", "p_a": 1, "log_density": 0, "remark": "mine"}\n')
+    else:
+        text = "prediction,p_a,log_density,remark\na,1,0,mine\n"
+        (folder / out).write_text(text.replace(",", "\t") if ending == "tsv" else text)
+    for data in ("a.csv", {"size": [1.0]}):
+        with pytest.raises(InputError) as refused:
+            tasks.predict("m.candide", data, out=out)
+        assert refused.value.value == out
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_a_picture_replaces_a_picture_of_ours(folder, ending):
+    out = f"b.{ending}"
+    for _ in range(2):
+        assert run("plot", "m.candide", "a.csv", "-o", out) is None
+    plt.figure().savefig(out)
+    assert run("plot", "m.candide", "-o", out).value == out
+    assert run("plot", "m.candide", "-o", out, "--force") is None
+
+
+def test_a_model_replaces_a_model(folder):
+    model = cd.load("m.candide")
+    model.save("m.candide")
+    assert run("fit", "a.csv", "-t", "kind", "-o", "m.candide") is None
+    (folder / "notes.candide").write_text("mine")
+    with pytest.raises(InputError) as refused:
+        model.save("notes.candide")
+    assert (refused.value.value, (folder / "notes.candide").read_text()) == ("notes.candide", "mine")
+    model.save("notes.candide", force=True)
+    assert store.is_model("notes.candide")
+
+
+def test_what_is_no_regular_file_is_never_replaced(folder):
+    os.mkfifo("pipe.csv")
+    model = cd.load("m.candide")
+    for write in (
+        lambda force: model.save("pipe.csv", force=force),
+        lambda force: model.predict_table("a.csv", "pipe.csv", force=force),
+        lambda force: model.save("rows", force=force),
+        lambda force: tasks.merge([model, model], "pipe.csv", force=force),
+    ):
+        for force in (False, True):
+            with pytest.raises(InputError, match="no regular file"):
+                write(force)
+    assert (folder / "pipe.csv").is_fifo()
+
+
+def test_a_folder_that_is_not_there_is_told_before_any_work(folder):
+    for command in (("fit", "none.csv", "-t", "kind"), ("plot", "m.candide")):
+        assert run(*command, "-o", "nowhere/x.png").value == "nowhere/x.png"
+
+
+def test_the_files_of_an_arrow_dataset_are_inputs(folder):
+    import pyarrow.dataset as ds
+
+    assert [os.path.samefile(name, "a.csv") for name in files_of(ds.dataset("a.csv", format="csv"))] == [True]
