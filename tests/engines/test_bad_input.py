@@ -70,11 +70,12 @@ def test_na_and_event_are_the_remedies_of_a_changed_type(tmp_path):
 
 def test_latin_1(tmp_path):
     path = csv(tmp_path, GOOD.replace("cook", "café"), encoding="latin-1")
+    for reading in (None, Reading(encoding="latin-1")):
+        census = learn(path, "y", reading=reading).fitted.census
+        assert census.plan.parts[1].levels[0].values == ("café", "smith")
     with pytest.raises(SourceError, match="not UTF-8 text") as error:
-        learn(path, "y")
-    assert "--encoding latin-1" in error.value.remedy
-    census = learn(path, "y", reading=Reading(encoding="latin-1")).fitted.census
-    assert census.plan.parts[1].levels[0].values == ("café", "smith")
+        learn(path, "y", reading=Reading(encoding="utf-8"))
+    assert "--encoding" in error.value.remedy
 
 
 def test_a_damaged_parquet_and_a_truncated_gzip(tmp_path):

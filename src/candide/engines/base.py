@@ -48,6 +48,8 @@ class Source(Protocol):
     untyped: bool = False  # whether categories are read as text, and what it spells is found out after
     needs_middle: bool = False  # whether moments come from sums around a value near the middle
     rows_read: int = 0  # in batches, so far
+    remarks: Sequence[Remark] = ()  # on how it is read
+    encoding: str | None = None  # of its text, where that is not UTF-8
 
     def head(self, n: int) -> Any:
         """The first rows, as an Arrow table."""

@@ -40,6 +40,7 @@ def prepare(
     if head.num_rows == 0:
         raise InputError(f"{source.name} has no rows")
     values = dict(zip(head.column_names, head.columns, strict=True))
+    remarks = [*source.remarks, *remarks]
     remarks += check_target(target, values[target])
     wanted = {n: column for n, column in values.items() if n not in {target, weight, *drop}}
     columns = [Column(n, "text") if n in source.documents else look(n, column) for n, column in wanted.items()]

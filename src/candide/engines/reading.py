@@ -20,10 +20,12 @@ class Reading:
     )
     delimiter: str | None = setting(None, "What separates the fields of a CSV; found out if not given.", metavar="CHAR")
     header: bool | None = setting(None, "Whether a CSV names its columns in its first line.", parse=bool)
-    encoding: str | None = setting(None, "Of a CSV or documents that are not UTF-8, such as latin-1.", metavar="NAME")
+    encoding: str | None = setting(
+        None, "Of text that is not UTF-8: cp1252, utf-16, shift_jis or any other that Python knows.", metavar="NAME"
+    )
     errors: str = setting(
         "strict",
-        "What is done with bytes of documents that are not of the encoding.",
+        "What is done with bytes that are not of the encoding.",
         choices=("strict", "replace", "ignore"),
     )
     table: str | None = setting(None, "Which table of a DuckDB file.", metavar="NAME")

@@ -23,6 +23,7 @@ from candide.engines.reading import Reading
 from candide.errors import InputError, unknown
 from candide.kernels import threads
 from candide.model.fitted import Fitted
+from candide.rows.remarks import Remark, warn
 from candide.tasks import outputs
 from candide.tasks.models import Model, fitted_of
 from candide.tasks.scoring import prepare_to_score, scored
@@ -56,6 +57,8 @@ def predict(
             return pa.Table.from_batches(batches, schema)
         from candide.engines.duckdb.write import write
 
+        if source.encoding is not None:
+            warn([Remark("written-utf-8", f"{out} is written in UTF-8; {source.name} is in {source.encoding}")])
         return write(schema, batches, Path(out))
 
 

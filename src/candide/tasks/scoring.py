@@ -38,6 +38,7 @@ Work = Callable[[Floats, NDArray[np.intp], Floats | None], T]  # log p(class | x
 def prepare_to_score(source: Source, plan: Plan, stacklevel: int = 3) -> None:
     """Have a source's numbers read, and see that it has the plan's columns: an error if none, a warning if not all."""
     source.read_numbers(number_columns(plan))
+    remarks.warn(source.remarks, stacklevel)
     absent = [str(name) for name in plan.columns if str(name) not in source.columns]
     if not absent:
         return

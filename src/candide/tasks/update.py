@@ -38,7 +38,7 @@ from candide.model.fitted import Fitted
 from candide.model.plan import Plan
 from candide.rows.labels import Labels
 from candide.rows.matching import match
-from candide.rows.remarks import Remark
+from candide.rows.remarks import Remark, warn
 from candide.tasks import outputs
 from candide.tasks.models import Model, fitted_of, target_of
 
@@ -169,6 +169,7 @@ def count_like(
     known, name = fitted.census, target_of(fitted, target)
     with open_source(data, reading) as source:
         prepared = prepare_like(source, known, name, weight)
+        warn(source.remarks)
         with watch(source, "counting"):
             [census] = count(Rows(source, name, weight), prepared).censuses
     return recoded(census, known.plan, known.labels)

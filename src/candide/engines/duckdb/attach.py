@@ -18,12 +18,13 @@ from typing import Any
 
 import duckdb
 
-from candide.engines.duckdb import folders
+from candide.engines.duckdb import encodings, folders
 from candide.engines.duckdb.csv_form import CsvForm, CsvHints, form_of
 from candide.engines.duckdb.duckdb_errors import explained
 from candide.engines.reading import Reading
 from candide.engines.sql.text import identifier, literal, literals
 from candide.errors import InputError, InputTypeError, SourceError
+from candide.rows.remarks import Remark
 
 _QUERY = re.compile(r"\s*(\(|--|/\*|select\b|with\b|from\b|values\b)", re.IGNORECASE)
 _FORMATS = {
@@ -44,6 +45,8 @@ class Attached:
     relation: Any = None  # a DuckDB relation answers on its own connection
     is_query: bool = False  # whose rows may come in another order each time
     documents: tuple[str, ...] = ()
+    encoding: str | None = None  # of text that was not UTF-8
+    remarks: list[Remark] = field(default_factory=list)
     held: list[Any] = field(default_factory=list)
 
 
@@ -78,13 +81,14 @@ def _attach_path(con: Any, path: str, reading: Reading, view: str, found: Attach
         if kind == "csv":
             if not _bytes_in(path):
                 raise InputError(f"{found.name} is empty")
-            hints = CsvHints(reading.delimiter, reading.header, reading.missing, reading.encoding)
-            found.csv = form_of(con, _files(path), hints)
+            hints = CsvHints(reading.delimiter, reading.header, reading.missing)
+            found.csv = form_of(con, _text_files(path, reading, found), hints)
             _create(con, view, found.csv.reader({}))
         elif kind == "parquet":
             _create(con, view, f"read_parquet({literals(_files(path))}, union_by_name = true)")
         elif kind == "json":
-            _create(con, view, f"read_json_auto({literals(_files(path))}, format = 'newline_delimited')")
+            form = "auto" if _ending(path) == "json" else "newline_delimited"
+            _create(con, view, f"read_json_auto({literals(_text_files(path, reading, found))}, format = '{form}')")
         elif kind == "duckdb":
             _attach_database(con, path, reading, view, found)
         else:
@@ -144,6 +148,22 @@ def _spool(found: Attached) -> Path:
     return path
 
 
+def _text_files(path: str, reading: Reading, found: Attached) -> tuple[str, ...]:
+    """The files of a path, as they can be read in UTF-8."""
+    read = encodings.in_utf8(_files(path), reading, found.name, lambda: _folder(found))
+    found.encoding = read.encoding
+    found.remarks += read.remarks
+    return read.files
+
+
+def _folder(found: Attached) -> Path:
+    """A folder that is removed with the source: the same one, asked again."""
+    known = next((thing for thing in found.held if isinstance(thing, Path) and thing.is_dir()), None)
+    if known is None:
+        found.held.append(known := Path(tempfile.mkdtemp(prefix="candide-")))
+    return known
+
+
 def temporary(kind: str, found: Attached) -> Path:
     """A file that is removed with the source."""
     handle, name = tempfile.mkstemp(prefix="candide-", suffix=f".{kind}")
@@ -185,7 +205,7 @@ def _files(path: str) -> tuple[str, ...]:
 
 def _ending(path: str) -> str:
     name = path.lower()
-    for packed in (".gz", ".zst", ".bz2"):
+    for packed in (".gz", ".zst", ".bz2", ".xz"):
         name = name.removesuffix(packed)
     return name.rpartition(".")[2]
 

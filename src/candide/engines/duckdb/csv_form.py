@@ -10,8 +10,9 @@
 
 import csv
 import glob
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -30,16 +31,10 @@ class CsvHints:
     delimiter: str | None = None
     header: bool | None = None
     na: tuple[str, ...] = ()
-    encoding: str | None = None
 
     def options(self) -> list[str]:
         """What is the same for guessing and for reading."""
-        out = []
-        if self.na:
-            out.append(f"nullstr = {literals(('', *self.na))}")
-        if self.encoding is not None:
-            out.append(f"encoding = {literal(self.encoding)}")
-        return out
+        return [f"nullstr = {literals(('', *self.na))}"] if self.na else []
 
 
 @dataclass(frozen=True)
@@ -78,6 +73,12 @@ class CsvForm:
     escape: str = '"'
     header: bool = True
     skip: int = 0
+    partitions: frozenset[str] = frozenset()  # of the names, those that come from the folders: year=2024/rows.csv
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether it is several files, which may order their columns differently."""
+        return len(self.files) > 1 or glob.has_magic(self.files[0])
 
     def reader(self, types: Mapping[str, str], formats: Mapping[str, NumberFormat] = MappingProxyType({})) -> str:
         """What to select from; columns without a type are text."""
@@ -92,14 +93,16 @@ class CsvForm:
 
     def _table(self, types: Mapping[str, str]) -> str:
         """A table function call."""
-        pairs = ", ".join(f"{literal(n)}: {literal(types.get(n, 'VARCHAR'))}" for n in self.names)
+        pairs = _pairs({n: types.get(n, "VARCHAR") for n in self.names if n not in self.partitions})
         form = [f"delim = {literal(self.delimiter)}", f"header = {str(self.header).lower()}"]
-        if len(self.files) > 1 or glob.has_magic(self.files[0]):  # files may order their columns differently
-            form += [f"types = {{{pairs}}}", "union_by_name = true"]
+        if self.is_divided:
+            form += [f"types = {pairs}", "union_by_name = true", "hive_types_autocast = false"]
+            if self.partitions:
+                form.append(f"hive_types = {_pairs({n: types.get(n, 'VARCHAR') for n in self.partitions})}")
         else:
             form += [
                 "auto_detect = false",
-                f"columns = {{{pairs}}}",
+                f"columns = {pairs}",
                 f"quote = {literal(self.quote)}",
                 f"escape = {literal(self.escape)}",
                 f"skip = {self.skip}",
@@ -107,16 +110,33 @@ class CsvForm:
         return f"read_csv({literals(self.files)}, {', '.join(form + self.hints.options())})"
 
 
+def _pairs(types: Mapping[str, str]) -> str:
+    return "{" + ", ".join(f"{literal(name)}: {literal(kind)}" for name, kind in types.items()) + "}"
+
+
 def form_of(con: Any, files: tuple[str, ...], hints: CsvHints) -> CsvForm:
-    """Find out the form of a CSV, or of the first of several, from its beginning."""
+    """Find out the form of a CSV, or of several: of the first from its beginning, and the columns of all."""
+    form = _form_of_first(con, files, hints)
+    if not form.is_divided:
+        return form
+    names = tuple(row[0] for row in con.sql(f"DESCRIBE SELECT * FROM {form.reader({})}").fetchall())
+    named = re.findall(r"([^/\\]+)=[^/\\]*[/\\]", _first(files))
+    return replace(form, names=names, partitions=frozenset(names) & frozenset(named) - frozenset(form.names))
+
+
+def _first(files: tuple[str, ...]) -> str:
+    if len(files) == 1 and glob.has_magic(files[0]):
+        return next(iter(sorted(glob.glob(files[0], recursive=True))), files[0])
+    return files[0]
+
+
+def _form_of_first(con: Any, files: tuple[str, ...], hints: CsvHints) -> CsvForm:
     options = ["all_varchar = true", f"sample_size = {_LINES}", *hints.options()]
     if hints.delimiter is not None:
         options.append(f"delim = {literal(hints.delimiter)}")
     if hints.header is not None:
         options.append(f"header = {str(hints.header).lower()}")
-    first = files[0]
-    if len(files) == 1 and glob.has_magic(first):
-        first = next(iter(sorted(glob.glob(first, recursive=True))), first)
+    first = _first(files)
     query = "SELECT Delimiter, Quote, Escape, SkipRows, HasHeader, Columns FROM sniff_csv"
     try:
         [row] = con.sql(f"{query}({literal(first)}, {', '.join(options)})").fetchall()
@@ -135,7 +155,7 @@ def form_of(con: Any, files: tuple[str, ...], hints: CsvHints) -> CsvForm:
 
 def _by_header(first: str, files: tuple[str, ...], hints: CsvHints) -> CsvForm:
     """The lines of the CSV disagree: take the form of its header, so that reading it says where they do."""
-    with open(first, encoding=hints.encoding or "utf-8", errors="replace", newline="") as lines:
+    with open(first, encoding="utf-8-sig", errors="replace", newline="") as lines:
         line = lines.readline().rstrip("\r\n")
     delimiter = hints.delimiter or max(",;\t|", key=line.count)
     return CsvForm(files, hints, tuple(next(csv.reader([line], delimiter=delimiter))), delimiter)

@@ -46,7 +46,7 @@ def _told(name: str, text: str) -> InputError:
         remedy = "mend the line, or pass the delimiter"
         return SourceError(f"{bad[2]} fields where {bad[1]} are expected", value=int(bad[2]), remedy=remedy, **where)
     if "not utf-8" in text or "unicode" in text.lower():
-        remedy = "pass the encoding, such as --encoding latin-1 (encoding='latin-1')"
+        remedy = "pass the encoding, such as --encoding cp1252 (encoding='cp1252')"
         return SourceError("not UTF-8 text", remedy=remedy, **where)
     if "No files found" in text:
         return SourceError("no such file", where=name)

@@ -10,6 +10,7 @@ documents (:mod:`candide.engines.duckdb.folders`).
 ({'age': 'BIGINT', 'job': 'VARCHAR'}, [(2,)])
 """
 
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -78,6 +79,14 @@ class DuckDBSource(SqlSource):
         return self.attached.documents
 
     @property
+    def remarks(self) -> list[Remark]:  # type: ignore[override]
+        return self.attached.remarks
+
+    @property
+    def encoding(self) -> str | None:  # type: ignore[override]
+        return self.attached.encoding
+
+    @property
     def untyped(self) -> bool:  # type: ignore[override]
         return self.attached.csv is not None
 
@@ -90,7 +99,9 @@ class DuckDBSource(SqlSource):
         self.attached.relation = None
         self.con.close()
         for thing in self.attached.held:
-            if isinstance(thing, Path):
+            if isinstance(thing, Path) and thing.is_dir():
+                shutil.rmtree(thing, ignore_errors=True)
+            elif isinstance(thing, Path):
                 thing.unlink(missing_ok=True)
         self.attached.held.clear()
 

@@ -1,0 +1,199 @@
+"""Encodings: text files as DuckDB reads them, which is in UTF-8, plain or packed in a way it knows.
+
+Any encoding that Python knows may be said. Where none is, the mark at the beginning of a file tells, or its bytes do:
+they are UTF-8, or UTF-16 without a mark; else they are taken for cp1252 (Western European), with a remark, unless they
+cannot be that. A file in another encoding is spooled in UTF-8, a piece at a time, so memory does not grow with it.
+
+>>> guess(["größe".encode()]), guess(["größe".encode("utf-16")]), guess(["größe".encode("cp1252")])
+(None, Guess(name='utf-16', sure=True), Guess(name='cp1252', sure=False))
+"""
+
+import bz2
+import codecs
+import glob
+import lzma
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from candide.engines.reading import Reading
+from candide.errors import InputError, SourceError
+from candide.rows.remarks import Remark
+
+_PIECE = 1 << 20  # bytes read at a time
+_PIECES = 64  # of a file that is longer, so many pieces are looked at, from its beginning to its end
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_NOT_WESTERN = frozenset(b"\x81\x8d\x8f\x90\x9d")  # bytes that mean nothing in cp1252
+_UNKNOWN_TO_DUCKDB: dict[str, Callable[..., Any]] = {".bz2": bz2.open, ".xz": lzma.open}
+_PACKED = {".gz", ".zst", *_UNKNOWN_TO_DUCKDB}
+_REMEDY = "pass the encoding, such as --encoding {} (encoding={!r})"
+
+
+@dataclass(frozen=True)
+class Guess:
+    """An encoding, and whether the file itself says that it is this."""
+
+    name: str
+    sure: bool = True
+
+
+@dataclass
+class Utf8:
+    """Files that DuckDB can read, what is to be said of them, and the encoding of the first that was not UTF-8."""
+
+    files: tuple[str, ...]
+    remarks: list[Remark] = field(default_factory=list)
+    encoding: str | None = None
+
+
+def in_utf8(files: tuple[str, ...], reading: Reading, name: str, folder: Callable[[], Path]) -> Utf8:
+    """Text files (paths, or a glob) that can be read in UTF-8; those that cannot are spooled into the folder."""
+    said = None if reading.encoding is None else _known(reading.encoding)
+    out = Utf8(files)
+    each = [path for file in files for path in _matching(file)]
+    if said == "utf-8" and reading.errors == "strict" and not any(map(_is_strange, each)):
+        return out
+    root = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in each]) if each else ""
+    spooled: dict[str, str] = {}
+    for path in each:
+        found = Guess(said) if said else guess(_sample(path), path if len(each) > 1 else name)
+        if found is None and not _is_strange(path):
+            continue
+        where = folder() / os.path.relpath(os.path.abspath(path), root)  # beside the folders of a divided table
+        spooled[path] = _spool(path, str(where), found.name if found else "utf-8", reading.errors)
+        if found is not None:
+            out.encoding = out.encoding or found.name
+            out.remarks += [] if said or found.sure else [_told(path if len(each) > 1 else name, found.name)]
+    if spooled:
+        out.files = tuple(spooled.get(path, path) for path in each)
+    return out
+
+
+def guess(pieces: Iterable[bytes], name: str = "the data") -> Guess | None:
+    """The encoding of a text in some pieces, the first its beginning; None where it is UTF-8."""
+    decoder, high, first = codecs.getincrementaldecoder("utf-8"), bytearray(), True
+    bad = False
+    for piece in pieces:
+        if first:
+            first = False
+            for mark, encoding in _MARKS:
+                if piece.startswith(mark):
+                    return None if encoding == "utf-8" else Guess(encoding)
+            if wide := _without_mark(piece):
+                return Guess(wide, sure=False)
+        if piece.isascii():
+            continue
+        try:
+            decoder().decode(re.sub(rb"^[\x80-\xbf]{1,3}", b"", piece))  # it may begin within a letter
+        except UnicodeDecodeError:
+            bad = True
+        high += b" ".join(re.findall(rb"[\x80-\xff]+", piece)) + b" "
+    if not bad:
+        return None
+    runs = bytes(high).split()
+    long = sum(len(run) for run in runs if len(run) > 2)
+    if _NOT_WESTERN & set(high) or long > sum(map(len, runs)) / 2:  # other scripts have them letter by letter
+        what = "its bytes are not UTF-8, and do not look like cp1252 (Western European)"
+        raise SourceError(what, where=name, remedy=_REMEDY.format("shift_jis", "shift_jis"))
+    return Guess("cp1252", sure=False)
+
+
+def _without_mark(piece: bytes) -> str | None:
+    """UTF-16 by its NUL bytes: every other byte, in text that is Latin for the most part."""
+    head = piece[:4096]
+    n = len(head) // 2
+    for start, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
+        if n and head[start::2].count(0) > 0.7 * n and head[1 - start :: 2].count(0) == 0:
+            return encoding
+    return None
+
+
+def _told(name: str, encoding: str) -> Remark:
+    text = f"{name} is not UTF-8: its bytes look like {encoding}, and are read as that"
+    return Remark("encoding", text, remedy=f"where letters are wrong {_REMEDY.format('cp1250', 'cp1250')}")
+
+
+def _known(name: str) -> str:
+    """An encoding by its usual name."""
+    try:
+        found = codecs.lookup(name)
+        "".encode(found.name)  # there are codecs of bytes, too
+    except LookupError:
+        remedy = "pass a name that Python knows, such as utf-8, cp1252, latin-1, utf-16 or shift_jis"
+        raise InputError(f"unknown encoding {name!r}", value=name, remedy=remedy) from None
+    return "utf-8" if found.name in ("utf-8", "ascii", "utf-8-sig") else found.name
+
+
+def _matching(file: str) -> list[str]:
+    return sorted(glob.glob(file, recursive=True)) if glob.has_magic(file) else [file]
+
+
+def _is_strange(path: str) -> bool:
+    """Whether DuckDB does not unpack it."""
+    return _ending(path) in _UNKNOWN_TO_DUCKDB
+
+
+def _ending(path: str) -> str:
+    return os.path.splitext(path)[1].lower()
+
+
+def _opened(path: str) -> IO[bytes]:
+    ending = _ending(path)
+    if ending in _UNKNOWN_TO_DUCKDB:
+        return _UNKNOWN_TO_DUCKDB[ending](path)
+    if ending in (".gz", ".zst"):
+        import pyarrow as pa
+
+        return pa.input_stream(path, compression={".gz": "gzip", ".zst": "zstd"}[ending], buffer_size=_PIECE)
+    return open(path, "rb")
+
+
+def _sample(path: str) -> Iterator[bytes]:
+    """Pieces of a file: all of one that is short, or packed; of a long one some, evenly from beginning to end."""
+    size = os.path.getsize(path)
+    try:
+        with _opened(path) as file:
+            apart = _PIECE if _ending(path) in _PACKED else max(_PIECE, size // _PIECES)
+            for i in range(_PIECES):
+                if apart > _PIECE:
+                    file.seek(i * apart)
+                if not (piece := file.read(_PIECE)):
+                    return
+                yield piece
+    except (OSError, EOFError, lzma.LZMAError):  # what is wrong is said when it is read
+        return
+
+
+def _spool(path: str, to: str, encoding: str, errors: str) -> str:
+    """Write a text file in UTF-8, unpacked."""
+    to = to.removesuffix(Path(to).suffix) if _ending(to) in _PACKED else to
+    os.makedirs(os.path.dirname(to), exist_ok=True)
+    decoder = codecs.getincrementaldecoder(encoding)(errors)
+    lines = 1
+    try:
+        with _opened(path) as file, open(to, "w", encoding="utf-8", newline="") as out:
+            while piece := file.read(_PIECE):
+                text = decoder.decode(piece)
+                lines += text.count("\n")
+                out.write(text)
+            out.write(decoder.decode(b"", final=True))
+    except UnicodeError as error:
+        reason = getattr(error, "reason", str(error))
+        raise SourceError(
+            f"{reason}, read as {encoding}",
+            where=path,
+            line=lines + getattr(error, "object", b"")[: getattr(error, "start", 0)].count(b"\n"),
+            remedy="pass another --encoding (encoding=...), or --errors replace",
+        ) from None
+    except (OSError, EOFError, lzma.LZMAError) as error:
+        raise SourceError(str(error), where=path) from None
+    return to

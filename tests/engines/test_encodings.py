@@ -1,0 +1,136 @@
+"""A text file in any encoding is the same table, through every task."""
+
+import bz2
+import gzip
+import lzma
+import warnings
+
+import pytest
+
+from candide.engines.reading import Reading
+from candide.errors import InputError, SourceError
+from candide.rows.remarks import RemarkWarning
+from candide.tasks.evaluate import evaluate
+from candide.tasks.learn import learn
+from candide.tasks.predict import predict
+from candide.tasks.update import count_like, update
+
+TEXT = "größe,preis,y\n" + "".join(f"{i % 7}.5,{'€ viel' if i % 3 else 'wenig'},{'äb'[i % 2]}\n" for i in range(60))
+JAPANESE = "物,y\n" + "".join(f"{'林檎' if i % 3 else '梨'},{'ab'[i % 2]}\n" for i in range(60))
+
+
+def written(path, text, encoding):
+    path.write_bytes(text.encode(encoding))
+    return str(path)
+
+
+def answers(fitted, path, reading=None):
+    """What all tasks say of a file."""
+    scored = predict(fitted, path, keep=["all"], reading=reading).to_pylist()
+    counted = count_like(fitted, path, reading=reading).class_weight.tolist()
+    return scored, counted, evaluate(fitted, path, reading=reading).n, update(fitted, path, reading=reading).rows
+
+
+@pytest.mark.filterwarnings("ignore::candide.rows.remarks.RemarkWarning")
+@pytest.mark.parametrize(
+    ("encoding", "said"),
+    [
+        ("utf-16", None),
+        ("utf-8-sig", None),
+        ("utf-32", None),
+        ("cp1252", None),
+        ("cp1252", "cp1252"),
+        ("utf-16-le", None),
+        ("utf-16-be", "UTF-16BE"),
+        ("iso8859-15", "latin9"),
+    ],
+)
+def test_the_same_in_every_encoding(encoding, said, tmp_path):
+    plain, path = (
+        written(tmp_path / "plain.csv", TEXT, "utf-8"),
+        written(tmp_path / "rows.csv", TEXT, encoding),
+    )
+    reading = Reading(encoding=said)
+    there = learn(plain, "y").fitted
+    here = learn(path, "y", reading=reading).fitted
+    assert here.census.plan == there.census.plan
+    assert answers(here, path, reading) == answers(there, plain)
+
+
+def test_a_guess_is_told_and_what_the_file_says_is_not(tmp_path):
+    guessed, marked = written(tmp_path / "a.csv", TEXT, "cp1252"), written(tmp_path / "b.csv", TEXT, "utf-16")
+    assert [remark.code for remark in learn(guessed, "y").remarks] == ["encoding"]
+    assert "--encoding" in learn(guessed, "y").remarks[0].remedy
+    assert learn(marked, "y").remarks == []
+    fitted = learn(marked, "y").fitted
+    for task in (predict, evaluate, update):
+        with pytest.warns(RemarkWarning, match="cp1252"):
+            task(fitted, guessed)
+
+
+def test_what_cannot_be_guessed_is_an_error_and_its_remedy_helps(tmp_path):
+    path = written(tmp_path / "a.csv", JAPANESE, "shift_jis")
+    with pytest.raises(SourceError, match="not UTF-8") as error:
+        learn(path, "y")
+    assert "--encoding" in error.value.remedy
+    levels = learn(path, "y", reading=Reading(encoding="shift_jis")).fitted.census.plan.parts[0].levels[0]
+    assert levels.values == ("林檎", "梨")
+    russian = written(tmp_path / "b.csv", "жюл,y\n" + "яблоки,a\nлимюн,b\n" * 9, "cp1251")
+    with pytest.raises(SourceError):
+        learn(russian, "y")
+
+
+def test_bytes_that_are_not_of_the_encoding_name_the_line(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"x,y\n1,a\n2,b\n3\x81,a\n")
+    with pytest.raises(SourceError) as error:
+        learn(str(path), "y", reading=Reading(encoding="cp1252"))
+    assert error.value.line == 4
+    census = learn(str(path), "y", events={"x": "categorical"}, reading=Reading(encoding="cp1252", errors="ignore"))
+    assert census.fitted.census.n_rows == 3
+    with pytest.raises(InputError) as unknown:
+        learn(str(path), "y", reading=Reading(encoding="klingon"))
+    assert unknown.value.value == "klingon"
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress], ids=["gz", "bz2", "xz"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_packed(pack, encoding, tmp_path):
+    ending = {gzip: "gz", bz2: "bz2", lzma: "xz"}
+    path = tmp_path / f"a.csv.{next(e for module, e in ending.items() if pack is module.compress)}"
+    path.write_bytes(pack(TEXT.encode(encoding)))
+    assert learn(str(path), "y").fitted.census.n_rows == 60
+
+
+def test_files_of_a_divided_table_each_in_its_own(tmp_path):
+    for year, encoding in ((2023, "utf-16"), (2024, "utf-8")):
+        (tmp_path / f"year={year}").mkdir()
+        written(tmp_path / f"year={year}" / "a.csv", TEXT, encoding)
+    census = learn(str(tmp_path), "y").fitted.census
+    assert census.n_rows == 120
+    assert "year" in census.plan.columns
+
+
+def test_a_letter_on_the_edge_of_a_piece(tmp_path, monkeypatch):
+    monkeypatch.setattr("candide.engines.duckdb.encodings._PIECE", 7)
+    path = written(tmp_path / "a.csv", TEXT, "utf-16")
+    assert learn(path, "y").fitted.census.n_rows == 60
+    assert learn(written(tmp_path / "b.csv", TEXT, "utf-8"), "y").remarks == []
+
+
+def test_what_is_written_is_utf_8_and_said(tmp_path):
+    path, out = written(tmp_path / "a.csv", TEXT, "utf-16"), tmp_path / "out.csv"
+    fitted = learn(path, "y").fitted
+    with pytest.warns(RemarkWarning, match="UTF-8") as told:
+        predict(fitted, path, out=out, keep=["preis"])
+    assert [one.message.remark.code for one in told] == ["written-utf-8"]
+    assert "€ viel" in out.read_text("utf-8")
+
+
+def test_nothing_is_left_behind(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        learn(written(tmp_path / "a.csv", TEXT, "utf-16"), "y")
+    assert list((tmp_path / "tmp").iterdir()) == []
