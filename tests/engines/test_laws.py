@@ -9,6 +9,7 @@ from tests.engines.sqlite_engine import SQLite
 from tests.engines.test_engines import as_sqlite
 
 from candide.engines.base import engine
+from candide.engines.duckdb.engine import DuckDB
 from candide.testing import check_engine
 
 
@@ -32,3 +33,18 @@ def test_files(tmp_path, name):
 def test_an_engine_of_ones_own(tmp_path):
     number = count()
     check_engine(SQLite(), lambda table: as_sqlite(table, tmp_path / f"{next(number)}.db"))
+
+
+class Narrow(DuckDB):
+    """As if every table were too wide for a query: all is counted from batches."""
+
+    most_columns = most_levels = 0
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_tables_too_wide_for_a_query(tmp_path, name):
+    def make(table):
+        WRITERS[name](table, tmp_path / name)
+        return str(tmp_path / name)
+
+    check_engine(Narrow(), make)

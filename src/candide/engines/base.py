@@ -124,6 +124,8 @@ class Engine(Protocol):
 
     name: str
     counts: frozenset[str]
+    most_columns: int = 400  # of a query: to plan a longer one takes more time than to count its rows
+    most_levels: int = 40  # and columns whose levels it counts
 
     def open(self, data: Any, reading: Reading | None = None) -> Source:
         """Open whatever holds rows."""
@@ -132,6 +134,12 @@ class Engine(Protocol):
     def says(self, part: Part) -> bool:
         """Whether it counts this part itself; else, and where only Python can encode a column, rows come in batches."""
         return part.spec.kind in self.counts and not any(encoding.python_only for encoding in part.encodings)
+
+    def own(self, plan: Plan) -> list[Part]:
+        """The parts of a plan that it counts itself; none of a plan too wide for one query, which is read once."""
+        levels = sum(len(part.columns) for part in plan.parts if part.holds == "codes")
+        wide = len(plan.columns) > self.most_columns or levels > self.most_levels
+        return [] if wide else [part for part in plan.parts if self.says(part)]
 
     def count(self, rows: Rows, prepared: Prepared) -> Counted:
         """One census a fold (one in all without folds) of a plan whose parts it says."""
@@ -149,7 +157,8 @@ class Engine(Protocol):
     ) -> Scan:
         """Read rows to be scored: the plan's columns and those to keep, of all rows or of a span of them.
 
-        With ``codes`` the engine may look up the codes of levels itself.
+        With ``codes`` the engine may look up the codes of levels, and read numbers from text, itself; else text comes
+        as it is, and an error can name its row.
         """
         return batches_of(source, plan, keep, folds=folds, span=span)
 

@@ -1,7 +1,7 @@
 """Counting a source: what its engine says itself, and the rest from its batches by the array engine.
 
-Documents, columns modelled together, a user's own transform, and very many numbers are such a rest. Both are one census
-a fold.
+Documents, columns modelled together and a user's own transform are such a rest, and all columns of a table so wide that
+a query of them is slow to plan. Both are one census a fold.
 
 >>> from candide.engines.base import open_source
 >>> from candide.engines.prepare import prepare
@@ -13,66 +13,130 @@ a fold.
 """
 
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from candide.encode import Levels, Move
 from candide.engines import arrays
 from candide.engines.base import Counted, Prepared, Rows
-from candide.engines.batch import batch_size
+from candide.engines.batch import places
 from candide.errors import InputError
+from candide.kernels import threads
 from candide.model.census import Census, join
-from candide.model.plan import Plan
+from candide.model.plan import Part, Plan
+from candide.rows.labels import Labels
+from candide.rows.matching import read_levels
 from candide.rows.table import Table
 
 
 def count(rows: Rows, prepared: Prepared) -> Counted:
     """One census a fold (one in all without folds)."""
-    engine = rows.source.engine
-    itself, rest = (_parts(prepared.plan, engine.says, wanted) for wanted in (True, False))
+    engine, plan = rows.source.engine, prepared.plan
+    own = engine.own(plan)
+    itself, rest = _plan_of(plan, own), _plan_of(plan, [part for part in plan.parts if part not in own])
     if not rest.parts:
         return engine.count(rows, prepared)
-    read = _from_batches(rows, rest)
+    read = _from_batches(rows, replace(prepared, plan=rest))
     if not itself.parts:
         return read
     asked = engine.count(rows, replace(prepared, plan=itself))
-    joined = [join(a, b, prepared.plan) for a, b in zip(asked.censuses, read.censuses, strict=True)]
+    joined = [join(a, b, plan) for a, b in zip(asked.censuses, read.censuses, strict=True)]
     return Counted(joined, read.unlabelled)
 
 
-def _parts(plan: Plan, says: Any, wanted: bool) -> Plan:
-    """The plan of the parts that the engine says, or of the others."""
-    parts = tuple(part for part in plan.parts if says(part) is wanted)
+def _plan_of(plan: Plan, parts: list[Part]) -> Plan:
+    """The plan of some of the parts."""
     used = {name for part in parts for name in part.columns}
-    return Plan(tuple(name for name in plan.columns if name in used), parts)
+    return Plan(tuple(name for name in plan.columns if name in used), tuple(parts))
 
 
-def _from_batches(rows: Rows, plan: Plan) -> Counted:
+def _from_batches(rows: Rows, prepared: Prepared) -> Counted:
+    """Batches are counted on threads, and their censuses added in order."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    names = [rows.target, *([rows.weight] if rows.weight else []), *map(str, plan.columns)]
-    first = len(names) - len(plan.columns)
-    censuses: list[Census | None] = [None] * rows.n_folds
-    unlabelled = 0
-    for batch in rows.source.batches(names, batch_size(plan), rows.folds):
-        fold = [pc.equal(batch.columns[-1], f) for f in range(rows.n_folds)] if rows.folds else [None]
-        for f, mine in enumerate(fold):
-            some = batch if mine is None else batch.filter(mine)
-            labelled = some.filter(pc.is_valid(some.column(0)))
-            unlabelled += some.num_rows - labelled.num_rows
-            if labelled.num_rows:
-                table = Table.of(dict(zip(plan.columns, labelled.columns[first : len(names)], strict=True)))
-                w = weights(rows.weight, labelled.column(1)) if rows.weight else None
-                y = pa.chunked_array([labelled.column(0)])
-                census = arrays.count(table, y, w, plan=plan.with_levels(table))
-                before = censuses[f]
-                censuses[f] = census if before is None else before + census
-    found = [c for c in censuses if c is not None]
-    if len(found) < rows.n_folds:
-        raise InputError(f"too few rows of {rows.source.name} have a label", column=rows.target)
-    return Counted(found, unlabelled)
+    plan, source = prepared.plan, rows.source
+    names = [part.columns[j] for part, j in places(plan)]
+    keep = [rows.target, *([rows.weight] if rows.weight else [])]
+    scan = source.engine.score(source, plan, keep, folds=rows.folds, codes=False)
+
+    def work(batch: Any) -> tuple[list[Census | None], int]:
+        out: list[Census | None] = []
+        y = batch.column("k0")
+        labelled = batch if not y.null_count else batch.filter(y.is_valid())
+        for f in range(rows.n_folds):
+            some = labelled.filter(pc.equal(labelled.column("fold"), f)) if rows.folds else labelled
+            if not some.num_rows:
+                out.append(None)
+                continue
+            table = Table.of(dict(zip(names, some.columns, strict=False)))
+            w = weights(rows.weight, some.column("k1")) if rows.weight else None
+            y = pa.chunked_array([some.column("k0")])
+            out.append(arrays.count(table, y, w, plan=plan.with_levels(table)))
+        return out, batch.num_rows - labelled.num_rows
+
+    totals, unlabelled = [_Total() for _ in range(rows.n_folds)], 0
+    for censuses, missing in threads.ahead(work, scan.batches):
+        unlabelled += missing
+        for total, census in zip(totals, censuses, strict=True):
+            if census is not None:
+                total.add(census)
+    if not all(total.runs for total in totals):
+        raise InputError(f"too few rows of {source.name} have a label", column=rows.target)
+    return Counted(_read_spelled([total.census() for total in totals], prepared.spelled), unlabelled)
+
+
+class _Total:
+    """A sum of many censuses, each added to one of about as many: very many levels are united a few times only."""
+
+    def __init__(self) -> None:
+        self.runs: list[tuple[int, Census]] = []  # of how many each is the sum
+
+    def add(self, census: Census) -> None:
+        n = 1
+        while self.runs and self.runs[-1][0] == n:
+            census, n = self.runs.pop()[1] + census, 2 * n
+        self.runs.append((n, census))
+
+    def census(self) -> Census:
+        return reduce(lambda later, run: run[1] + later, self.runs[-2::-1], self.runs[-1][1])
+
+
+def _read_spelled(censuses: list[Census], spelled: list[str]) -> list[Census]:
+    """Levels that were counted as text become what they stand for, in all folds alike."""
+    plan = reduce(lambda a, b: a.union(b)[0], (census.plan for census in censuses))
+    meant = [
+        [read_levels(list(e.labels.values)) if isinstance(e, Levels) else {} for e in part.encodings]
+        if not set(map(str, part.columns)).isdisjoint(spelled)
+        else []
+        for part in plan.parts
+    ]
+    return [_with_levels(census, meant) for census in censuses] if any(meant) else censuses
+
+
+def _with_levels(census: Census, meant: list[list[dict]]) -> Census:
+    counted = []
+    for part, tally, values in zip(census.plan.parts, census.tallies, meant, strict=True):
+        if values:
+            read = [_read(e, v) for e, v in zip(part.encodings, values, strict=True)]
+            part = replace(part, encodings=tuple(encoding for encoding, _ in read))
+            everyone = np.arange(len(census.labels))
+            tally = tally.remap(everyone, len(everyone), [move for _, move in read])
+        counted.append((part, tally))
+    parts, tallies = zip(*counted, strict=True)
+    return replace(census, plan=Plan(census.plan.columns, parts), tallies=tallies)
+
+
+def _read(encoding: Any, meant: dict[Any, Any]) -> tuple[Any, Move]:
+    """An encoding with its levels read, and where they go."""
+    if not meant:
+        return encoding, Move(np.arange(encoding.n_levels), encoding.n_levels)
+    values = [meant[level] for level in encoding.labels.values]
+    labels = Labels.of(values)
+    return replace(encoding, labels=labels), Move(labels.encode(values), len(labels))
 
 
 def weights(name: str, column: Any) -> NDArray[np.float64]:

@@ -28,17 +28,13 @@ _LEVELS = 1 << 11  # and of all columns
 
 
 class DuckDB(Engine):
-    """Says moments, sums and levels itself, where a query is not slower to plan than the rows to count."""
+    """Says moments, sums and levels itself."""
 
     name = "duckdb"
     counts = KINDS
 
     def open(self, data: Any, reading: Reading | None = None) -> DuckDBSource:
         return DuckDBSource.open(data, reading or Reading(), self)
-
-    def says(self, part: Part) -> bool:
-        too_wide = len(part.columns) > sql.WIDE and part.holds != "codes"
-        return super().says(part) and not too_wide
 
     def count(self, rows: Rows, prepared: Prepared) -> Counted:
         return sql.count(rows, prepared)
@@ -59,6 +55,8 @@ class DuckDB(Engine):
             value = _value(source, part, j)
             known = part.levels[j] if part.holds == "codes" else Labels(())
             kind = source.columns.get(str(part.columns[j]), "")
+            if not codes and kind == "VARCHAR":
+                value = exp.column(str(part.columns[j]), quoted=True)
             if kind.startswith(("VARCHAR", "ENUM")) and _can_spell(known, room):
                 room -= len(known)
                 chosen.append(exp.alias_(source.dialect.code(value, known), f"code{i}"))

@@ -90,10 +90,6 @@ class DuckDBSource(SqlSource):
     def untyped(self) -> bool:  # type: ignore[override]
         return self.attached.csv is not None
 
-    @property
-    def reads_whole(self) -> bool:  # type: ignore[override]
-        return self.attached.csv is not None
-
     def close(self) -> None:
         """Close the connection and remove what was spooled."""
         self.attached.relation = None

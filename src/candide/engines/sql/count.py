@@ -35,7 +35,6 @@ from candide.rows.matching import read_levels
 from candide.tally import Tally
 
 _SETS = 40  # grouping sets in one query
-WIDE = 400  # columns in one query, where columns can be read apart: planning costs more than linearly
 
 Keys = dict[tuple[Any, int], int]  # (label, fold) -> position of its group
 Answers = dict[str, list[Any]]  # key of an expression -> its value in each group
@@ -67,10 +66,7 @@ def _counted(rows: Rows, prepared: Prepared) -> Counted:
     apart = [c for _, columns in places for c in columns if _is_apart(c, prepared, dialect)]
     aliases = {column.alias for column in apart}
     together = [(part, [c for c in columns if c.alias not in aliases]) for part, columns in places]
-    runs = [together] if source.reads_whole else list(_runs(together, WIDE))  # a CSV is read whole, and once
-    keys, answers, unlabelled = _grouped(rows, runs[0])
-    for run in runs[1:]:
-        answers |= _grouped(rows, run, keys)[1]
+    keys, answers, unlabelled = _grouped(rows, together)
     answers |= {levels_key(column): [{} for _ in keys] for column in apart}
     for start in range(0, len(apart), step := _SETS if dialect.grouping_sets else 1):
         _levels_apart(rows, apart[start : start + step], keys, answers)
@@ -102,23 +98,8 @@ def _is_apart(column: Column, prepared: Prepared, dialect: Dialect) -> bool:
     return column.weight is not None or column.name in prepared.many or dialect.histogram(column.x) is None
 
 
-def _runs(asked: Sequence[Asked], most: int) -> Iterator[list[Asked]]:
-    """The same in runs of so many columns."""
-    run, room = list[Asked](), most
-    for part, columns in asked:
-        while len(columns) > room:
-            run.append((part, columns[:room]))
-            columns = columns[room:]
-            yield run
-            run, room = [], most
-        if columns:
-            run.append((part, columns))
-            room -= len(columns)
-    yield run
-
-
-def _grouped(rows: Rows, asked: Sequence[Asked], order: Keys | None = None) -> tuple[Keys, Answers, int]:
-    """The answers of some columns in each group, in the order of the groups where it is known; rows without a label."""
+def _grouped(rows: Rows, asked: Sequence[Asked]) -> tuple[Keys, Answers, int]:
+    """The groups, the answers of some columns in each, and how many rows have no label."""
     source: Any = rows.source
     wanted: dict[str, Expr] = {"rows": exp.Count(this=exp.Star()), **_totals(rows.weight, source.dialect)}
     for part, columns in asked:
@@ -132,8 +113,6 @@ def _grouped(rows: Rows, asked: Sequence[Asked], order: Keys | None = None) -> t
     found = [row for row in groups if not is_absent(row[0])]
     if not found:
         raise InputError(f"no row of {source.name} has a label", column=rows.target)
-    if order is not None:
-        found.sort(key=lambda row: order[row[0], int(row[1])])
     answers = {key: [row[at] for row in found] for at, key in enumerate(wanted, 2)}
     unlabelled = sum(row[2] for row in groups) - sum(row[2] for row in found)
     return {(row[0], int(row[1])): g for g, row in enumerate(found)}, answers, unlabelled

@@ -16,7 +16,6 @@ class SqlSource(Source, Protocol):
 
     dialect: Dialect
     view: str  # what to select from
-    reads_whole: bool = False  # whether few columns cost as much to read as all of them
 
     def rows(self, sql: str) -> list[tuple]:
         """Run a query and fetch its rows."""

@@ -1,4 +1,4 @@
-"""SQL text: names and values quoted by sqlglot, so that nothing a user wrote reaches SQL unquoted.
+"""SQL text: names and values quoted as the standard has it, so that nothing a user wrote reaches SQL unquoted.
 
 >>> identifier('say "hi"; drop'), literal("it's")
 ('"say ""hi""; drop"', "'it''s'")
@@ -6,17 +6,15 @@
 
 from collections.abc import Iterable
 
-from sqlglot import exp
 
-
-def identifier(name: str, dialect: str = "duckdb") -> str:
+def identifier(name: str) -> str:
     """A column or table name, always quoted."""
-    return exp.to_identifier(name, quoted=True).sql(dialect)
+    return '"' + name.replace('"', '""') + '"'
 
 
-def literal(value: str, dialect: str = "duckdb") -> str:
+def literal(value: str) -> str:
     """A text value."""
-    return exp.Literal.string(value).sql(dialect)
+    return "'" + value.replace("'", "''") + "'"
 
 
 def literals(values: Iterable[str]) -> str:
