@@ -1,6 +1,9 @@
 """Commands that apply a model to rows: predict and explain."""
 
+import os
+import shutil
 import sys
+import tempfile
 from typing import Any
 
 import rich_click as click
@@ -44,20 +47,23 @@ def predict(
     if text is not None:
         show_result(summary.of_text(fitted, text), as_json)
         return
+    how: dict[str, Any] = {"keep": keep, "force": force, "reading": Reading(**options)}
+    if output is None and not as_json and not sys.stdout.isatty():  # in a pipe: for another program
+        with tempfile.TemporaryDirectory(prefix="candide-") as folder:
+            path = os.path.join(folder, "scored.csv")
+            tasks.predict(fitted, data, out=path, **how)
+            with open(path, "rb") as scored_rows:
+                shutil.copyfileobj(scored_rows, sys.stdout.buffer, 1 << 20)
+        return
     with progress.watching(output is not None and not as_json) as watch:
-        how: dict[str, Any] = {"out": output, "keep": keep, "force": force, "reading": Reading(**options)}
-        scored: Any = tasks.predict(fitted, data, watch=watch, **how)
+        scored: Any = tasks.predict(fitted, data, out=output, watch=watch, **how)
     if output is not None:
         show_result(summary.WrittenSummary(scored, output), as_json)
     elif as_json:
         for row in scored.to_pylist():
             show_result(row, as_json)
-    elif sys.stdout.isatty():
+    else:
         show_result(summary.of_rows(scored), as_json)
-    else:  # in a pipe: for another program
-        import pyarrow.csv
-
-        pyarrow.csv.write_csv(scored, sys.stdout.buffer)
 
 
 @cli.command()

@@ -65,6 +65,13 @@ class Source(Protocol):
         """Have columns read as numbers from now on, if they are not."""
         return
 
+    def as_written(self, names: Sequence[str]) -> list[tuple[str, Any]]:
+        """Of columns to pass through, the names under which they come word for word, whatever is read as a number.
+
+        With the Arrow type that each has by itself; None where it is the one in which it comes.
+        """
+        return [(name, None) for name in names]
+
     def materialise(self) -> None:
         """Have rows come in the same order each time."""
         return

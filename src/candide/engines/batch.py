@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from candide.encode import Coded, Encoding
 from candide.model.plan import Part, Plan
 from candide.rows.blocks import Block
@@ -119,3 +121,29 @@ def _span(batches: Any, start: int, n: int) -> Iterator[Any]:
             yield part
         if not n:
             return
+
+
+def arrow_type(found: Any, own: Any) -> Any:
+    """The type in which a column is passed on: its own, where what was read can be put into that again."""
+    import pyarrow as pa
+
+    if own is None or pa.types.is_null(own):
+        return found
+    try:
+        return as_type(pa.nulls(0, found), own).type
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return found
+
+
+def as_type(column: Any, kind: Any) -> Any:
+    """An Arrow array in another type; an interval becomes a duration, of which it was made."""
+    import pyarrow as pa
+
+    if column.type == kind:
+        return column
+    if pa.types.is_interval(column.type) and pa.types.is_duration(kind):
+        raw = np.frombuffer(column.buffers()[1] or b"", [("months", "<i4"), ("days", "<i4"), ("ns", "<i8")])
+        raw = raw[column.offset : column.offset + len(column)]
+        us = pa.array(raw["days"] * np.int64(86_400_000_000) + raw["ns"] // 1000, mask=np.asarray(column.is_null()))
+        return us.cast(pa.duration("us")).cast(kind)
+    return column.cast(kind, safe=False)  # numbers come wider than they were

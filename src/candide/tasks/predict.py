@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from candide.engines.base import Source, Watch, open_source, silent
+from candide.engines.batch import arrow_type, as_type
 from candide.engines.reading import Reading
 from candide.errors import InputError, unknown
 from candide.kernels import threads
@@ -36,21 +37,22 @@ def predict(
     data: Any,
     *,
     out: str | os.PathLike | None = None,
-    keep: Sequence[str] = (),
+    keep: str | Sequence[str] = (),
     force: bool = False,
     reading: Reading | None = None,
     watch: Watch = silent,
 ) -> Any:
     """Score a source in a stream: into a file (the number of rows comes back), or into an Arrow table.
 
-    ``keep`` names input columns to pass through; ``["all"]`` keeps all. A file is not written over one that is read,
-    nor over one that holds no predictions, but by ``force``.
+    ``keep`` names input columns to pass through, word for word and type for type; ``"all"`` keeps all. A file is not
+    written over one that is read, nor over one that holds no predictions, but by ``force``.
     """
     outputs.check(out, model, data, ours=is_scored, force=force)
     fitted = fitted_of(model)
     with open_source(data, reading) as source, watch(source, "scoring"):
         prepare_to_score(source, fitted.plan)
-        schema, batches = scored_table(source, fitted, list(source.columns) if list(keep) == ["all"] else keep)
+        names = [keep] if isinstance(keep, str) else list(keep)
+        schema, batches = scored_table(source, fitted, list(source.columns) if names == ["all"] else names)
         if out is None:
             import pyarrow as pa
 
@@ -76,8 +78,9 @@ def scored_table(source: Source, fitted: Fitted, keep: Sequence[str] = ()) -> tu
         raise InputError(
             f"the scored table would have two columns {twice!r}", value=twice, remedy="keep other columns, or rename it"
         )
-    scan = source.engine.score(source, plan, keep)
-    kinds = [scan.schema.field(f"k{i}").type for i in range(len(keep))]
+    written = source.as_written(keep)
+    scan = source.engine.score(source, plan, [name for name, _ in written])
+    kinds = [arrow_type(scan.schema.field(f"k{i}").type, kind) for i, (_, kind) in enumerate(written)]
     values = pa.array(labels.array.tolist())
     kinds += [values.type, *[pa.float64()] * (len(labels) + 1)]
     schema = pa.schema(list(zip(names, kinds, strict=True)))
@@ -87,7 +90,7 @@ def scored_table(source: Source, fitted: Fitted, keep: Sequence[str] = ()) -> tu
         log_posterior, density = scored(fitted, batch)
         winner = values.take(pa.array(log_posterior.argmax(axis=1)))
         p = np.exp(log_posterior)
-        kept = [batch.column(f"k{i}") for i in range(len(keep))]
+        kept = [as_type(batch.column(f"k{i}"), kinds[i]) for i in range(len(keep))]
         last = pa.array(density) if has_density else pa.nulls(len(density), pa.float64())
         columns = [*kept, winner, *(pa.array(p[:, c]) for c in range(len(labels))), last]
         return pa.RecordBatch.from_arrays(columns, schema=schema)

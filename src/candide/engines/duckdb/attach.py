@@ -6,6 +6,7 @@
 ('the query', True, [(1,)])
 """
 
+import glob
 import os
 import re
 import shutil
@@ -47,6 +48,7 @@ class Attached:
     documents: tuple[str, ...] = ()
     encoding: str | None = None  # of text that was not UTF-8
     remarks: list[Remark] = field(default_factory=list)
+    schema: Any = None  # of the Arrow types that the data have by themselves
     held: list[Any] = field(default_factory=list)
 
 
@@ -86,6 +88,7 @@ def _attach_path(con: Any, path: str, reading: Reading, view: str, found: Attach
             _create(con, view, found.csv.reader({}))
         elif kind == "parquet":
             _create(con, view, f"read_parquet({literals(_files(path))}, union_by_name = true)")
+            found.schema = _parquet_schema(path)
         elif kind == "json":
             form = "auto" if _ending(path) == "json" else "newline_delimited"
             _create(con, view, f"read_json_auto({literals(_text_files(path, reading, found))}, format = '{form}')")
@@ -121,6 +124,7 @@ def _attach_frame(con: Any, data: Any, view: str, found: Attached) -> None:
         data = pa.table(data)
     _check_case(getattr(data, "column_names", None) or list(getattr(data, "columns", ())))
     found.held.append(data)
+    found.schema = _arrow_schema(data)
     try:
         con.register(view, data)
     except (duckdb.Error, RuntimeError, TypeError):
@@ -218,6 +222,27 @@ def _arrow_dataset(path: str) -> Any:
     import pyarrow.dataset as ds
 
     return ds.dataset(path, format="ipc", partitioning="hive")
+
+
+def _parquet_schema(path: str) -> Any:
+    import pyarrow.parquet as pq
+
+    names = _files(path)
+    first = next(iter(sorted(glob.glob(names[0], recursive=True))), names[0])
+    return pq.read_schema(first)
+
+
+def _arrow_schema(data: Any) -> Any:
+    """The Arrow types of a frame, as far as they are known without reading it."""
+    import pyarrow as pa
+
+    schema = getattr(data, "schema", None)
+    if isinstance(schema, pa.Schema):
+        return schema
+    try:
+        return pa.table(data[:0]).schema  # of pandas, polars
+    except (TypeError, ValueError, KeyError, pa.ArrowException):
+        return None
 
 
 def _arrow_column(name: object, values: Sequence[Any]) -> Any:

@@ -11,7 +11,7 @@
 import csv
 import glob
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -22,6 +22,7 @@ from candide.engines.sql.text import identifier, literal, literals, tuple_of
 
 _LINES = 4096  # enough to know the form by: types are looked at elsewhere
 _NONE = ("(empty)", "\x00", "")
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -80,18 +81,28 @@ class CsvForm:
         """Whether it is several files, which may order their columns differently."""
         return len(self.files) > 1 or glob.has_magic(self.files[0])
 
-    def reader(self, types: Mapping[str, str], formats: Mapping[str, NumberFormat] = MappingProxyType({})) -> str:
-        """What to select from; columns without a type are text."""
-        spelt = {name: how for name, how in formats.items() if how != PLAIN}
-        plain = {name: kind for name, kind in types.items() if name not in spelt}
-        if not spelt:
-            return self._table(plain)
-        mended = ", ".join(f"{how.mended(name)} AS {identifier(name)}" for name, how in spelt.items())
-        cast = ", ".join(f"CAST({identifier(name)} AS {types[name]}) AS {identifier(name)}" for name in spelt)
-        # Apart, so that an error names the column.
-        return f"(SELECT * REPLACE ({cast}) FROM (SELECT * REPLACE ({mended}) FROM {self._table(plain)}))"
+    def reader(
+        self,
+        types: Mapping[str, str],
+        formats: Mapping[str, NumberFormat] = _NOTHING,
+        written: Mapping[str, str] = _NOTHING,
+    ) -> str:
+        """What to select from; columns without a type are text.
 
-    def _table(self, types: Mapping[str, str]) -> str:
+        ``written`` has other names for some columns: under these they come once more, word for word.
+        """
+        mended = {name: how.mended(name) for name, how in formats.items() if how != PLAIN}
+        absent = {name: f"CASE WHEN {identifier(name)} NOT IN {tuple_of(self.hints.na)} THEN {identifier(name)} END"
+                  for name in (self.names if written and self.hints.na else ())}  # fmt: skip
+        as_text = mended.keys() | absent.keys() | written.keys()
+        table = self._table({name: kind for name, kind in types.items() if name not in as_text}, not written)
+        copies = [f"{identifier(name)} AS {identifier(other)}" for name, other in written.items()]
+        casts = {name: f"CAST({identifier(name)} AS {kind})" for name, kind in types.items() if name in as_text}
+        for one, more in ((absent, copies), (mended, []), (casts, [])):  # apart, so that an error names the column
+            table = _replaced(table, one, more)
+        return table
+
+    def _table(self, types: Mapping[str, str], with_na: bool = True) -> str:
         """A table function call."""
         pairs = _pairs({n: types.get(n, "VARCHAR") for n in self.names if n not in self.partitions})
         form = [f"delim = {literal(self.delimiter)}", f"header = {str(self.header).lower()}"]
@@ -107,7 +118,16 @@ class CsvForm:
                 f"escape = {literal(self.escape)}",
                 f"skip = {self.skip}",
             ]
-        return f"read_csv({literals(self.files)}, {', '.join(form + self.hints.options())})"
+        hints = self.hints if with_na else replace(self.hints, na=())
+        return f"read_csv({literals(self.files)}, {', '.join(form + hints.options())})"
+
+
+def _replaced(table: str, columns: Mapping[str, str], more: Sequence[str]) -> str:
+    """A table with some columns put in another way, and more of them."""
+    if not columns and not more:
+        return table
+    by = ", ".join(f"{sql} AS {identifier(name)}" for name, sql in columns.items())
+    return f"(SELECT {', '.join([f'* REPLACE ({by})' if by else '*', *more])} FROM {table})"
 
 
 def _pairs(types: Mapping[str, str]) -> str:

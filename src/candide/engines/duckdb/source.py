@@ -13,6 +13,7 @@ documents (:mod:`candide.engines.duckdb.folders`).
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 import duckdb
@@ -32,6 +33,7 @@ from candide.rows.remarks import Remark
 if TYPE_CHECKING:
     from candide.engines.duckdb.engine import DuckDB
 
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 _HEAD = 1 << 11  # rows by which the way is known in which numbers are written
 
 
@@ -46,6 +48,8 @@ class DuckDBSource(SqlSource):
         self.engine = engine  # type: ignore[assignment]
         self.attached = Attached()
         self.columns: dict[str, str] = {}
+        self.types: dict[str, str] = {}  # of a CSV, those found out, and how numbers are written there
+        self.formats: dict[str, NumberFormat] = {}
         self.rows_read = 0
 
     @classmethod
@@ -152,7 +156,8 @@ class DuckDBSource(SqlSource):
     # The types of a CSV, of which every column comes as text until they are known
 
     def look(self, n: int, target: str, as_text: Sequence[str]) -> tuple[Any, list[Remark]]:
-        if self.attached.csv is not None and set(self.columns.values()) != {"VARCHAR"}:  # it was looked at before
+        if self.types:  # it was looked at before
+            self.types, self.formats = {}, {}
             self._typed(dict.fromkeys(self.columns, "VARCHAR"), {})
         head = self.head(n)
         if self.attached.csv is None or not head.num_rows:
@@ -172,10 +177,24 @@ class DuckDBSource(SqlSource):
         types = {name: kind if kind in ("DATE", "TIMESTAMP") else "DOUBLE" for name, (kind, _) in found.items()}
         self._typed(types, {name: how for name, (_, how) in found.items()})
 
-    def _typed(self, types: Mapping[str, str], formats: Mapping[str, NumberFormat]) -> None:
+    def as_written(self, names: Sequence[str]) -> list[tuple[str, Any]]:
+        """Of a CSV as text, from columns beside those that are read as numbers."""
+        schema = self.attached.schema
+        if self.attached.csv is None:
+            return [(name, None if schema is None or name not in schema.names else schema.field(name).type)
+                    for name in names]  # fmt: skip
+        written = {name: f"{name} as it is written" for name in names}
+        self._typed({}, {}, written)
+        return [(other, None) for other in written.values()]
+
+    def _typed(
+        self, types: Mapping[str, str], formats: Mapping[str, NumberFormat], written: Mapping[str, str] = _NOTHING
+    ) -> None:
         assert self.attached.csv is not None
+        self.types |= types
+        self.formats |= formats
         with explained(self.name):
-            self._create_view(self.attached.csv.reader(types, formats))
+            self._create_view(self.attached.csv.reader(self.types, self.formats, written))
         self.columns |= types
 
     def _read_as(self, head: Any, types: Mapping[str, str], formats: Mapping[str, NumberFormat]) -> Any:

@@ -1,6 +1,7 @@
-"""Writing Arrow batches to a file in a stream, through DuckDB's writers."""
+"""Writing Arrow batches to a file in a stream, through the writers of DuckDB and of Arrow."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -35,19 +36,33 @@ def _copy(schema: pa.Schema, batches: Iterator[pa.RecordBatch], path: Path, opti
         con.close()
 
 
-_COPY = {
-    ".parquet": "FORMAT parquet",
-    ".pq": "FORMAT parquet",
-    ".csv": "FORMAT csv, HEADER",
-    ".tsv": "FORMAT csv, HEADER, DELIMITER '\t'",
-    ".jsonl": "FORMAT json",
-    ".ndjson": "FORMAT json",
+def _parquet(schema: pa.Schema, batches: Iterator[pa.RecordBatch], path: Path) -> int:
+    """Write all batches with the types they have, of which DuckDB knows fewer."""
+    import pyarrow.parquet as pq
+
+    # A dictionary of numbers costs more than it saves.
+    words = [field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_dictionary(field.type)]
+    n = 0
+    with pq.ParquetWriter(path, schema, use_dictionary=words) as out:
+        for batch in batches:
+            out.write_batch(batch)
+            n += batch.num_rows
+    return n
+
+
+_WRITERS: dict[str, Callable[[pa.Schema, Iterator[pa.RecordBatch], Path], int]] = {
+    ".parquet": _parquet,
+    ".pq": _parquet,
+    ".csv": partial(_copy, options="FORMAT csv, HEADER"),
+    ".tsv": partial(_copy, options="FORMAT csv, HEADER, DELIMITER '\t'"),
+    ".jsonl": partial(_copy, options="FORMAT json"),
+    ".ndjson": partial(_copy, options="FORMAT json"),
 }
 
 
 def write(schema: pa.Schema, batches: Iterator[pa.RecordBatch], path: Path) -> int:
     """Write batches to a file by the ending of its name: whole, or not at all."""
-    if path.suffix not in _COPY:
-        raise unknown("ending of the output", path.suffix, _COPY)
+    if path.suffix not in _WRITERS:
+        raise unknown("ending of the output", path.suffix, _WRITERS)
     with replacing(path) as temporary:
-        return _copy(schema, batches, Path(temporary), _COPY[path.suffix])
+        return _WRITERS[path.suffix](schema, batches, Path(temporary))
