@@ -1,5 +1,6 @@
 """Census: parts that met other classes and other levels still make one whole, in any order."""
 
+from dataclasses import replace
 from functools import reduce
 from itertools import pairwise
 from operator import add
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from candide import encode
 from candide.engines import arrays
 from candide.errors import InputError, MergeError, NotWithinError
 from candide.model.census import align
@@ -82,15 +84,32 @@ def test_addition_associates_and_commutes(rows, edges):
 
 
 @given(data(), st.floats(0, 1))
-def test_subtraction_undoes_addition_and_forgets_no_label(rows, edge):
+def test_subtraction_undoes_addition_and_leaves_no_name_behind(rows, edge):
     a, b = cut(*rows, [edge])
-    left = (a + b) - b
-    assert_same(left, a)
-    assert left.labels == (a + b).labels
-    assert left.plan == (a + b).plan
+    for left, alone in (((a + b) - b, a.pruned()), ((a + b) - a, b.pruned())):
+        assert_same(left, alone)
+        assert left.labels == alone.labels
+        assert left.plan == alone.plan
     nothing = (a + b) - (a + b)
     assert nothing.n_rows == 0
     assert not nothing.class_weight.any()
+
+
+def test_what_was_declared_stays_known():
+    frame, y = pd.DataFrame({"job": ["cook", "smith"]}), np.array(["a", "b"])
+    counted = count_jobs(frame, y)
+    assert (counted - counted).labels.values == ()
+    assert (counted.declare_classes() - counted).labels.values == ("a", "b")
+    assert (counted + counted.declare_classes() - counted - counted).labels.values == ("a", "b")
+    [part] = counted.plan.parts
+    declared = replace(part, encodings=(encode.Levels(part.levels[0].declare(["smith"])),))
+    kept = replace(counted, plan=replace(counted.plan, parts=(declared,)))
+    assert [levels.values for levels in (kept - counted).plan.parts[0].levels] == [("smith",)]
+
+
+def count_jobs(frame, y):
+    table = Table.of(frame)
+    return arrays.count(table, y, plan=make_plan(table, "categorical").with_levels(table))
 
 
 @given(data(), st.floats(0, 1))

@@ -146,7 +146,8 @@ def test_renderers_compute_nothing(path):
 
 def test_a_model_without_rows():
     census = demo.garden()
-    one = summary.of_model(Fitted(census - census))
+    assert summary.of_model(Fitted(census - census)).classes == ()
+    one = summary.of_model(Fitted(census.declare_classes() - census))
     assert [each.share for each in one.classes] == [0.0] * 3
     assert len(one.notes) == 5
     assert "empty" in str(one)

@@ -1,15 +1,21 @@
 """Cross-validation without refitting equals refitting on every fold."""
 
+import warnings
+
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from sklearn.metrics import balanced_accuracy_score, brier_score_loss, log_loss, roc_auc_score
+from tests.data import table
 
 from candide.engines.base import Folds, open_source
 from candide.engines.reading import Reading
 from candide.errors import InputError
 from candide.estimators.naive_bayes import NaiveBayes
+from candide.model.settings import Settings
+from candide.rows.table import Table
 from candide.tasks.evaluate import evaluate
 from candide.tasks.learn import learn
 from candide.tasks.scores import Scores
@@ -26,7 +32,7 @@ def made(n=600, seed=0) -> pa.Table:
 
 def folds_of(data: pa.Table, folds: int, seed: int) -> np.ndarray:
     with open_source(data) as source:
-        batches = source.batches([data.column_names[0]], 1 << 17, Folds(folds, seed))
+        batches = source.batches([next(iter(source.columns))], 1 << 17, Folds(folds, seed))
         return np.concatenate([batch.column(1).to_numpy() for batch in batches])
 
 
@@ -42,6 +48,61 @@ def test_equals_refitting_on_every_fold(seed):
         for name, value in refitted.metrics().items():
             assert getattr(scores, name) == pytest.approx(value, rel=1e-9, abs=1e-12), name
         np.testing.assert_array_equal(scores.confusion, refitted.confusion)
+
+
+def refitted_scores(frame, labels, target, model, fold):
+    """The scores of each fold by a model that is fitted to the rows of the others."""
+    X = frame.drop(columns=target)
+    for f in range(fold.max() + 1):
+        train, test = fold != f, fold == f
+        fitted = model.fit(X[train], frame[target][train])
+        known = np.full((test.sum(), len(labels)), -np.inf)
+        known[:, np.searchsorted(labels, fitted.classes_)] = fitted.predict_log_proba(X[test])
+        yield Scores.of(known, np.searchsorted(labels, frame[target][test]))
+
+
+def assert_same_scores(found, wanted):
+    for name, value in wanted.metrics().items():
+        assert getattr(found, name) == pytest.approx(value, rel=1e-9, abs=1e-12, nan_ok=True), name
+    np.testing.assert_array_equal(found.confusion, wanted.confusion)
+
+
+@pytest.mark.parametrize("kind", [pa.Table.from_pandas, Table.of], ids=["duckdb", "arrays"])
+@pytest.mark.parametrize("class_prior", ["empirical", "uniform"])
+def test_the_model_of_a_fold_knows_no_level_word_or_class_of_that_fold_alone(kind, class_prior):
+    rng = np.random.default_rng(0)
+    frame = made(90).to_pandas()
+    frame["town"] = [f"t{v}" for v in rng.integers(0, 60, 90)]  # many towns lie in one fold only
+    frame["words"] = [f"some w{a} and w{b} here" for a, b in rng.integers(0, 80, (90, 2))]
+    frame.loc[17, "y"] = 3  # and so does this class
+    data, settings = kind(frame), Settings(class_prior=class_prior)
+    validation = cross_validate(data, "y", folds=5, events={"words": "text"}, settings=settings)
+    assert [remark.column for remark in validation.learned.remarks if remark.code == "class-in-one-fold"] == ["y"]
+    model = NaiveBayes({"words": "text"}, class_prior=class_prior)
+    refitted = refitted_scores(frame, np.arange(4), "y", model, folds_of(data, 5, 0))
+    for found, wanted in zip(validation.folds, refitted, strict=True):
+        assert_same_scores(found, wanted)
+
+
+def test_equals_refitting_on_adult():
+    """Of 41 countries one has a single row: the model of its fold must not know it."""
+    frame = pq.read_table(table("adult_train.parquet")).slice(0, 20000).to_pandas()
+    data = pa.Table.from_pandas(frame)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = cross_validate(data, "class", folds=4)
+    labels = np.unique(frame["class"].astype(str))
+    refitted = refitted_scores(frame, labels, "class", NaiveBayes(), folds_of(data, 4, 0))
+    for scores, wanted in zip(found.folds, refitted, strict=True):
+        assert_same_scores(scores, wanted)
+
+
+def test_classes_that_the_class_prior_names_stay_known_in_every_fold():
+    frame = made(60).to_pandas()
+    frame.loc[17, "y"] = 3
+    shares = {0: 0.3, 1: 0.3, 2: 0.3, 3: 0.1}
+    total = cross_validate(pa.Table.from_pandas(frame), "y", folds=5, settings=Settings(class_prior=shares)).total
+    assert np.isfinite(total.log_loss)
 
 
 def test_folds_are_even_and_change_with_the_seed():

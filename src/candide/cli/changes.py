@@ -55,7 +55,8 @@ def update(model: str, data: str, scale: float, as_json: bool, **options: Any) -
 def forget(model: str, data: str, as_json: bool, **options: Any) -> None:
     """Take rows that were counted earlier out of a model, as if they had never been seen.
 
-    Rows that were never counted are an error, and the model stays as it is.
+    Classes, levels and words that nothing else holds are forgotten with them. Rows that were never counted are an
+    error, and the model stays as it is.
 
     Example: `candide forget shop.candide customer_4711.csv`
     """

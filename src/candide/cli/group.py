@@ -59,6 +59,6 @@ def load_model(model: str, data: str | None = None) -> "Fitted":
 def load_to_predict(model: str, data: str | None = None) -> "Fitted":
     """The model of a file, with a word where it has no rows left, and so nothing to say."""
     fitted = load_model(model, data)
-    if fitted.has_counts and not fitted.census.class_weight.any():
+    if fitted.has_counts and len(fitted.labels) and not fitted.census.class_weight.any():
         warnings.warn(f"{model} has no rows: it answers by its priors alone", stacklevel=2)
     return fitted

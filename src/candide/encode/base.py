@@ -108,6 +108,14 @@ class Encoding:
             raise MergeError(f"encoded as {self} in one model and as {other} in the other; encode both alike")
         return self, STAY, STAY
 
+    def stays(self, met: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which levels stay known where only some are met: all of them, unless they were learned by meeting them."""
+        return np.ones(len(met), bool)
+
+    def left(self, met: NDArray[np.bool_]) -> Self:
+        """The encoding with the levels that stay known."""
+        return self
+
     def names(self) -> tuple[str, ...]:
         """The levels as they are shown; () of numbers and documents."""
         return ()

@@ -5,9 +5,11 @@
 (('clay', 'sand'), [0, 2, -1], 2)
 >>> soil.decode(np.array([1, 0])).tolist()
 ['sand', 'clay']
+>>> soil.left(np.array([False, True])).names(), Levels.of_size(3).left(np.array([False, True, False])).names()
+(('sand',), ('0', '1'))
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,17 +23,21 @@ from candide.rows.labels import Labels
 
 @dataclass(frozen=True)
 class Levels(Encoding):
-    """The levels met, numbers before text; none before anything was learned."""
+    """The levels met, numbers before text; none before anything was learned.
+
+    ``gapless``: they are the whole numbers from 0, and what lies below a level that is known is known as well.
+    """
 
     labels: Labels = Labels(())
+    gapless: bool = False
 
     holds = "codes"
     as_written: ClassVar[bool] = True
 
     @classmethod
-    def of_size(cls, n: int) -> "Levels":
-        """Levels that are their own codes, 0 to n - 1."""
-        return cls(Labels(tuple(range(n))))
+    def of_size(cls, n: int, declared: int = 0) -> "Levels":
+        """Levels that are their own codes, 0 to n - 1, the first of them declared."""
+        return cls(Labels(tuple(range(n)), frozenset(range(declared))), gapless=True)
 
     @property
     def n_levels(self) -> int:  # type: ignore[override]
@@ -45,7 +51,7 @@ class Levels(Encoding):
                 raise InputError(
                     "infinity is not a usable level", value=value, remedy="make it missing (NaN), or drop the row"
                 )
-        return type(self)(labels)
+        return replace(self, labels=labels)
 
     def _read(self, column: Any) -> NDArray[np.intp]:
         return self.labels.encode(column)
@@ -60,7 +66,15 @@ class Levels(Encoding):
 
     def union(self, other: Self) -> tuple[Self, Move, Move]:
         both, mine, theirs = self.labels.union(other.labels)
-        return type(self)(both), Move(mine, len(both)), Move(theirs, len(both))
+        return replace(self, labels=both), Move(mine, len(both)), Move(theirs, len(both))
+
+    def stays(self, met: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        stays = self.labels.stays(met)
+        return np.logical_or.accumulate(stays[::-1])[::-1] if self.gapless else stays
+
+    def left(self, met: NDArray[np.bool_]) -> Self:
+        labels = self.labels.left(self.stays(met))
+        return self if labels is self.labels else replace(self, labels=labels)
 
     def names(self) -> tuple[str, ...]:
         return tuple(map(str, self.labels.values))

@@ -128,7 +128,9 @@ class Classifier(Generative):
         return self._change(self.census_ + census)
 
     def unlearn(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Take away rows counted earlier, as if they had never been seen. Classes and levels stay known.
+        """Take away rows counted earlier, as if they had never been seen.
+
+        Classes and levels of which nothing is left are forgotten, unless ``classes`` or ``class_prior`` named them.
 
         >>> import candide as cd
         >>> X, y = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None]}, ["no", "no", "yes", "yes"]
@@ -228,7 +230,8 @@ class Classifier(Generative):
         other = self._unfitted().set_params(**params)
         checked_settings(other)
         fitted = other._fitted(census, self.n_features_in_, self.fitted_)
-        fitted.model  # noqa: B018  an estimate that cannot be had is an error now
+        if len(census.labels):  # where nothing is left, something may be added
+            fitted.model  # noqa: B018  an estimate that cannot be had is an error now
         names = getattr(self, "feature_names_in_", None)
         return other._keep(fitted, as_classes(census.labels, self.classes_.dtype), self._columns, names)
 

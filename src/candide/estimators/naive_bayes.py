@@ -184,7 +184,7 @@ class NaiveBayes(Classifier):
         return checked_classes(super()._classes(y))
 
     def _announced(self, classes: Any) -> Labels | None:
-        return None if classes is None else Labels.of(np.asarray(classes))
+        return None if classes is None else Labels.of(np.asarray(classes)).declare()
 
     def _stream(self, y: NDArray, announced: Labels | None) -> Labels:
         labels = Labels.of(y)

@@ -24,8 +24,9 @@ def cross_validate(
 ) -> Validation:
     """Cross-validate without refitting: count the folds apart in one pass over a source, score them in another.
 
-    The training counts of a fold are the sum of the others. ``folds`` and ``seed`` say how rows are divided; the rest
-    is as in :func:`candide.fit`.
+    The training counts of a fold are the sum of the others, and what only the fold itself holds is unknown to its
+    model, so that the scores are those of refitting. ``folds`` and ``seed`` say how rows are divided; the rest is as
+    in :func:`candide.fit`.
 
     >>> rows = {"size": [float(i % 10) for i in range(200)], "kind": ["a" if i % 10 < 5 else "b" for i in range(200)]}
     >>> cross_validate(rows, "kind", estimate="mle").total.accuracy

@@ -1,7 +1,8 @@
 """Census: labels, class weights and one tally per block. The unit that is saved, shipped and merged.
 
 Censuses add: label sets and levels are united first, so parts that met different classes or
-categories still make one whole.
+categories still make one whole. What is removed leaves no trace: of a class or a level of which nothing is left the
+name goes too, unless it was declared.
 
 >>> from candide.engines import arrays
 >>> from candide.model.plan import make_plan
@@ -14,8 +15,9 @@ categories still make one whole.
 >>> whole = a + b
 >>> whole.labels.values, whole.class_weight.tolist(), whole.plan.parts[0].levels[0].values
 (('+', '-'), [3.0, 1.0], ('round', 'square', 'star'))
->>> (whole - b).class_weight.tolist()
-[2.0, 0.0]
+>>> rest = whole - b
+>>> rest.labels.values, rest.class_weight.tolist(), rest.plan.parts[0].levels[0].values
+(('+',), [2.0], ('round', 'square'))
 """
 
 from collections.abc import Collection
@@ -54,7 +56,7 @@ class Census:
         return replace(mine, class_weight=weight, tallies=tallies, n_rows=n_rows)
 
     def __sub__(self, part: "Census") -> "Census":
-        """Remove rows counted earlier: ``part`` must lie within ``self``. Labels and levels stay known."""
+        """Remove rows counted earlier: ``part`` must lie within ``self``. What falls to nothing is forgotten."""
         for label, w in zip(part.labels.values, part.class_weight, strict=True):
             if w > 0 and label not in self.labels.values:
                 raise NotWithinError(f"class {label!r} was never counted, so no row of it can be removed", value=label)
@@ -66,7 +68,21 @@ class Census:
             for a, b, place in zip(mine.tallies, theirs.tallies, mine.plan.parts, strict=True)
         )
         weight = _minus(mine.classes, theirs.classes, mine.labels, None).counts[0]
-        return replace(mine, class_weight=weight, tallies=tallies, n_rows=mine.n_rows - theirs.n_rows)
+        return replace(mine, class_weight=weight, tallies=tallies, n_rows=mine.n_rows - theirs.n_rows).pruned()
+
+    def pruned(self) -> "Census":
+        """The same counts without classes and levels of which nothing was counted, unless they were declared."""
+        found = [part.pruned(tally) for part, tally in zip(self.plan.parts, self.tallies, strict=True)]
+        plan, tallies = Plan(self.plan.columns, tuple(part for part, _ in found)), tuple(tally for _, tally in found)
+        met = self.class_weight > 0
+        labels, stays = self.labels.left(met), np.flatnonzero(self.labels.stays(met))
+        if len(stays) < len(met):
+            tallies = tuple(tally.some_classes(stays) for tally in tallies)
+        return Census(plan, labels, self.class_weight[stays], tallies, self.n_rows)
+
+    def declare_classes(self) -> "Census":
+        """The same counts, all classes of which stay known whatever is removed."""
+        return replace(self, labels=self.labels.declare())
 
     def scale(self, factor: float) -> "Census":
         """Let every row count ``factor`` times: forgetting."""
@@ -74,7 +90,8 @@ class Census:
             what, remedy = f"factor: {factor} is not a weight", "pass a number >= 0, such as 0.9 to forget a tenth"
             raise InputError(what, value=factor, remedy=remedy)
         tallies = tuple(t.scale(factor) for t in self.tallies)
-        return replace(self, class_weight=self.class_weight * factor, tallies=tallies)
+        scaled = replace(self, class_weight=self.class_weight * factor, tallies=tallies)
+        return scaled if factor else scaled.pruned()
 
     def select(self, names: Collection[Name]) -> "Census":
         """The census of some of the columns; columns modelled together stay together."""

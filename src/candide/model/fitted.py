@@ -71,6 +71,10 @@ class Fitted:
     estimator: EstimatorRecord | None = None  # None: a NaiveBayes
     parameters: Parameters | None = None
 
+    def __post_init__(self) -> None:
+        if self.counts is not None and self.settings.names_classes:
+            object.__setattr__(self, "counts", self.counts.declare_classes())
+
     @property
     def has_counts(self) -> bool:
         return self.counts is not None

@@ -163,6 +163,8 @@ def estimate(census: Census, settings: Settings | None = None) -> Model:
     ``estimate`` is one for every block, or a mapping from event names to estimates, "predictive" for the rest.
     """
     settings = settings or Settings()
+    if not len(census.labels):
+        raise InputError("this model has no rows left, and so no class", remedy="count rows into it")
     how, priors = settings.estimate, settings.priors
     for what, given in (("priors", priors), ("estimate", how)):
         _check_names(what, given, [part.event.name for part in census.plan.parts])

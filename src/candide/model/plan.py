@@ -66,7 +66,17 @@ class Part:
 
     def with_labels(self, levels: Iterable[Labels]) -> "Part":
         """This part with these levels of its columns."""
-        return replace(self, encodings=tuple(map(Levels, levels)))
+        each = zip(self.encodings, levels, strict=True)
+        return replace(self, encodings=tuple(replace(e, labels=s) if isinstance(e, Levels) else e for e, s in each))
+
+    def pruned(self, tally: Any) -> tuple["Part", Any]:
+        """This part and its tally without the levels of which nothing is counted, unless they were declared."""
+        met = tally.met() if self.holds == "codes" else []
+        stays = [encoding.stays(some) for encoding, some in zip(self.encodings, met, strict=False)]
+        if all(some.all() for some in stays):
+            return self, tally
+        encodings = tuple(encoding.left(some) for encoding, some in zip(self.encodings, stays, strict=True))
+        return replace(self, encodings=encodings), tally.some_levels(stays)
 
     def only(self, features: Sequence[int]) -> "Part":
         """The part of some of these columns, with their encodings and their share of a prior with a value a column."""

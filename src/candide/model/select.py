@@ -27,7 +27,7 @@ def strengths(census: Census, priors: Any = None) -> list[tuple[Name, float]]:
     """
     rows, found = total_weight(census), list[tuple[Name, float]]()
     for part, tally in zip(census.plan.parts, census.tallies, strict=True):
-        nats = gain(part, tally, priors)
+        nats = gain(part, tally, priors) if len(census.labels) else None
         if nats is not None:
             each = np.broadcast_to(nats / rows, len(part.columns)).tolist()
             found += zip(part.columns, each, strict=True)

@@ -10,7 +10,7 @@ a field here and a use of it. Each field carries its help.
 Settings(class_prior='uniform', estimate='map', priors=None, select=None)
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -64,6 +64,12 @@ class Settings:
         metavar="K|evidence",
         parse=columns_to_select,
     )
+
+    @property
+    def names_classes(self) -> bool:
+        """Whether the class prior gives a share to each class, and so says which there are."""
+        prior = self.class_prior
+        return isinstance(prior, Mapping) or (isinstance(prior, Iterable) and not isinstance(prior, str))
 
     def changed(self, **settings: Any) -> "Settings":
         """The same settings but for some."""

@@ -9,12 +9,18 @@ None, NaN and their like are absent: code -1. A value outside the set gets the c
 >>> both, mine, theirs = animals.union(Labels.of(["bee", "cat"]))
 >>> both.values, mine.tolist(), theirs.tolist()
 (('ant', 'bee', 'cat'), [0, 2], [1, 2])
+
+A label is known because it was met, or because somebody declared it, and then it stays though nothing of it is left.
+
+>>> both.declare(["cat"]).left(np.array([False, True, False])).values
+('bee', 'cat')
 """
 
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -28,9 +34,10 @@ _EXACT = 1 << 53  # whole numbers up to here are exact as floats
 
 @dataclass(frozen=True)
 class Labels:
-    """Distinct values in a fixed order; equal when they hold the same values."""
+    """Distinct values in a fixed order, some of them declared; equal when both agree."""
 
     values: tuple[Any, ...]
+    declared: frozenset[Any] = frozenset()  # of the values: known whether or not they are met
 
     @classmethod
     def of(cls, column: Any) -> "Labels":
@@ -39,6 +46,21 @@ class Labels:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def declare(self, values: Iterable[Any] | None = None) -> "Labels":
+        """The same labels, some of which (None: all) are declared."""
+        return Labels(self.values, self.declared | frozenset(self.values if values is None else values))
+
+    def stays(self, met: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which labels stay known where only some are met: these, and those declared."""
+        if not self.declared:
+            return met
+        return met | np.fromiter((v in self.declared for v in self.values), bool, len(self))
+
+    def left(self, met: NDArray[np.bool_]) -> "Labels":
+        """The labels that stay known where only some are met."""
+        stays = self.stays(met)
+        return self if stays.all() else Labels(tuple(compress(self.values, stays)), self.declared)
 
     @cached_property
     def index(self) -> dict[Any, int]:
@@ -109,10 +131,11 @@ class Labels:
 
     def union(self, other: "Labels") -> tuple["Labels", NDArray[np.intp], NDArray[np.intp]]:
         """The labels of both, and where each one's codes go."""
+        declared = self.declared | other.declared
         if self.values == other.values:
             same = np.arange(len(self), dtype=np.intp)
-            return self, same, same
-        both = Labels(tuple(sorted(self.index | other.index, key=order)))
+            return (self if declared == self.declared else Labels(self.values, declared)), same, same
+        both = Labels(tuple(sorted(self.index | other.index, key=order)), declared)
         place = both.index
         moves = [np.array([place[v] for v in labels.values], np.intp) for labels in (self, other)]
         return both, moves[0], moves[1]

@@ -6,6 +6,7 @@ follows from how many there are. An array that is the same all along an axis is 
 
 from collections.abc import Mapping
 from functools import partial
+from itertools import pairwise
 from operator import lt
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +51,13 @@ class Taken:
             raise ModelFileError(f"array {name!r} is not a list of whole numbers of the right length")
         return array.tolist()
 
+    def places(self, name: str, n: int) -> list[int]:
+        """Some of n places, in ascending order; none where the file does not say."""
+        found = self.whole(name) if name in self._arrays else []
+        if any(a >= b for a, b in pairwise(found)) or (found and not 0 <= found[0] <= found[-1] < n):
+            raise ModelFileError(f"array {name!r} is no list of some of {n} places")
+        return found
+
     def floats(self, name: str, shape: tuple[int, ...]) -> NDArray:
         """Finite numbers of a shape, spread along the axes on which they were kept once."""
         array = self.get(name)
@@ -77,6 +85,8 @@ def pack_plan(plan: Plan, labels: Labels, arrays: Arrays) -> dict[str, Any]:
     if not numbered:
         pool.add(plan.columns)
     pool.add(_ascending(labels, InputError).values)
+    if labels.declared:
+        arrays["declared"] = _declared(labels)
     parts = []
     place = {} if len(plan.parts) == 1 else {name: i for i, name in enumerate(plan.columns)}
     for i, part in enumerate(plan.parts):
@@ -91,14 +101,15 @@ def pack_plan(plan: Plan, labels: Labels, arrays: Arrays) -> dict[str, Any]:
 def unpack_plan(header: Mapping[str, Any], arrays: Taken, size: int) -> tuple[Plan, Labels]:
     """Plan and labels of a file of ``size`` bytes."""
     n, k = header["columns"], header["classes"]
-    if not (is_count(n) and is_count(k) and 0 < n <= size and 0 < k <= size):
-        raise ModelFileError("it has no columns, no classes, or more than there is room for")
+    if not (is_count(n) and is_count(k) and 0 < n <= size and k <= size):
+        raise ModelFileError("it has no columns, or columns or classes that are more than there is room for")
     texts = {name: array for name in ("text", "text.ends", "text.kinds") if (array := arrays.get(name)) is not None}
     reader = Reader(texts)
     columns = tuple(range(n)) if header["numbered"] else reader.take(n)
     if not header["numbered"] and not _are_names(columns):
         raise ModelFileError("a column has no name, or the name of another")
     labels = _ascending(Labels(reader.take(k)), ModelFileError)
+    labels = labels.declare(labels.values[j] for j in arrays.places("declared", k))
     if not 0 < len(header["parts"]) <= size:
         raise ModelFileError("its plan has no parts")
     places = [arrays.whole(f"{i}.columns") for i in range(len(header["parts"]))] if len(header["parts"]) > 1 else []
@@ -128,12 +139,20 @@ def _unpack_part(i: int, packed: Any, columns: tuple, arrays: Taken, reader: Rea
     if min(sizes) < _NAMED or sizes.count(_NAMED) != len(named):
         raise ModelFileError(f"part {i}: a column has fewer than no levels, or an encoding that is not there")
     rest = iter(named)
-    encodings = (next(rest) if n == _NAMED else _unpack_levels(reader, n) for n in sizes)
+    starts = np.cumsum([0, *(max(n, 0) for n in sizes)]).tolist()
+    declared = np.array(arrays.places(f"{i}.declared", starts[-1]), np.int64)
+    gapless = set(arrays.places(f"{i}.gapless", len(columns)))
+    encodings: list[Encoding] = []
+    for j, n in enumerate(sizes):
+        if n == _NAMED:
+            encodings.append(next(rest))
+            continue
+        labels = _ascending(Labels(reader.take(n)), ModelFileError)
+        mine = declared[(declared >= starts[j]) & (declared < starts[j] + n)] - starts[j] if len(declared) else ()
+        if j in gapless and labels.values != tuple(range(n)):
+            raise ModelFileError(f"part {i}: levels that are not the whole numbers from 0")
+        encodings.append(Levels(labels.declare(labels.values[at] for at in mine), j in gapless))
     return _with_encodings(i, part, tuple(encodings))
-
-
-def _unpack_levels(reader: Reader, n: int) -> Encoding:
-    return Levels(_ascending(Labels(reader.take(n)), ModelFileError))
 
 
 def _with_encodings(i: int, part: Part, encodings: tuple[Encoding, ...]) -> Part:
@@ -154,15 +173,26 @@ def _pack_encodings(i: int, part: Part, pool: Pool, arrays: Arrays) -> list[Any]
     if part.holds != "codes":
         usual = all(encoding == part.event.encoding for encoding in part.encodings)
         return [] if usual else [values.pack(encoding, arrays) for encoding in part.encodings]
-    sizes, named = [], []
+    sizes, named, declared, start = [], [], [np.empty(0, np.int64)], 0
     for encoding in part.encodings:
         if type(encoding) is Levels:
             sizes.append(pool.add(_ascending(encoding.labels, InputError).values))
+            if encoding.labels.declared:
+                declared.append(start + _declared(encoding.labels))
+            start += sizes[-1]
         else:
             sizes.append(_NAMED)
             named.append(values.pack(encoding, arrays))
     arrays[f"{i}.sizes"] = np.array(sizes, np.int64)
+    gapless = [j for j, encoding in enumerate(part.encodings) if getattr(encoding, "gapless", False)]
+    kept = {"declared": np.concatenate(declared), "gapless": np.array(gapless, np.int64)}
+    arrays |= {f"{i}.{name}": places for name, places in kept.items() if len(places)}
     return named
+
+
+def _declared(labels: Labels) -> NDArray[np.int64]:
+    """The places of the labels that were declared."""
+    return np.flatnonzero(labels.stays(np.zeros(len(labels), bool))).astype(np.int64)
 
 
 def shape_of(part: Part, n_classes: int) -> "Shape":

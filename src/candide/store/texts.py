@@ -91,13 +91,15 @@ class Reader:
         ends, size = self._ends, len(self._bytes)
         shapes = self._bytes.ndim == ends.ndim == self._kinds.ndim == 1 and len(ends) == len(self._kinds)
         types = (self._bytes.dtype, ends.dtype, self._kinds.dtype) == (np.uint8, np.int64, np.uint8)
-        if not shapes or not types or len(ends) == 0 or ends[-1] != size - 1:
+        if not shapes or not types or (int(ends[-1]) + 1 if len(ends) else 0) != size:
             raise ModelFileError("the names and labels do not fill their buffer")
+        self._at = 0
+        if not len(ends):  # of numbered columns, where no class is left
+            return
         if ends[0] < 0 or (ends[1:] <= ends[:-1]).any() or (self._bytes[ends] != _NEWLINE).any():
             raise ModelFileError("the names and labels lie in no order")
         if self._kinds.max() >= len(_KINDS):
             raise ModelFileError("a name or label is of no known type")
-        self._at = 0
 
     def take(self, n: int) -> tuple[Any, ...]:
         """The next ``n`` values."""

@@ -130,6 +130,14 @@ class Tally:
         """The tally of some of the features."""
         return self._each(lambda a: a[:, features])
 
+    def met(self) -> list[NDArray[np.bool_]]:
+        """For each feature which of its levels have any weight; () where there are no levels."""
+        return []
+
+    def some_levels(self, levels: Sequence[NDArray[np.bool_]]) -> Self:
+        """The tally of some of the levels of each feature."""
+        return self
+
     def place(self, cell: int) -> tuple[int, int | None]:
         """The feature, and the level where there are any, at a position of the second axis."""
         return cell, None

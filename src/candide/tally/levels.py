@@ -121,6 +121,13 @@ class Levels(Tally):
         place = np.arange(offsets[-1]) + np.repeat(self.offsets[:-1][features] - offsets[:-1], sizes)
         return type(self)(self.counts[:, place], offsets)
 
+    def met(self) -> list[NDArray[np.bool_]]:
+        return np.split(self.counts.any(axis=0), self.offsets[1:-1])
+
+    def some_levels(self, levels: Sequence[NDArray[np.bool_]]) -> Self:
+        """The tally of some of the levels of each feature."""
+        return type(self)(self.counts[:, np.concatenate(levels)], offsets_of([int(some.sum()) for some in levels]))
+
     def place(self, cell: int) -> tuple[int, int | None]:
         feature = int(np.searchsorted(self.offsets, cell, "right")) - 1
         return feature, cell - int(self.offsets[feature])

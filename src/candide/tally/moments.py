@@ -103,7 +103,7 @@ class Moments(Tally):
     def pool(self) -> Self:
         """The tally of all rows as if they were of one class."""
         state = self.n, self.mean, self.m2
-        nothing = type(self)(*(np.zeros_like(a[..., :1, :]) for a in state))
+        nothing = type(self)(*(np.zeros((*a.shape[:-2], 1, a.shape[-1])) for a in state))
         parts = (type(self)(*(a[..., c : c + 1, :] for a in state)) for c in range(self.n.shape[-2]))
         return reduce(add, parts, nothing)
 

@@ -11,8 +11,8 @@ held only while the counts go in or out. Any other model is left as it is, and t
 >>> change = update(model, july)
 >>> change.fitted.census.class_weight.tolist(), change.rows, [one.label for one in change.new_classes]
 ([1.0, 2.0, 3.0], 2, ['fig'])
->>> forget(change.fitted, july).fitted.census.class_weight.tolist()
-[0.0, 2.0, 2.0]
+>>> forget(change.fitted, july).fitted.census.class_weight.tolist()  # of the fig its name goes too
+[2.0, 2.0]
 >>> slide(change.fitted, {"size": [3.2], "fruit": ["pear"]}, june).fitted.census.class_weight.tolist()
 [1.0, 1.0, 1.0]
 >>> merge([model, change.fitted]).census.n_rows
@@ -102,7 +102,8 @@ def forget(
 ) -> Change:
     """Take rows that were counted earlier out of a model, as if they had never been seen.
 
-    Rows that were never counted are an error, and the model stays as it is.
+    Classes, levels and words that nothing else holds are forgotten, unless they were declared. Rows that were never
+    counted are an error, and the model stays as it is.
     """
     part = count_like(fitted_of(model), data, target=target, weight=weight, reading=reading, watch=watch)
     return _changed(model, lambda fitted: fitted.census - part, part.n_rows, part, wait)
@@ -191,7 +192,7 @@ def _changed(model: Model, change: Callable[[Fitted], Census], rows: int, met: C
     classes = list(_new_classes(met, known[-1]))
     remarks = [Remark("new-class", str(one)) for one in classes]
     if not new.census.class_weight.any():
-        text = f"{_named(model)} has no rows left: it answers by its priors alone"
+        text = f"{_named(model)} has no rows left, and so it cannot predict"
         remarks.append(Remark("no-rows", text, remedy="count rows into it, or remove it"))
     return Change(new, rows, classes, remarks)
 

@@ -1,6 +1,8 @@
-"""Cross-validation without refitting: count the folds apart in one pass, score them in another.
+"""Cross-validation that equals refitting, without refitting: count the folds apart in one pass, score in another.
 
-The training census of a fold is the sum of the others.
+The training census of a fold is the sum of the others, without the classes and levels that only the fold itself holds:
+its model is the one fitted to its training rows, up to rounding. What is learned once, from the first rows of the whole
+source and never from labels, is the kind of each column, and so its event model.
 
 >>> rows = {"size": [float(i % 10) for i in range(200)], "kind": ["a" if i % 10 < 5 else "b" for i in range(200)]}
 >>> cross_validate(rows, "kind", folds=10).total.accuracy
@@ -8,7 +10,7 @@ The training census of a fold is the sum of the others.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
 from operator import add
@@ -17,6 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from candide import wording
+from candide.encode import Move
 from candide.engines.base import Folds, Rows, Watch, open_source, silent
 from candide.engines.batch import blocks
 from candide.engines.reading import Reading
@@ -24,9 +28,11 @@ from candide.errors import InputError
 from candide.kernels import threads
 from candide.model.census import Census
 from candide.model.fitted import Fitted
-from candide.model.plan import Plan
+from candide.model.plan import Part, Plan
 from candide.model.settings import Settings
 from candide.rows.blocks import Block, Floats, rows_of
+from candide.rows.labels import Labels
+from candide.rows.remarks import Remark
 from candide.tasks.learn import Learned, checked, unlabelled
 from candide.tasks.scores import Scores, spread
 from candide.tasks.scoring import Truth, scored_blocks
@@ -89,17 +95,30 @@ def cross_validate(
         whole = checked(reduce(add, counted.censuses), target)
         if whole.n_rows < folds:
             raise InputError(f"{whole.n_rows} rows cannot be divided into {folds} folds", value=folds)
+        if settings.names_classes:
+            counted = replace(counted, censuses=[census.declare_classes() for census in counted.censuses])
         trained = [Fitted(census, settings) for census in _others(counted.censuses)]  # each chooses its own columns
         with watch(source, "scoring"):
             scores = _score_folds(rows, whole, trained)
-    remarks = prepared.remarks + unlabelled(target, counted)
+    remarks = prepared.remarks + unlabelled(target, counted) + _met_once(target, whole, trained)
     return Validation(scores, Learned(Fitted(whole, settings, target), prepared.columns, remarks))
 
 
 def _others(parts: list[Census]) -> Iterator[Census]:
-    """For every fold the sum of the other folds."""
+    """For every fold the sum of the other folds: what only the fold itself holds is unknown there."""
     for fold in range(len(parts)):
-        yield reduce(add, parts[:fold] + parts[fold + 1 :])
+        yield reduce(add, parts[:fold] + parts[fold + 1 :]).pruned()
+
+
+def _met_once(target: str, whole: Census, trained: Sequence[Fitted]) -> list[Remark]:
+    """A remark on classes that lie in one fold only."""
+    once = [label for label in whole.labels.values if any(label not in fitted.labels.index for fitted in trained)]
+    if not once:
+        return []
+    text = (
+        f"class {wording.listing(once, 3)} lies in one fold only: its rows are scored by a model without it, as wrong"
+    )
+    return [Remark("class-in-one-fold", text, target, "leave such rows out, or unite the class with another")]
 
 
 def _score_folds(rows: Rows, whole: Census, trained: list[Fitted]) -> list[Scores]:
@@ -108,10 +127,12 @@ def _score_folds(rows: Rows, whole: Census, trained: list[Fitted]) -> list[Score
     keep = [rows.target, *([rows.weight] if rows.weight else [])]
     scan = rows.source.engine.score(rows.source, plan, keep, folds=rows.folds)
 
+    models = [_Fold(plan, whole.labels, fitted) for fitted in trained]
+
     def score(batch: Any) -> list[tuple[int, Scores]]:
         truth, out = Truth.of(whole.labels, batch, rows.weight), []
         known, w = truth.known, truth.weight
-        for f, some, log_posterior in _by_fold(plan, trained, batch):
+        for f, some, log_posterior in _by_fold(plan, models, batch):
             if not known[some].all():
                 some, log_posterior = some[known[some]], log_posterior[known[some]]
             if len(some):
@@ -126,32 +147,63 @@ def _score_folds(rows: Rows, whole: Census, trained: list[Fitted]) -> list[Score
     return [s for s in scores if s is not None]
 
 
-def _by_fold(plan: Plan, trained: Sequence[Fitted], batch: Any) -> Iterator[tuple[int, NDArray, Floats]]:
-    """Fold by fold its rows and their log p(class | x) under its model; the rows are encoded once for all of them.
-
-    The model of a fold may use only some of the plan's columns: those of its own plan.
-    """
+def _by_fold(plan: Plan, models: Sequence["_Fold"], batch: Any) -> Iterator[tuple[int, NDArray, Floats]]:
+    """Fold by fold its rows and their log p(class | x) under its model; the rows are encoded once for all of them."""
     fold = batch.column("fold").to_numpy()
     order = np.argsort(fold.astype(np.uint16), kind="stable")  # by counting, where integers are this narrow
-    bounds = np.searchsorted(fold[order], np.arange(len(trained) + 1))
+    bounds = np.searchsorted(fold[order], np.arange(len(models) + 1))
     encoded = blocks(plan, batch.take(order))
     for f, (a, b) in enumerate(pairwise(bounds.tolist())):
         if a < b:
-            chosen = trained[f].plan
-            some = [_narrow(rows_of(encoded[i], slice(a, b)), at) for i, at in _places(plan, chosen)]
-            yield f, order[a:b], scored_blocks(chosen, trained[f].model, some)[0]
+            yield f, order[a:b], models[f].log_posterior([rows_of(block, slice(a, b)) for block in encoded])
 
 
-def _places(plan: Plan, chosen: Plan) -> list[tuple[int, NDArray[np.intp] | None]]:
-    """Where the blocks of a plan of some of the columns lie in those of the plan; None for all columns of a block."""
-    used = set(chosen.columns)
-    wider = [(i, part.columns) for i, part in enumerate(plan.parts) if not used.isdisjoint(part.columns)]
-    out: list[tuple[int, NDArray[np.intp] | None]] = []
-    for (i, columns), part in zip(wider, chosen.parts, strict=True):
-        at = {name: j for j, name in enumerate(columns)}
-        out.append((i, None if part.columns == columns else np.array([at[name] for name in part.columns], np.intp)))
-    return out
+class _Fold:
+    """The model of a fold for rows encoded by the plan of all: it may know fewer levels, classes and columns."""
+
+    def __init__(self, plan: Plan, labels: Labels, fitted: Fitted):
+        self.fitted, self.n_classes = fitted, len(labels)
+        self.classes = np.array([labels.index[label] for label in fitted.labels.values], np.intp)
+        used = set(fitted.plan.columns)
+        wider = [(i, part) for i, part in enumerate(plan.parts) if not used.isdisjoint(part.columns)]
+        self.parts = [
+            (i, _place(part, own), _moves(part, own)) for (i, part), own in zip(wider, fitted.plan.parts, strict=True)
+        ]
+
+    def log_posterior(self, encoded: Sequence[Block]) -> Floats:
+        """(row, class) log p(class | x), of the classes of all rows: -inf where this model does not know a class."""
+        own = [_recoded(_narrow(encoded[i], at), moves) for i, at, moves in self.parts]
+        found, _ = scored_blocks(self.fitted.plan, self.fitted.model, own)
+        if len(self.classes) == self.n_classes:
+            return found
+        out = np.full((len(found), self.n_classes), -np.inf)
+        out[:, self.classes] = found
+        return out
+
+
+def _place(part: Part, own: Part) -> NDArray[np.intp] | None:
+    """Where the columns of a part with some of them lie; None where it has all."""
+    at = {name: j for j, name in enumerate(part.columns)}
+    return None if part.columns == own.columns else np.array([at[name] for name in own.columns], np.intp)
+
+
+def _moves(part: Part, own: Part) -> list[tuple[int, Move]]:
+    """The columns of which some levels are unknown, and where their codes go."""
+    wide = dict(zip(part.columns, part.encodings, strict=True))
+    pairs = [(wide[name], mine) for name, mine in zip(own.columns, own.encodings, strict=True)]
+    return [
+        (j, Move(mine.read(every.decode(np.arange(every.n_levels or 0))), mine.n_levels))
+        for j, (every, mine) in enumerate(pairs)
+        if every.n_levels != mine.n_levels
+    ]
 
 
 def _narrow(block: Any, columns: NDArray[np.intp] | None) -> Block:
     return block if columns is None else np.asfortranarray(block[:, columns])
+
+
+def _recoded(block: Any, moves: Sequence[tuple[int, Move]]) -> Block:
+    out = block.copy(order="F") if moves else block
+    for j, move in moves:
+        out[:, j] = move.apply(out[:, j])
+    return out

@@ -120,13 +120,13 @@ class DropIn(Classifier):
             return self.fitted_.labels
         given = checked_labels(classes, len(classes))
         labels = Labels.of(given)
-        if not first and (len(labels) < len(given) or labels != self.fitted_.labels):
+        if not first and (len(labels) < len(given) or labels.values != self.fitted_.labels.values):
             raise InputError(
                 f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {self.classes_!r}"
             )
         if len(labels) < len(given):
             raise InputError(f"`classes={classes!r}` names a class twice; name each once")
-        return labels
+        return labels.declare()
 
     def _stream(self, y: NDArray, announced: Labels | None) -> Labels:
         assert announced is not None

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from candide import kernels
+from candide import encode, kernels
 from candide.errors import InputError
 from candide.estimators.dropins import rows
 from candide.estimators.dropins.base import shown
@@ -15,7 +15,6 @@ from candide.events import Categorical
 from candide.kernels import threads
 from candide.model.plan import Part
 from candide.rows.blocks import Block, Codes, Floats
-from candide.rows.labels import Labels
 from candide.rows.table import Table
 from candide.tally import Levels
 
@@ -113,7 +112,7 @@ class CategoricalNB(DiscreteNB):
                 column=table.names[j],
                 remedy="encode the column with OrdinalEncoder",
             )
-        part = _with_sizes(part, sizes.tolist())
+        part = _with_sizes(part, sizes.tolist(), _at_least(self.min_categories, np.zeros_like(sizes)).tolist())
         return part, Levels.of(block, codes, weight, n_classes=len(class_weight), spec=part.spec)
 
     def _refused(self, block: Block, names: Any) -> InputError:
@@ -141,9 +140,10 @@ class CategoricalNB(DiscreteNB):
         return tags
 
 
-def _with_sizes(part: Part, sizes: list[int]) -> Part:
-    known = {n: Labels(tuple(range(n))) for n in set(sizes)}
-    return part.with_labels(known[n] for n in sizes)
+def _with_sizes(part: Part, sizes: list[int], declared: list[int]) -> Part:
+    pairs = list(zip(sizes, declared, strict=True))
+    known = {pair: encode.Levels.of_size(*pair) for pair in set(pairs)}
+    return replace(part, encodings=tuple(known[pair] for pair in pairs))
 
 
 def _codes(x: NDArray, names: Any) -> NDArray[np.int32]:

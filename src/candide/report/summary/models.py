@@ -74,7 +74,8 @@ def of_model(model: Model, levels: int = 12) -> ModelSummary:
     """The summary of a model, which may be the path of its file; with at most so many levels or terms of a column."""
     fitted = fitted_of(model)
     settings, known = fitted.settings, counted(fitted)
-    scores = tuple(feature_scores(fitted)) if fitted.has_counts else None
+    some = len(fitted.labels) > 0  # where every row was forgotten there are no classes to tell apart
+    scores = tuple(feature_scores(fitted)) if fitted.has_counts and some else None
     return ModelSummary(
         fitted.rows,
         fitted.target,
@@ -84,7 +85,7 @@ def of_model(model: Model, levels: int = 12) -> ModelSummary:
         dict(fitted.provenance),
         classes(fitted),
         tuple(strongest_first(known)) if fitted.has_counts else None,
-        tuple(given_the_class(fitted, levels)),
+        tuple(given_the_class(fitted, levels)) if some else (),
         fitted.strengths,
         scores,
         sum(one.chosen for one in scores) if scores and settings.select else None,
