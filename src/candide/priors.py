@@ -114,9 +114,10 @@ class Gamma(Prior):
 class NormalInverseGamma(Prior):
     """On (mean, variance): variance ~ InverseGamma(a, b), mean given variance ~ Normal(mean, variance / kappa).
 
-    ``mean=None`` is the pooled mean and ``b=None`` is (a - 1) times the pooled variance, so the prior expects what the
-    column shows as a whole, with the weight of about one row. That is unit-invariant: to rescale or shift a column
-    changes no prediction.
+    ``mean=None`` is the pooled mean and ``b=None`` is (a - 1) times the variance within classes, so the prior expects
+    the spread that a class shows on average, with the weight of about one row. (To that variance all rows together add
+    one more row, so that it is not 0 where each class has a single value.) That is unit-invariant: to rescale or shift
+    a column changes no prediction.
 
     >>> from candide.events import Gaussian
     >>> from candide.tally import Moments
@@ -146,8 +147,8 @@ class NormalInverseWishart(Prior):
     given it ~ Normal(mean, covariance / kappa).
 
     ``scale`` is the diagonal of the scale matrix, ``mean`` the mean: one number, or one a column. ``mean=None`` is the
-    pooled mean, ``df=None`` is p + 2 and ``scale=None`` is (df - p - 1) times the pooled variances: the prior expects
-    what the columns show as a whole, uncorrelated, with the weight of about one row; in any units. That is what
+    pooled mean, ``df=None`` is p + 2 and ``scale=None`` is (df - p - 1) times the variances within classes: the prior
+    expects what a class shows on average, uncorrelated, with the weight of about one row; in any units. That is what
     NormalInverseGamma() says of columns modelled together, too.
 
     >>> import candide as cd

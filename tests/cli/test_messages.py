@@ -279,8 +279,11 @@ def test_columns_given_the_class_come_strongest_first_with_mean_and_deviation(he
     leaf = facts["columns"][0]
     rows = pyarrow.csv.read_csv(herbs / "herbs.csv").to_pandas().groupby("herb")["leaf_mm"]
     assert list(leaf["given"])[:2] == ["mean", "sd"]
-    assert leaf["given"]["mean"] == pytest.approx(rows.mean().tolist())
-    assert leaf["given"]["sd"] == pytest.approx(rows.std(ddof=0).tolist())
+    df, loc, scale = (np.array(leaf["given"][name]) for name in ("df", "loc", "scale"))
+    assert leaf["given"]["mean"] == pytest.approx(loc.tolist())  # of the law that scores
+    assert leaf["given"]["sd"] == pytest.approx((scale * np.sqrt(df / (df - 2))).tolist())
+    assert leaf["given"]["mean"] == pytest.approx(rows.mean().tolist(), rel=1e-3)  # which is near to that of the rows
+    assert leaf["given"]["sd"] == pytest.approx(rows.std(ddof=0).tolist(), rel=0.03)
     shown = run("show", herbs / "herbs.candide").output
     after = shown.partition("leaf_mm gaussian, given the class")[2].splitlines()[2:5]
     assert [line.split()[0] for line in after] == ["mean", "sd", "df"]

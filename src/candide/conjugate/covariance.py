@@ -37,14 +37,15 @@ class Split:
     """A tally's columns that vary, and those that do not, with a distribution for these."""
 
     tally: CoMoments  # of the columns that vary
-    pooled: Moments  # of the same columns, over all classes
+    moments: Moments  # of the same columns, each by itself
     alone: NDArray[np.bool_]  # (feature) of all columns
     mean: Floats  # (feature) of all rows, all columns
     variance: Floats  # (feature) of the columns alone; 0 elsewhere
 
     @classmethod
     def of(cls, tally: CoMoments, prior: Prior | None) -> "Split":
-        pooled = tally.moments().pool()
+        moments = tally.moments()
+        pooled = moments.pool()
         alone = is_flat(pooled)[0]
         if _is_whole(prior):
             alone = np.zeros_like(alone)
@@ -52,8 +53,8 @@ class Split:
         variance = np.where(alone, np.where(square > 0, square, 1.0), 0.0)
         mean, varying = pooled.mean[0], np.flatnonzero(~alone)
         if alone.any():
-            tally, pooled = tally.only(varying), pooled.only(varying)
-        return cls(tally, pooled, alone, mean, variance)
+            tally, moments = tally.only(varying), moments.only(varying)
+        return cls(tally, moments, alone, mean, variance)
 
     def centre(self, mean: Floats) -> Floats:
         """(class, feature) of all columns, from that of the columns that vary."""
@@ -101,7 +102,7 @@ def estimate(
 ) -> Distribution:
     """The distribution of columns modelled together. Shrinkage changes the scatter; the prior then comes to that."""
     split = Split.of(tally, prior)
-    law = _fit(split.tally, shrunk(split.tally, shrinkage), split.pooled, prior, how, tied).law(split)
+    law = _fit(split.tally, shrunk(split.tally, shrinkage), split.moments, prior, how, tied).law(split)
     try:
         law.prepare()
     except SingularError as error:  # a point mass of infinite density in some direction, where no prior widens it
@@ -110,12 +111,12 @@ def estimate(
     return law
 
 
-def _fit(tally: CoMoments, scatter: Floats, pooled: Moments, prior: Prior | None, how: str, tied: bool) -> Fit:
+def _fit(tally: CoMoments, scatter: Floats, moments: Moments, prior: Prior | None, how: str, tied: bool) -> Fit:
     """Of a tally, or of one for each row: axes before those of classes and features are carried along."""
-    return (_most_likely if how == "mle" else _bayes)(tally, scatter, pooled, prior, how, tied)
+    return (_most_likely if how == "mle" else _bayes)(tally, scatter, moments, prior, how, tied)
 
 
-def _most_likely(tally: CoMoments, scatter: Floats, pooled: Moments, prior: Prior | None, how: str, tied: bool) -> Fit:
+def _most_likely(tally: CoMoments, scatter: Floats, moments: Moments, prior: Prior | None, how: str, tied: bool) -> Fit:
     n = tally.weight[..., 0]
     refuse(tally.weight <= 0, f"no row to take a mean of; {_REMEDY}")
     lost = 1.0 if isinstance(prior, Unbiased) else 0.0  # a row for each mean
@@ -125,16 +126,17 @@ def _most_likely(tally: CoMoments, scatter: Floats, pooled: Moments, prior: Prio
     refuse(rows[..., None] <= 0, f"too few rows for an unbiased covariance; {_REMEDY}")
     covariance = scatter / rows[..., None, None]
     if isinstance(prior, AddedVariance):
+        pooled = moments.pool()
         added = prior.fraction * ratio(pooled.m2, pooled.n).max(axis=-1, initial=0.0)
         np.einsum("...jj->...j", covariance)[...] += added[..., None]
     return Fit(tally.mean, covariance)
 
 
-def _bayes(tally: CoMoments, scatter: Floats, pooled: Moments, prior: Prior | None, how: str, tied: bool) -> Fit:
+def _bayes(tally: CoMoments, scatter: Floats, moments: Moments, prior: Prior | None, how: str, tied: bool) -> Fit:
     _refuse_mle_only(prior, "pass estimate='mle'")
     k, p = tally.mean.shape[-2:]
     means = k if tied else 1
-    after = posterior(tally, scatter, wishart_prior(prior, pooled, means), tied=tied)
+    after = posterior(tally, scatter, wishart_prior(prior, moments, means), tied=tied)
     refuse(after.kappa[..., None] <= 0, f"no row to take a mean of, and {prior!r} is improper; {_REMEDY}")
     # The joint mode: each of the group's means takes a count, as does the covariance's own exponent.
     below = {"map": after.df + p + 1 + means, "mean": after.df - p - 1}.get(how, after.df - p + 1)
@@ -152,7 +154,7 @@ def evidence(tally: CoMoments, prior: Prior | None, apart: Floats, *, tied: bool
     """
     _refuse_mle_only(prior, "use NormalInverseWishart()")
     split = Split.of(tally, prior)
-    before = wishart_prior(prior, split.pooled, len(tally.mean) if tied else 1)
+    before = wishart_prior(prior, split.moments, len(tally.mean) if tied else 1)
     refuse_improper(before.improper, prior)
     out = apart.copy()
     out[:, ~split.alone] = wishart_evidence(split.tally, before, tied=tied)
@@ -189,7 +191,7 @@ def held_out(
     scatters = shrunk(split.tally, shrinkage), shrunk(own.only(varying), shrinkage)
     weight, scatter = set_among(tally.weight, own.weight, y), set_among(*scatters, y)
     left = CoMoments(weight, moments.mean[..., varying], scatter)
-    of_varying = Moments(*(a[..., varying] for a in (pooled.n, pooled.mean, pooled.m2)))
+    of_varying = Moments(*(a[..., varying] for a in (moments.n, moments.mean, moments.m2)))
     terms, regular = _terms(_fit(left, scatter, of_varying, prior, how, tied), x[:, varying])
     out = np.empty((len(x), *tally.mean.shape))
     out[:, :, varying] = terms

@@ -93,6 +93,19 @@ def even_out(tally: Moments, prior: Prior | None, wide: Any = False) -> tuple[Mo
     return Moments(n, mean, np.where(flat, n * np.where(square > 0, square, 1.0), tally.m2)), flat
 
 
+def usual_variance(tally: Moments, pooled: Moments) -> Floats:
+    """(1, feature) the variance within classes, to which that of all rows adds one more row.
+
+    So it is never 0 where values differ: not where each class has a single value, nor where each has but one row.
+
+    >>> of_two = Moments(np.array([[4.0], [4.0]]), np.array([[0.0], [10.0]]), np.array([[6.0], [6.0]]))
+    >>> usual_variance(of_two, of_two.pool()).item()  # (6 + 6 + 26.5) / (8 - 2 + 1), where all rows vary by 26.5
+    5.5
+    """
+    within, classes = tally.m2.sum(axis=-2, keepdims=True), (tally.n > 0).sum(axis=-2, keepdims=True)
+    return (within + ratio(pooled.m2, pooled.n)) / (np.maximum(pooled.n - classes, 0.0) + 1.0)
+
+
 def normal_prior(prior: Prior | None, evened: Moments, groups: Groups) -> NormalPrior:
     """The prior in numbers; what it leaves open comes from the pooled tally, so that it has the data's units."""
     pooled, shape = evened.pool(), evened.n.shape
@@ -103,7 +116,7 @@ def normal_prior(prior: Prior | None, evened: Moments, groups: Groups) -> Normal
         return NormalPrior(pooled.mean, 0.0, a, np.zeros(shape))
     known = prior if isinstance(prior, NormalInverseGamma) else NormalInverseGamma()
     mean = pooled.mean if known.mean is None else np.full_like(pooled.mean, known.mean)
-    usual = groups.mean(np.broadcast_to(ratio(pooled.m2, pooled.n), shape))
+    usual = groups.mean(np.broadcast_to(usual_variance(evened, pooled), shape))
     b = (known.a - 1.0) * usual if known.b is None else np.full(shape, known.b)
     return NormalPrior(mean, known.kappa, np.full(shape, known.a), b)
 

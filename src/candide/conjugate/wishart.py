@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from candide import numerics
+from candide.conjugate.normal import usual_variance
 from candide.errors import InputError
 from candide.priors import Jeffreys, NormalInverseGamma, NormalInverseWishart, Prior, Uniform
 from candide.rows.blocks import Floats
@@ -49,17 +50,18 @@ class WishartPosterior:
     scale: Floats  # (group, feature, feature)
 
 
-def wishart_prior(prior: Prior | None, pooled: Moments, means: int) -> WishartPrior:
-    """The prior in numbers; what it leaves open comes from the pooled tally, so that it has the data's units.
+def wishart_prior(prior: Prior | None, moments: Moments, means: int) -> WishartPrior:
+    """The prior in numbers; what it leaves open comes from the moments of all classes, so that it has the data's units.
 
     ``means`` is how many classes share a covariance.
     """
+    pooled = moments.pool()
     p, centre = pooled.mean.shape[-1], pooled.mean[..., 0, :]
     if isinstance(prior, Jeffreys | Uniform):
         # |covariance|^-(p + 1) / 2, and flat, in all means and the covariance of a group.
         df = -means if isinstance(prior, Jeffreys) else -means - p - 1
         return WishartPrior(centre, 0.0, float(df), np.zeros(p))
-    usual = ratio(pooled.m2, pooled.n)[..., 0, :]
+    usual = usual_variance(moments, pooled)[..., 0, :]
     if isinstance(prior, NormalInverseWishart):
         df = p + 2.0 if prior.df is None else float(prior.df)
         if prior.scale is None and df <= p + 1:

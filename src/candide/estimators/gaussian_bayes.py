@@ -21,9 +21,9 @@ class GaussianBayes(NaiveBayes):
         have the same units for a number and "oas". Fourth moments are counted for "ledoit-wolf" only.
     fixed : the variance when "fixed"
     class_prior, estimate, priors : as in NaiveBayes
-        With ``estimate="predictive"`` classes are multivariate t. The default prior expects the pooled variances, with
-        the weight of about one row, in any units: a singular covariance, a constant column or fewer rows than columns
-        are no trouble. ``estimate="mle"`` equals scikit-learn's QuadraticDiscriminantAnalysis ("full") and
+        With ``estimate="predictive"`` classes are multivariate t. The default prior expects the variances within
+        classes, with the weight of about one row, in any units: a singular covariance, a constant column or fewer rows
+        than columns are no trouble. ``estimate="mle"`` equals scikit-learn's QuadraticDiscriminantAnalysis ("full") and
         LinearDiscriminantAnalysis ("tied"); ``priors="unbiased"`` with it divides by n - 1, or n - k, instead of n.
 
     Notes

@@ -72,7 +72,7 @@ class Generative(Estimator):
         >>> import candide as cd
         >>> model = cd.NaiveBayes().fit([[1.0], [2.0], [8.0], [9.0]], ["low", "low", "top", "top"])
         >>> model.predict_proba([[5.0], [1.5]]).round(2).tolist()
-        [[0.5, 0.5], [0.98, 0.02]]
+        [[0.5, 0.5], [1.0, 0.0]]
         """
         return self._apply(Model.posterior, X)
 
@@ -190,9 +190,9 @@ class Generative(Estimator):
         >>> X, y = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None]}, ["no", "no", "yes", "yes"]
         >>> [decision] = cd.NaiveBayes().fit(X, y).explain({"age": [49], "job": ["cook"]})
         >>> print(decision)
-        yes, p = 0.928, against no, p = 0.072
+        yes, p = 0.982, against no, p = 0.018
         column       value   nats
-        age             49  +3.37
+        age             49  +4.81
         job           cook  -0.81
         class prior         +0.00
         """

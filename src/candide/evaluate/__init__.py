@@ -4,12 +4,12 @@
 >>> plants, herb = rows(300, seed=0)
 >>> print(cross_validate({**plants, "herb": herb}, "herb", folds=5))
 5 folds of 300 rows   mean      sd
-accuracy            0.9367  0.0246
-balanced_accuracy   0.9258  0.0305
-log_loss            0.1393  0.0364
-brier               0.0885  0.0259
-auc                 0.9909  0.0058
-calibration_error   0.0530  0.0142
+accuracy            0.9300  0.0298
+balanced_accuracy   0.9188  0.0341
+log_loss            0.1355  0.0378
+brier               0.0862  0.0270
+auc                 0.9915  0.0054
+calibration_error   0.0638  0.0138
 """
 
 from typing import TYPE_CHECKING, Any

@@ -8,8 +8,8 @@ the uncertainty about the class, as the counts have it, which is never negative.
 >>> from candide.demo import garden
 >>> print(scores(garden())[:3])
 column     event     evidence  per row  information           test          p
-leaf_mm    gaussian    346.46    1.155        0.815     F = 985.22  8.08e-132
-height_cm  gaussian    216.31    0.721        0.615     F = 496.09    2.1e-95
+leaf_mm    gaussian    362.87    1.210        0.815     F = 985.22  8.08e-132
+height_cm  gaussian    215.36    0.718        0.615     F = 496.09    2.1e-95
 flowers    poisson     146.12    0.487        0.346  chi2 = 288.24   2.57e-63
 """
 

@@ -65,10 +65,10 @@ def given_the_class(fitted: Fitted, levels: int) -> list[ColumnSummary]:
     """Every column that the model uses, given the class, with what was counted of it; strongest first."""
     known, strength = {one.column: one for one in counted(fitted)}, fitted.strengths or {}
     found = []
-    for one, (i, j) in zip(explained.conditionals(fitted, levels), _places(fitted), strict=True):
+    for one in explained.conditionals(fitted, levels):
         before = known.get(one.column) or ColumnSummary(one.column, one.event, strength=strength.get(one.column))
         rows = dict(zip(one.rows, one.values, strict=True))
-        rows, less = _with_moments(fitted, rows, i, j)
+        rows, less = _with_moments(rows)
         given = {name: tuple(values.tolist()) for name, values in rows.items()}
         found.append(replace(before, given=given, less=less))
     return strongest_first(found)
@@ -85,23 +85,18 @@ def remarks(columns: Sequence[ColumnSummary]) -> list[str]:
     return [f"column {name!r} is empty: no row has a value, so it tells nothing" for name in empty]
 
 
-def _places(fitted: Fitted) -> list[tuple[int, int]]:
-    return [(i, j) for i, part in enumerate(fitted.plan.parts) for j in range(len(part.columns))]
-
-
 def _level_names(part: Part, j: int) -> tuple[str, ...]:
     return part.encodings[j].names() if part.holds == "codes" else ()
 
 
-def _with_moments(fitted: Fitted, rows: dict[str, Any], i: int, j: int) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Before the parameters of Student's t its mean and deviation: what an analyst looks for."""
+def _with_moments(rows: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Before the parameters of Student's t its mean and deviation, what an analyst looks for: of the law, not the rows.
+
+    So what is shown is what scores a row, beside the degrees of freedom that go with it.
+    """
     log = "log_" if "log_df" in rows else ""
     if f"{log}loc" not in rows:
         return rows, ()
-    if fitted.has_counts:  # of the values counted
-        tally: Any = fitted.chosen.tallies[i]
-        mean, deviation = tally.mean[:, j], np.sqrt(tally.m2[:, j] / np.maximum(tally.n[:, j], 1e-300))
-    else:  # of the distribution
-        df, mean, scale = (rows[f"{log}{name}"] for name in ("df", "loc", "scale"))
-        deviation = scale * np.sqrt(np.where(df > 2, df / np.where(df > 2, df - 2, 1), np.inf))
+    df, mean, scale = (rows[f"{log}{name}"] for name in ("df", "loc", "scale"))
+    deviation = scale * np.sqrt(np.where(df > 2, df / np.where(df > 2, df - 2, 1), np.inf))
     return {f"{log}mean": mean, f"{log}sd": deviation, **rows}, tuple(log + name for name in _LOCATION)
