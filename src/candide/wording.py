@@ -28,6 +28,15 @@ def column(name: Any, most: int = 3) -> str:
     return f"({', '.join([*map(str, name[:most]), *more])})"
 
 
+def columns(names: Sequence[object], most: int = 3) -> str:
+    """Some columns, as a sentence about them begins.
+
+    >>> columns(["a"]), columns(["a", "b", "c", "d"])
+    ("column 'a'", "columns 'a', 'b', 'c' and 1 more")
+    """
+    return f"column{'' if len(names) == 1 else 's'} {listing(names, most)}"
+
+
 def value(one: Any, most: int = _LONG) -> str:
     """A value for a person, on one line and cut where it is long; None is missing, a tuple several values.
 

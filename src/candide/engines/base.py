@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, Self
 
 from candide.engines.batch import Scan, batches_of
@@ -21,6 +22,7 @@ from candide.model.census import Census
 from candide.model.plan import Part, Plan
 from candide.rows.kinds import Column
 from candide.rows.remarks import Remark
+from candide.rows.spelling import Spelling
 from candide.rows.table import Table
 
 Watch = Callable[[Any, str], AbstractContextManager]
@@ -50,6 +52,7 @@ class Source(Protocol):
     rows_read: int = 0  # in batches, so far
     remarks: Sequence[Remark] = ()  # on how it is read
     encoding: str | None = None  # of its text, where that is not UTF-8
+    spelled: Mapping[str, Spelling] = MappingProxyType({})  # how numbers and dates are, where that is not plain
 
     def head(self, n: int) -> Any:
         """The first rows, as an Arrow table."""
@@ -57,13 +60,15 @@ class Source(Protocol):
     def batches(self, columns: Sequence[str], size: int, folds: Folds | None = None) -> Any:
         """Columns in Arrow record batches of about ``size`` rows; with folds, that of each row comes last."""
 
-    def look(self, n: int, target: str, as_text: Sequence[str]) -> tuple[Any, list[Remark]]:
+    def look(
+        self, n: int, target: str, as_text: Sequence[str], as_numbers: Sequence[str] = ()
+    ) -> tuple[Any, list[Remark]]:
         """The first rows in the types in which all are read from now on, and remarks on these."""
         return self.head(n), []
 
-    def read_numbers(self, names: Sequence[str]) -> None:
-        """Have columns read as numbers from now on, if they are not."""
-        return
+    def read_numbers(self, names: Sequence[str], spelled: Mapping[str, Spelling] | None = None) -> list[Remark]:
+        """Have columns read as numbers from now on, if they are not, as they were spelled before; remarks on these."""
+        return []
 
     def as_written(self, names: Sequence[str]) -> list[tuple[str, Any]]:
         """Of columns to pass through, the names under which they come word for word, whatever is read as a number.

@@ -15,13 +15,14 @@ from candide.engines.base import Prepared, Source, has_columns
 from candide.engines.batch import is_text, number_columns
 from candide.errors import InputError
 from candide.model.census import Census
-from candide.model.plan import Part, Plan, named_events, plan_of
-from candide.rows.kinds import LOOK, Column, look
+from candide.model.plan import Part, Plan, is_one, named_events, plan_of
+from candide.rows.kinds import Column, look, rows_of_look
 from candide.rows.labels import Labels
 from candide.rows.remarks import Remark
+from candide.rows.spelling import Spelling
 from candide.rows.table import Table
 
-_VALUES, _FEWEST = 1 << 23, 1 << 11  # values of the look, and its rows, where there are very many columns
+_FEWEST = 1 << 11  # rows by which the middle of a number is known
 _WORDY = ("category", "identifier")
 _FEW = 1000  # classes
 _FEW_NUMBERS = 20  # classes that are fractions, or numbers in text
@@ -36,7 +37,8 @@ def prepare(
     has_columns(source, target=target, weight=weight, drop=drop)
     asked = named_events(events) if isinstance(events, Mapping) else {}
     as_text = [str(n) for n, event in asked.items() if is_text(Part(event, (n,)))]
-    head, remarks = source.look(max(_FEWEST, min(LOOK, _VALUES // len(source.columns))), target, as_text)
+    as_numbers = list(source.columns) if is_one(events) else [str(n) for n in asked if str(n) not in as_text]
+    head, remarks = source.look(rows_of_look(len(source.columns)), target, as_text, as_numbers)
     if head.num_rows == 0:
         raise InputError(f"{source.name} has no rows")
     values = dict(zip(head.column_names, head.columns, strict=True))
@@ -58,7 +60,13 @@ def prepare(
     return Prepared(plan, list(columns), many, near, spelled, remarks, nan)
 
 
-def prepare_like(source: Source, known: Census, target: str, weight: str | None = None) -> Prepared:
+def prepare_like(
+    source: Source,
+    known: Census,
+    target: str,
+    weight: str | None = None,
+    spelled: Mapping[str, Spelling] | None = None,
+) -> Prepared:
     """The plan of a census, for a source that must have its columns; untyped columns get the types they need."""
     plan = known.plan
     has_columns(source, target=target, weight=weight)
@@ -67,10 +75,11 @@ def prepare_like(source: Source, known: Census, target: str, weight: str | None 
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         raise InputError(f"{source.name} has no column {missing[0]!r}{more}, which the model counts", value=missing)
     levels = [(str(n), s) for part in plan.parts for n, s in zip(part.columns, part.levels, strict=False)]
-    source.read_numbers([*number_columns(plan), *([weight] if weight else [])])
+    told = source.read_numbers([*number_columns(plan), *([weight] if weight else [])], spelled)
     many = [name for name, known_levels in levels if len(known_levels) > MANY_LEVELS // 2]
     around = weight is not None or source.needs_middle
-    return Prepared(plan, many=many, near=_hints(plan, source.head(_FEWEST), around)[1] if around else {})
+    near = _hints(plan, source.head(_FEWEST), around)[1] if around else {}
+    return Prepared(plan, many=many, near=near, remarks=[*source.remarks, *told])
 
 
 def check_target(name: str, column: Any) -> list[Remark]:

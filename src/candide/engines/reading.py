@@ -29,6 +29,12 @@ class Reading:
         choices=("strict", "replace", "ignore"),
     )
     table: str | None = setting(None, "Which table of a DuckDB file.", metavar="NAME")
+    decimal: str | None = setting(
+        None, "What stands before decimals in a CSV, where its columns do not tell (1.234).", choices=(".", ",")
+    )
+    day_first: bool | None = setting(
+        None, "Whether 03/04/2024 is in April, where the dates of a CSV do not tell.", parse=bool
+    )
     memory_limit: str | None = setting(None, "Most memory the reader may use, such as 2GB.", metavar="SIZE")
     threads: int | None = setting(None, "How many threads the reader may use.", parse=int, least=1)
 

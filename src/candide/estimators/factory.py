@@ -36,7 +36,8 @@ def fit(
 
     ``drop`` leaves columns out; ``weight`` names a column of row weights. How counts become a model is said as in
     :class:`NaiveBayes` (``class_prior``, ``estimate``, ``priors``, ``select``), and how the source is read by ``na``,
-    ``delimiter``, ``header``, ``encoding``, ``errors``, ``table``, ``memory_limit`` and ``threads``.
+    ``delimiter``, ``header``, ``encoding``, ``errors``, ``table``, ``decimal``, ``day_first``, ``memory_limit`` and
+    ``threads``.
 
     >>> import candide as cd
     >>> rows = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None], "buys": ["no", "no", "yes", "yes"]}

@@ -33,6 +33,7 @@ from candide.model.plan import Plan
 from candide.model.settings import Settings
 from candide.rows.blocks import Floats
 from candide.rows.labels import Labels
+from candide.rows.spelling import Spelling
 from candide.rows.table import Name, Table
 
 
@@ -70,6 +71,7 @@ class Fitted:
     provenance: Mapping[str, str] = field(default_factory=dict)
     estimator: EstimatorRecord | None = None  # None: a NaiveBayes
     parameters: Parameters | None = None
+    spelled: Mapping[str, Spelling] = field(default_factory=dict)  # numbers and dates of text, where not plainly
 
     def __post_init__(self) -> None:
         if self.counts is not None and self.settings.names_classes:
@@ -162,7 +164,8 @@ class Fitted:
         return replace(self, counts=None, parameters=Parameters(self.plan, self.labels, self.model))
 
     def __add__(self, other: "Fitted") -> "Fitted":
-        return self.with_census(self.census + other.census)
+        both = self.with_census(self.census + other.census)
+        return replace(both, spelled={**other.spelled, **self.spelled}) if other.spelled else both
 
     def __sub__(self, part: "Fitted") -> "Fitted":
         return self.with_census(self.census - part.census)

@@ -33,6 +33,7 @@ from candide.rows.labels import is_absent, is_arrow
 from candide.rows.table import Name, Table, arrow_floats
 
 LOOK = 20_480  # rows of the look
+_VALUES, _FEWEST_ROWS = 1 << 23, 1 << 11  # values of the look, and its rows, where there are very many columns
 EVENT_OF_KIND = {
     "number": "gaussian",
     "date": "gaussian",
@@ -59,6 +60,15 @@ class Column:
     def event(self) -> str | None:
         """The name of the default event model; None where the column is left out."""
         return EVENT_OF_KIND.get(self.kind)
+
+
+def rows_of_look(n_columns: int) -> int:
+    """How many rows of so many columns are looked at.
+
+    >>> rows_of_look(10), rows_of_look(10_000)
+    (20480, 2048)
+    """
+    return max(_FEWEST_ROWS, min(LOOK, _VALUES // n_columns))
 
 
 def inspect(table: Table) -> list[Column]:

@@ -26,6 +26,7 @@ from candide.events import EVENTS, HOWS, EventModel
 from candide.model.fitted import EstimatorRecord
 from candide.model.settings import Settings
 from candide.priors import PRIORS, Prior
+from candide.rows.spelling import Spelling
 from candide.store.container import fields, is_count
 from candide.tables import Table
 
@@ -203,6 +204,24 @@ def unpack_estimator(packed: Any, arrays: Any) -> EstimatorRecord:
         )
     params = {name: unpack(value, arrays) for name, value in packed["params"].items()}
     return EstimatorRecord(packed["name"], params, packed["n_features"])
+
+
+def unpack_spelled(packed: dict[str, Any]) -> dict[str, Spelling]:
+    """How the columns that a file names are spelled."""
+    known, out = {one.name for one in fields_of(Spelling)}, {}
+    for name, held in packed.items():
+        if not isinstance(held, dict) or not held.keys() <= known:
+            raise ModelFileError(f"column {name[:40]!r}: a spelling with the fields {sorted(known)} is expected")
+        words = held.get("missing", [])
+        if not (
+            isinstance(words, list) and all(isinstance(v, str) for v in [*words, *({**held, "missing": ""}.values())])
+        ):
+            raise ModelFileError(f"column {name[:40]!r}: a spelling holds what is not text")
+        try:
+            out[name] = Spelling(**{**held, "missing": tuple(words)})
+        except ValueError as error:
+            raise ModelFileError(f"column {name[:40]!r}: {error}") from None
+    return out
 
 
 def unpack_encoding(packed: Any, arrays: Any) -> Encoding:

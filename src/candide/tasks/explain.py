@@ -39,7 +39,7 @@ def explain(
     names = [name for part in fitted.plan.parts for name in part.columns]
     levels = {n: s for part in fitted.plan.parts for n, s in zip(part.columns, part.levels, strict=False)}
     with open_source(data, reading) as source:
-        prepare_to_score(source, fitted.plan)
+        prepare_to_score(source, fitted.plan, fitted.spelled)
         label = [str(fitted.target)] if fitted.target in source.columns else []
         raw = [name for name in names if not source.untyped and str(name) in source.columns]  # a CSV has only text
         for one in rows:

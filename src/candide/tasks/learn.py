@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from candide.engines.base import Counted, Rows, Watch, open_source, silent
+from candide.engines.base import Counted, Prepared, Rows, Source, Watch, open_source, silent
+from candide.engines.batch import number_columns
 from candide.engines.reading import Reading
 from candide.errors import InputError
 from candide.model.census import Census
@@ -19,6 +20,7 @@ from candide.model.fitted import Fitted
 from candide.model.settings import Settings
 from candide.rows.kinds import Column
 from candide.rows.remarks import Remark, left_out
+from candide.rows.spelling import PLAIN, Spelling
 
 
 @dataclass(frozen=True)
@@ -62,10 +64,17 @@ def learn(
         prepared = prepare(source, target, events, drop, weight)
         with watch(source, "counting"):
             counted = count(Rows(source, target, weight), prepared)
+        spelled = spelled_in(source, prepared)
     [census] = counted.censuses
-    fitted = Fitted(checked(census, target), settings or Settings(), target)
+    fitted = Fitted(checked(census, target), settings or Settings(), target, spelled=spelled)
     fitted.model  # noqa: B018  an estimate that cannot be had is an error now, not at the first prediction
     return Learned(fitted, prepared.columns, prepared.remarks + unlabelled(target, counted))
+
+
+def spelled_in(source: Source, prepared: Prepared) -> dict[str, Spelling]:
+    """How the numbers and dates that were counted are spelled in the source, where that is not plain."""
+    counted = set(number_columns(prepared.plan))
+    return {name: how for name, how in source.spelled.items() if name in counted and how != PLAIN}
 
 
 def checked(census: Census, target: str) -> Census:

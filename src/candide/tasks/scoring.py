@@ -9,7 +9,7 @@
 ((9, 3), [1, 0, 0, 0, 2, 2, 1, 2, 1])
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, Generic, TypeVar
@@ -30,15 +30,18 @@ from candide.rows import matching, remarks
 from candide.rows.blocks import Floats
 from candide.rows.labels import Labels
 from candide.rows.remarks import Remark, left_out
+from candide.rows.spelling import Spelling
 
 T = TypeVar("T")
 Work = Callable[[Floats, NDArray[np.intp], Floats | None], T]  # log p(class | x), class codes, weights
 
 
-def prepare_to_score(source: Source, plan: Plan, stacklevel: int = 3) -> None:
+def prepare_to_score(
+    source: Source, plan: Plan, spelled: Mapping[str, Spelling] | None = None, stacklevel: int = 3
+) -> None:
     """Have a source's numbers read, and see that it has the plan's columns: an error if none, a warning if not all."""
-    source.read_numbers(number_columns(plan))
-    remarks.warn(source.remarks, stacklevel)
+    told = source.read_numbers(number_columns(plan), spelled)
+    remarks.warn([*source.remarks, *told], stacklevel)
     absent = [str(name) for name in plan.columns if str(name) not in source.columns]
     if not absent:
         return
@@ -93,7 +96,7 @@ def labelled(
     latter.
     """
     has_columns(source, target=target, weight=weight)
-    prepare_to_score(source, fitted.plan, stacklevel=4)
+    prepare_to_score(source, fitted.plan, fitted.spelled, stacklevel=4)
     scan = source.engine.score(source, fitted.plan, [target, *([weight] if weight else [])])
 
     def one(batch: Any) -> tuple[Truth, T | None]:

@@ -169,8 +169,8 @@ def count_like(
     fitted = fitted_of(model)
     known, name = fitted.census, target_of(fitted, target)
     with open_source(data, reading) as source:
-        prepared = prepare_like(source, known, name, weight)
-        warn(source.remarks)
+        prepared = prepare_like(source, known, name, weight, fitted.spelled)
+        warn(prepared.remarks)
         with watch(source, "counting"):
             [census] = count(Rows(source, name, weight), prepared).censuses
     return recoded(census, known.plan, known.labels)

@@ -33,7 +33,7 @@ from candide.model.settings import Settings
 from candide.rows.blocks import Block, Floats, rows_of
 from candide.rows.labels import Labels
 from candide.rows.remarks import Remark
-from candide.tasks.learn import Learned, checked, unlabelled
+from candide.tasks.learn import Learned, checked, spelled_in, unlabelled
 from candide.tasks.scores import Scores, spread
 from candide.tasks.scoring import Truth, scored_blocks
 
@@ -100,8 +100,9 @@ def cross_validate(
         trained = [Fitted(census, settings) for census in _others(counted.censuses)]  # each chooses its own columns
         with watch(source, "scoring"):
             scores = _score_folds(rows, whole, trained)
+        spelled = spelled_in(source, prepared)
     remarks = prepared.remarks + unlabelled(target, counted) + _met_once(target, whole, trained)
-    return Validation(scores, Learned(Fitted(whole, settings, target), prepared.columns, remarks))
+    return Validation(scores, Learned(Fitted(whole, settings, target, spelled=spelled), prepared.columns, remarks))
 
 
 def _others(parts: list[Census]) -> Iterator[Census]:

@@ -18,7 +18,9 @@ from typing import Any
 
 import duckdb
 
+from candide.engines.duckdb.duckdb_errors import NOT_SO
 from candide.engines.sql.text import identifier, literal, literals, tuple_of
+from candide.rows.spelling import MINUS, PLAIN, Spelling
 
 _LINES = 4096  # enough to know the form by: types are looked at elsewhere
 _NONE = ("(empty)", "\x00", "")
@@ -38,28 +40,27 @@ class CsvHints:
         return [f"nullstr = {literals(('', *self.na))}"] if self.na else []
 
 
-@dataclass(frozen=True)
-class NumberFormat:
-    """How the numbers of a column are written, where SQL alone would not read them.
+def mended(name: str, how: Spelling) -> str:
+    """SQL for a column in the spelling that a cast reads; what is not spelled in this way is left so that none does.
 
-    >>> print(NumberFormat(comma=True).mended("x"))
-    REPLACE("x", ',', '.')
+    >>> print(mended("x", Spelling(date="%d.%m.%Y")))
+    COALESCE(strftime(try_strptime(trim("x"), '%d.%m.%Y'), '%Y-%m-%d %H:%M:%S'), "x")
     """
-
-    comma: bool = False  # before the decimals
-    missing: tuple[str, ...] = ()  # words, in lower case
-
-    def mended(self, name: str) -> str:
-        """SQL for the column in the spelling that a cast reads."""
-        value = identifier(name)
-        if self.missing:
-            value = f"CASE WHEN lower(trim({value})) IN {tuple_of(self.missing)} THEN NULL ELSE {value} END"
-        if self.comma:
-            value = f"REPLACE({value}, ',', '.')"
-        return value
-
-
-PLAIN = NumberFormat()
+    value = identifier(name)
+    if how.date:
+        read = f"try_strptime(trim({value}), {literal(how.date)})"
+        out = f"COALESCE(strftime({read}, '%Y-%m-%d %H:%M:%S'), {value})"
+    elif not how.is_plain:
+        bare = f"regexp_replace({value}, {literal(how.removed)}, '', 'g')"
+        bare = f"replace(replace({bare}, {literal(MINUS)}, '-'), {literal(how.decimal)}, '.')"
+        bare = f"{bare} || 'e-2'" if how.unit == "%" else bare
+        fits = f"regexp_full_match({value}, {literal(how.pattern)})"
+        out = f"CASE WHEN {fits} THEN {bare} ELSE {value} || {literal(NOT_SO)} END"
+    else:
+        out = value
+    if not how.missing:
+        return out
+    return f"CASE WHEN lower(trim({value})) IN {tuple_of(how.missing)} THEN NULL ELSE {out} END"
 
 
 @dataclass(frozen=True)
@@ -84,21 +85,21 @@ class CsvForm:
     def reader(
         self,
         types: Mapping[str, str],
-        formats: Mapping[str, NumberFormat] = _NOTHING,
+        spelled: Mapping[str, Spelling] = _NOTHING,
         written: Mapping[str, str] = _NOTHING,
     ) -> str:
         """What to select from; columns without a type are text.
 
         ``written`` has other names for some columns: under these they come once more, word for word.
         """
-        mended = {name: how.mended(name) for name, how in formats.items() if how != PLAIN}
+        plainly = {name: mended(name, how) for name, how in spelled.items() if how != PLAIN}
         absent = {name: f"CASE WHEN {identifier(name)} NOT IN {tuple_of(self.hints.na)} THEN {identifier(name)} END"
                   for name in (self.names if written and self.hints.na else ())}  # fmt: skip
-        as_text = mended.keys() | absent.keys() | written.keys()
+        as_text = plainly.keys() | absent.keys() | written.keys()
         table = self._table({name: kind for name, kind in types.items() if name not in as_text}, not written)
         copies = [f"{identifier(name)} AS {identifier(other)}" for name, other in written.items()]
         casts = {name: f"CAST({identifier(name)} AS {kind})" for name, kind in types.items() if name in as_text}
-        for one, more in ((absent, copies), (mended, []), (casts, [])):  # apart, so that an error names the column
+        for one, more in ((absent, copies), (plainly, []), (casts, [])):  # apart, so that an error names the column
             table = _replaced(table, one, more)
         return table
 

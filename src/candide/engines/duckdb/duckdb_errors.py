@@ -9,6 +9,7 @@ import duckdb
 
 from candide.errors import InputError, SourceError
 
+NOT_SO = "\x1f"  # after a number that is not spelled as its column is, so that it is read as none
 _LINE = re.compile(r"Line: (\d+)")
 _CONVERT = re.compile(r'converting column "(?P<column>.*?)"\. Could not convert string "(?P<value>.*?)"', re.DOTALL)
 _CAST = re.compile(
@@ -54,4 +55,5 @@ def _told(name: str, text: str) -> InputError:
 
 
 def _short(text: str) -> str:
+    text = text.removesuffix(NOT_SO)
     return text if len(text) <= 40 else text[:37] + "..."

@@ -21,20 +21,21 @@ import duckdb
 from candide.engines.batch import Scan
 from candide.engines.duckdb import infer
 from candide.engines.duckdb.attach import Attached, attach, temporary
-from candide.engines.duckdb.csv_form import PLAIN, NumberFormat
+from candide.engines.duckdb.csv_form import mended
 from candide.engines.duckdb.dialect import DuckDBDialect
 from candide.engines.duckdb.duckdb_errors import explained
 from candide.engines.reading import Reading
 from candide.engines.sql.source import SqlSource
 from candide.engines.sql.text import identifier, literal
 from candide.errors import InputError
+from candide.rows.kinds import rows_of_look
 from candide.rows.remarks import Remark
+from candide.rows.spelling import PLAIN, Spelling
 
 if TYPE_CHECKING:
     from candide.engines.duckdb.engine import DuckDB
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
-_HEAD = 1 << 11  # rows by which the way is known in which numbers are written
 
 
 class DuckDBSource(SqlSource):
@@ -49,7 +50,7 @@ class DuckDBSource(SqlSource):
         self.attached = Attached()
         self.columns: dict[str, str] = {}
         self.types: dict[str, str] = {}  # of a CSV, those found out, and how numbers are written there
-        self.formats: dict[str, NumberFormat] = {}
+        self.spelled: dict[str, Spelling] = {}
         self.rows_read = 0
 
     @classmethod
@@ -155,27 +156,30 @@ class DuckDBSource(SqlSource):
 
     # The types of a CSV, of which every column comes as text until they are known
 
-    def look(self, n: int, target: str, as_text: Sequence[str]) -> tuple[Any, list[Remark]]:
+    def look(
+        self, n: int, target: str, as_text: Sequence[str], as_numbers: Sequence[str] = ()
+    ) -> tuple[Any, list[Remark]]:
         if self.types:  # it was looked at before
-            self.types, self.formats = {}, {}
+            self.types, self.spelled = {}, {}
             self._typed(dict.fromkeys(self.columns, "VARCHAR"), {})
         head = self.head(n)
         if self.attached.csv is None or not head.num_rows:
             return head, []
-        types, formats = infer.types_of(head, target, as_text, comma=self.attached.csv.delimiter != ",")
-        self._typed(types, formats)
-        return self._read_as(head, types, formats), infer.number_format_remarks(formats, head)
+        read = infer.types_of(self.con, head, target, as_text, as_numbers, self.reading)
+        self._typed(read.types, read.spelled)
+        return self._read_as(head, read.types, read.spelled), read.remarks
 
-    def read_numbers(self, names: Sequence[str]) -> None:
+    def read_numbers(self, names: Sequence[str], spelled: Mapping[str, Spelling] | None = None) -> list[Remark]:
         """In the way in which they are written in the head."""
         names = [name for name in names if self.columns.get(name) == "VARCHAR"]
         if self.attached.csv is None or not names:
-            return
-        head = self.arrow(f"SELECT {', '.join(map(identifier, names))} FROM {self.view} LIMIT {_HEAD}")
-        comma = self.attached.csv.delimiter != ","
-        found = {n: infer.number_type(c, comma=comma) for n, c in zip(names, head.columns, strict=True)}
-        types = {name: kind if kind in ("DATE", "TIMESTAMP") else "DOUBLE" for name, (kind, _) in found.items()}
-        self._typed(types, {name: how for name, (_, how) in found.items()})
+            return []
+        head = self.arrow(
+            f"SELECT {', '.join(map(identifier, names))} FROM {self.view} LIMIT {rows_of_look(len(names))}"
+        )
+        read = infer.numbers_of(self.con, head, spelled or {}, self.reading)
+        self._typed(read.types, read.spelled)
+        return read.remarks
 
     def as_written(self, names: Sequence[str]) -> list[tuple[str, Any]]:
         """Of a CSV as text, from columns beside those that are read as numbers."""
@@ -188,20 +192,20 @@ class DuckDBSource(SqlSource):
         return [(other, None) for other in written.values()]
 
     def _typed(
-        self, types: Mapping[str, str], formats: Mapping[str, NumberFormat], written: Mapping[str, str] = _NOTHING
+        self, types: Mapping[str, str], spelled: Mapping[str, Spelling], written: Mapping[str, str] = _NOTHING
     ) -> None:
         assert self.attached.csv is not None
         self.types |= types
-        self.formats |= formats
+        self.spelled |= spelled
         with explained(self.name):
-            self._create_view(self.attached.csv.reader(self.types, self.formats, written))
+            self._create_view(self.attached.csv.reader(self.types, self.spelled, written))
         self.columns |= types
 
-    def _read_as(self, head: Any, types: Mapping[str, str], formats: Mapping[str, NumberFormat]) -> Any:
+    def _read_as(self, head: Any, types: Mapping[str, str], spelled: Mapping[str, Spelling]) -> Any:
         """Columns of text, read with SQL types; what does not fit is missing."""
         self.con.register("head", head)
         reads = ", ".join(
-            f"TRY_CAST({formats.get(name, PLAIN).mended(name)} AS {kind}) AS {identifier(name)}"
+            f"TRY_CAST({mended(name, spelled.get(name, PLAIN))} AS {kind}) AS {identifier(name)}"
             for name, kind in types.items()
         )
         return self.con.sql(f"SELECT {reads} FROM head").to_arrow_table()

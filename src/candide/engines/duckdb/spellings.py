@@ -1,0 +1,241 @@
+"""Finding out how the numbers or dates of a column are spelled, from all values of its head.
+
+What one value leaves open another may tell, and what a column leaves open another column of the file. ``1.234`` and
+``1,234`` may have decimals or thousands, ``03/04/2024`` is in March or in April. Where nothing tells, the point is
+before decimals, and the month comes first between slashes; that is said, and an option changes it.
+
+>>> import duckdb
+>>> con = duckdb.connect()
+>>> prices, sizes = (options_of(con, pa.array(v)) for v in (["1.234", "2.345"], ["1,5", "2"]))
+>>> {key: (how.decimal, how.thousands) for key, how in prices.hows.items()}
+{'.': ('.', ''), ',': (',', '.')}
+>>> {name: key for name, (_, key) in chosen({"price": prices, "size": sizes}, Reading()).items()}
+{'price': ',', 'size': ','}
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from candide import wording
+from candide.engines.reading import Reading
+from candide.engines.sql.text import literal
+from candide.rows.remarks import Remark
+from candide.rows.spelling import MINUS, RAISED, SPACES, Spelling, is_currency, number
+
+_WHOLE = r"^\s*[+-]?\d{1,18}\s*$"
+_NUMBER = r"^\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*$|^\s*(?i:nan|[+-]?inf(inity)?)\s*$"
+_DATE = r"^\d{4}-\d{2}-\d{2}$"
+_TIME = r"^\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?$"
+KINDS = ((_WHOLE, "BIGINT"), (_NUMBER, "DOUBLE"), (_DATE, "DATE"), (_TIME, "TIMESTAMP"))  # the plain way
+NAS = ("na", "n/a", "nan", "null", "none", "nil", "missing", "unknown", "?", "-", ".", "#n/a", "#na")
+
+_INK = rf"\d.,'{RAISED}{SPACES}+{MINUS}-"  # what a number is written with, but for its unit
+_NUMERIC = rf"^[{_INK}]*[^\d.,]{{0,3}}[{_INK}]*\d[{_INK}]*[^\d.,]{{0,5}}$"
+_PARTS = (("", ",", " ", "'"), ("", ".", " ", "'"))  # between thousands, where the point or the comma is for decimals
+_DAY, _MONTH, _YEAR = "day", "month", "year"  # what comes first
+_DATES: tuple[tuple[str, dict[str, str]], ...] = (  # a pattern, and the forms that it may have, the usual one first
+    (r"\d{1,2}\.\d{1,2}\.\d{4}", {_DAY: "%d.%m.%Y"}),
+    (r"\d{2}\.\d{2}\.\d{2}", {_DAY: "%d.%m.%y"}),
+    (r"\d{1,2}/\d{1,2}/\d{4}", {_MONTH: "%m/%d/%Y", _DAY: "%d/%m/%Y"}),
+    (r"\d{2}/\d{2}/\d{2}", {_MONTH: "%m/%d/%y", _DAY: "%d/%m/%y"}),
+    (r"\d{1,2}-\d{1,2}-\d{4}", {_DAY: "%d-%m-%Y", _MONTH: "%m-%d-%Y"}),
+    (r"\d{4}/\d{1,2}/\d{1,2}", {_YEAR: "%Y/%m/%d"}),
+    (r"\d{4}\.\d{1,2}\.\d{1,2}", {_YEAR: "%Y.%m.%d"}),
+    (r"\d{4}-\d{1,2}-\d{1,2}", {_YEAR: "%Y-%m-%d"}),
+    (r"\d{1,2} [A-Za-z]{3} \d{4}", {_YEAR: "%d %b %Y"}),
+    (r"\d{1,2} [A-Za-z]{3,9} \d{4}", {_YEAR: "%d %B %Y"}),
+    (r"[A-Za-z]{3} \d{1,2}, \d{4}", {_YEAR: "%b %d, %Y"}),
+    (r"[A-Za-z]{3,9} \d{1,2}, \d{4}", {_YEAR: "%B %d, %Y"}),
+    (r"\d{1,2}-[A-Za-z]{3}-\d{4}", {_YEAR: "%d-%b-%Y"}),
+    (r"\d{1,2}-[A-Za-z]{3}-\d{2}", {_YEAR: "%d-%b-%y"}),
+)
+_TIMES = (
+    ("", ""),
+    (r" \d{1,2}:\d{2}", " %H:%M"),
+    (r" \d{1,2}:\d{2}:\d{2}", " %H:%M:%S"),
+    (r" \d{1,2}:\d{2} [AaPp][Mm]", " %I:%M %p"),
+    (r" \d{1,2}:\d{2}:\d{2} [AaPp][Mm]", " %I:%M:%S %p"),
+)
+
+
+@dataclass(frozen=True)
+class Options:
+    """The ways in which a column may be read: by its decimals ("." or ","), or by what comes first in its dates."""
+
+    hows: dict[str, Spelling]
+    kinds: dict[str, str]
+    whole: bool = False  # whether all are whole numbers, written plainly
+
+    @property
+    def is_plain(self) -> bool:
+        return all(how == Spelling() for how in self.hows.values())
+
+    @property
+    def shows(self) -> str | None:
+        """What it tells of other columns: the only way in which it can be read."""
+        return next(iter(self.hows)) if len(self.hows) == 1 and not self.whole else None
+
+
+def all_match(column: Any, pattern: str) -> bool:
+    """Whether all values match; a few tell most of the time that not all do."""
+    few = column.slice(0, 16)
+    return all(bool(pc.all(pc.match_substring_regex(part, pattern)).as_py()) for part in (few, column))
+
+
+def options_of(con: Any, column: Any, kind: str | None = None) -> Options | None:
+    """How a column of text may be read as numbers or dates; None where it cannot.
+
+    A word for "missing" is none among numbers. ``kind`` is the type of one that is plain, and has no such word.
+    """
+    numbers, missing = _without_words(column) if kind is None else (column.drop_null(), ())
+    if len(numbers) == 0:
+        return None
+    plain = Spelling(missing=missing)
+    kind = kind or next((kind for pattern, kind in KINDS if all_match(numbers, pattern)), None)
+    if kind not in (None, "DOUBLE"):
+        key = "." if kind == "BIGINT" else _YEAR
+        return Options({key: plain}, {key: str(kind)}, whole=key == ".")
+    if found := _numbers(numbers, plain, kind is not None):
+        return Options(found, dict.fromkeys(found, "DOUBLE"), not _any(numbers, r"[.,eE]"))
+    found, kind = _dates(con, numbers, plain)
+    return Options(found, dict.fromkeys(found, kind)) if found else None
+
+
+def _without_words(column: Any) -> tuple[Any, tuple[str, ...]]:
+    """The values that are no words for "missing", and these words where some were met."""
+    present = column.drop_null()
+    present = present.combine_chunks() if isinstance(present, pa.ChunkedArray) else present
+    is_word = pc.is_in(pc.utf8_lower(pc.utf8_trim_whitespace(present)), pa.array(NAS))
+    numbers = present.filter(pc.invert(is_word))
+    return numbers, NAS if len(numbers) < len(present) else ()
+
+
+def usual(column: Any) -> Spelling:
+    """The plain way, with words for "missing" where there are some."""
+    return Spelling(missing=_without_words(column)[1])
+
+
+def kind_if(con: Any, column: Any, how: Spelling) -> str | None:
+    """The SQL type of a column that is spelled in this way; None where it is not."""
+    numbers, _ = _without_words(column)
+    if how.date:
+        return _kind_of_date(how.date) if _parse(con, numbers, [how.date]) else None
+    if how.is_plain:
+        kind = next((kind for pattern, kind in KINDS if all_match(numbers, pattern)), None)
+        return "DOUBLE" if kind == "BIGINT" else kind
+    return "DOUBLE" if all_match(numbers, f"^(?:{how.pattern})$") else None
+
+
+def _numbers(values: Any, plain: Spelling, is_plain: bool) -> dict[str, Spelling]:
+    """For decimals after a point, and after a comma, the simplest spelling that fits all values."""
+    if not is_plain and not all_match(values, _NUMERIC):
+        return {}
+    units = set() if is_plain else set(pc.replace_substring_regex(values, f"[{_INK}]", "").unique().to_pylist())
+    if is_plain or units <= {""}:
+        unit = ""
+    elif units == {"%"} or (len(units - {""}) == 1 and is_currency(next(iter(units - {""})))):
+        unit = next(iter(units - {""}))
+    else:
+        return {}
+    found = {}
+    for decimal, parts in zip(".,", _PARTS, strict=True):
+        tried = (replace(plain, decimal=decimal, thousands=part, unit=unit) for part in parts)
+        first = plain if is_plain and decimal == "." else None
+        if how := first or next((how for how in tried if all_match(values, f"^(?:{how.pattern})$")), None):
+            found[decimal] = how
+    if len(found) > 1 and not _any(values, "[.,]"):  # both are the same
+        del found[","]
+    return found
+
+
+def _dates(con: Any, values: Any, plain: Spelling) -> tuple[dict[str, Spelling], str]:
+    for day, forms in _DATES:
+        if not pc.match_substring_regex(values.slice(0, 1), rf"^\s*{day}")[0].as_py():
+            continue
+        for time, suffix in _TIMES:
+            if all_match(values, rf"^\s*{day}{time}\s*$"):
+                fit = {first: form + suffix for first, form in forms.items() if _parse(con, values, [form + suffix])}
+                return {first: replace(plain, date=form) for first, form in fit.items()}, _kind_of_date(suffix)
+    return {}, ""
+
+
+def _kind_of_date(form: str) -> str:
+    return "TIMESTAMP" if ":" in form else "DATE"
+
+
+def _parse(con: Any, values: Any, forms: list[str]) -> bool:
+    """Whether all values are dates in these forms."""
+    con.register("looked", pa.table({"x": values}))
+    try:
+        each = ", ".join(f"count(try_strptime(trim(x), {literal(form)}))" for form in forms)
+        return set(con.sql(f"SELECT {each} FROM looked").fetchall()[0]) == {len(values)}
+    finally:
+        con.unregister("looked")
+
+
+def _any(values: Any, pattern: str) -> bool:
+    return bool(pc.any(pc.match_substring_regex(values, pattern)).as_py())
+
+
+Chosen = dict[str, tuple[Options, str]]
+
+
+def chosen(found: Mapping[str, Options], reading: Reading) -> Chosen:
+    """The way in which each column is read: the only one, the one that is said, that others show, or the usual one."""
+    shown = {options.shows for options in found.values()}
+    decimal = reading.decimal or ("," if "," in shown and "." not in shown else ".")
+    first = {True: _DAY, False: _MONTH, None: None}[reading.day_first]
+    if first is None and len(shown & {_DAY, _MONTH}) == 1:
+        first = next(iter(shown & {_DAY, _MONTH}))
+    elif first is None and decimal == ",":
+        first = _DAY
+    out = {}
+    for name, options in found.items():
+        usual_one = next(iter(options.hows))
+        out[name] = options, next((key for key in (decimal, first) if key in options.hows), usual_one)
+    return out
+
+
+def remarks(
+    columns: Mapping[str, Any], found: Chosen, *, fitted: bool = False, known: Collection[str] = ()
+) -> list[Remark]:
+    """A word on columns that are not spelled plainly, or that may be read in two ways: one for all that are alike.
+
+    ``fitted``: a model has these columns, and of the ``known`` ones another spelling.
+    """
+    alike: dict[tuple, list[str]] = {}
+    for name, (options, key) in found.items():
+        how = options.hows[key]
+        if name in known or not how.is_plain or (len(options.hows) > 1 and not fitted):
+            told = replace(how, missing=()), len(options.hows) > 1, key, name in known
+            alike.setdefault(told, []).append(name)
+    return [_told(names, columns[names[0]], *told, fitted) for told, names in alike.items()]
+
+
+def _told(
+    names: list[str], column: Any, how: Spelling, is_open: bool, key: str, otherwise: bool, fitted: bool
+) -> Remark:
+    """What is read as what, and how to have it otherwise."""
+    values = _without_words(column)[0]
+    odd = values.filter(pc.match_substring_regex(values, r"[^\d+-]"))
+    text = (odd if len(odd) else values)[0].as_py()
+    if how.date:
+        read = datetime.strptime(text.strip(), how.date).isoformat(" ").removesuffix(" 00:00:00")
+        as_what, why = f"the date {read}", f"the {key} comes first" if key != _YEAR else ""
+        swap = "--day-first (day_first=True)" if key == _MONTH else "--no-day-first (day_first=False)"
+    else:
+        as_what, why = f"the number {number(text, how):.15g}", "decimal commas" if how.decimal == "," else ""
+        swap = "--decimal , (decimal=',')" if key == "." else "--decimal . (decimal='.')"
+    told = f"{wording.columns(names)}: {text!r} is read as {as_what}{f' ({why})' if why else ''}"
+    if otherwise:
+        told = f"{told}; the rows of the model were written otherwise"
+    if is_open:
+        told = f"{told}, and could be otherwise"
+        return Remark("read-as-open", told, names[0], f"pass {swap} if it is")
+    remedy = "" if fitted else f"pass --event {names[0]}=categorical (events={{...}}) to keep it as text"
+    return Remark("read-as", told, names[0], remedy)

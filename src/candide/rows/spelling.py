@@ -1,0 +1,91 @@
+"""Spellings: how the numbers or dates of a column of text are written, where it is not the plain way.
+
+A number may have a decimal comma, separated thousands, a currency sign or a percent sign, a date the order of some
+country. A model remembers the spelling of each column, so that later rows are read in the same way.
+
+>>> german = Spelling(decimal=",", thousands=".", unit="€")
+>>> [bool(re.fullmatch(german.pattern, text)) for text in ("1.234,56 €", "€ 378,5", "-12", "12.5", "1.23,4")]
+[True, True, True, False, False]
+>>> number("1.234,56 €", german), number("14.3%", Spelling(unit="%"))
+(1234.56, 0.143)
+"""
+
+import re
+import unicodedata
+from dataclasses import dataclass, fields
+from typing import Any
+
+SPACES = " \\s\u00a0\u202f"  # in a class of a pattern
+MINUS, RAISED = "\u2212", "\u2019"  # as print has them, for - and '
+_THOUSANDS = {"": "", ",": ",", ".": r"\.", " ": "[ \u00a0\u202f]", "'": f"['{RAISED}]"}
+_DATE = re.compile(r"(%[dmYyBbHMSIp]|[-/., :T])+")
+_CODES = """EUR USD GBP CHF JPY CNY INR AUD CAD NZD SEK NOK DKK PLN CZK HUF RON BGN TRY RUB UAH BRL MXN ARS CLP COP ZAR
+KRW SGD HKD TWD THB IDR MYR PHP VND ILS AED SAR EGP NGN KES kr Kr Fr Rs R$ US$ A$ C$ z\u0142 K\u010d Ft lei"""
+_CURRENCIES = frozenset(_CODES.split())
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How the numbers or dates of a column are written."""
+
+    decimal: str = "."  # before the decimals
+    thousands: str = ""  # between them
+    unit: str = ""  # a currency, before or after the number, or not at all; or %, after each, for hundredths
+    date: str = ""  # of a date its form, as strptime has it
+    missing: tuple[str, ...] = ()  # words for a missing value, in lower case
+
+    def __post_init__(self) -> None:
+        good = self.decimal in (".", ",") and self.thousands in _THOUSANDS and self.thousands != self.decimal
+        good = good and (self.unit in ("", "%") or is_currency(self.unit))
+        if not (good and (not self.date or (_DATE.fullmatch(self.date) and len(self.date) < 40))):
+            raise ValueError(f"no spelling of numbers or dates: {self}")
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether numbers are written as SQL and Python write them."""
+        return (self.decimal, self.thousands, self.unit, self.date) == (".", "", "", "")
+
+    @property
+    def pattern(self) -> str:
+        """What every number matches, in the language of RE2 and of Python."""
+        whole, sign, part = r"\d+", f"[-+{MINUS}]?", self.thousands
+        if part:
+            whole = rf"(?:[1-9]\d{{0,2}}(?:{_THOUSANDS[part]}\d{{3}})+|\d+)"
+        body = rf"(?:{whole}(?:{re.escape(self.decimal)}\d*)?|{re.escape(self.decimal)}\d+)"
+        if self.decimal == "." and not self.unit:
+            body += r"(?:[eE][-+]?\d+)?"
+        space, unit = f"[{SPACES}]*", re.escape(self.unit)
+        if self.unit == "%":
+            return f"{space}{sign}{body}{space}%{space}"
+        if unit:
+            return f"{space}{sign}{space}(?:{unit}{space})?{sign}{body}{space}(?:{unit}{space})?"
+        return f"{space}{sign}{body}{space}"
+
+    @property
+    def removed(self) -> str:
+        """A pattern of what stands in a number and says nothing."""
+        inside = f"[{SPACES}{'' if self.thousands == ' ' else re.escape(self.thousands)}{_other(self.thousands)}]"
+        return inside if not self.unit else f"{inside}|{re.escape(self.unit)}"
+
+    def settings(self) -> dict[str, Any]:
+        """What differs from the plain way, as plain values."""
+        held = {one.name: getattr(self, one.name) for one in fields(self) if getattr(self, one.name) != one.default}
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in held.items()}
+
+
+PLAIN = Spelling()
+
+
+def _other(thousands: str) -> str:
+    return RAISED if thousands == "'" else ""
+
+
+def is_currency(sign: str) -> bool:
+    """Whether this is a currency's sign or usual name."""
+    return sign in _CURRENCIES or (len(sign) == 1 and unicodedata.category(sign) == "Sc")
+
+
+def number(text: str, how: Spelling) -> float:
+    """The number that a text spells."""
+    plain = re.sub(how.removed, "", text).replace(MINUS, "-").replace(how.decimal, ".")
+    return float(f"{plain}e-2" if how.unit == "%" else plain)

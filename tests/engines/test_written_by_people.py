@@ -1,0 +1,191 @@
+"""Numbers, prices, percentages and dates as people write them are numbers and dates, told as such and remembered."""
+
+import datetime as dt
+import warnings
+
+import numpy as np
+import pytest
+
+from candide import store
+from candide.engines.reading import Reading
+from candide.errors import InputError
+from candide.rows.remarks import RemarkWarning
+from candide.tasks.evaluate import evaluate
+from candide.tasks.learn import learn
+from candide.tasks.predict import predict
+from candide.tasks.update import count_like, update
+from candide.tasks.validate import cross_validate
+
+N = 60
+
+
+def written(tmp_path, columns, name="rows.csv", delimiter=","):
+    """A CSV whose fields are all in quotes."""
+    columns = {**columns, "y": [("a", "b")[i % 2] for i in range(len(next(iter(columns.values()))))]}
+    lines = [delimiter.join(f'"{v}"' for v in row) for row in zip(*columns.values(), strict=True)]
+    path = tmp_path / name
+    path.write_text("\n".join([delimiter.join(columns), *lines]) + "\n", encoding="utf-8")
+    return str(path)
+
+
+def mean(learned):
+    """The mean of the first column."""
+    tally = learned.fitted.census.tallies[0]
+    return float((tally.n[:, 0] * tally.mean[:, 0]).sum() / tally.n[:, 0].sum())
+
+
+def days(*date):
+    return (dt.date(*date) - dt.date(1970, 1, 1)).days
+
+
+VALUES = {  # what is written, what it means, and the kind of the column
+    "thousands": (["1,234.56", "378.5", "12,345,678"], [1234.56, 378.5, 12345678.0], "number"),
+    "german": (["1.234,56", "378,5", "12.345.678"], [1234.56, 378.5, 12345678.0], "number"),
+    "swiss": (["1'234.56", "1\u2019378.5", "12"], [1234.56, 1378.5, 12.0], "number"),
+    "french": (["1 234,56", "1\u00a0378,5", "12\u202f345"], [1234.56, 1378.5, 12345.0], "number"),
+    "euros": (["€ 378.54", "€1,200.00", "-€ 5"], [378.54, 1200.0, -5.0], "number"),
+    "euros after": (["378,54 €", "1.200,00€", "5 EUR".replace("EUR", "€")], [378.54, 1200.0, 5.0], "number"),
+    "dollars": (["$5", "$6.50", "7"], [5.0, 6.5, 7.0], "number"),
+    "code": (["CHF 5", "CHF 6.50", "CHF 1'007"], [5.0, 6.5, 1007.0], "number"),
+    "percent": (["14.3%", "2 %", "-0.5%"], [0.143, 0.02, -0.005], "number"),
+    "minus": (["−1,234.5", "2", "3.25"], [-1234.5, 2.0, 3.25], "number"),  # noqa: RUF001
+    "words for missing": (["1.234,5", "n/a", "2,5"], [1234.5, np.nan, 2.5], "number"),
+    "german dates": (["13.10.2024", "1.2.2023"], [days(2024, 10, 13), days(2023, 2, 1)], "date"),
+    "british dates": (["13/10/2024", "01/02/2023"], [days(2024, 10, 13), days(2023, 2, 1)], "date"),
+    "american dates": (["10/13/2024", "01/02/2023"], [days(2024, 10, 13), days(2023, 1, 2)], "date"),
+    "with time": (["13.10.2024 12:00", "1.2.2023 6:00"], [days(2024, 10, 13) + 0.5, days(2023, 2, 1) + 0.25], "date"),
+    "noon": (["10/13/2024 12:00 PM", "1/2/2023 6:00 AM"], [days(2024, 10, 13) + 0.5, days(2023, 1, 2) + 0.25], "date"),
+    "months by name": (["13 Oct 2024", "1 Feb 2023"], [days(2024, 10, 13), days(2023, 2, 1)], "date"),
+    "two digits": (["13.10.24", "01.02.23"], [days(2024, 10, 13), days(2023, 2, 1)], "date"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", VALUES)
+@pytest.mark.parametrize("packed", [True, False], ids=["file", "object"])
+def test_read_told_and_remembered(case, packed, tmp_path):
+    texts, want, kind = VALUES[case]
+    path = written(tmp_path, {"x": texts * N})
+    learned = learn(path, "y")
+    assert {c.name: c.kind for c in learned.columns} == {"x": kind}
+    assert mean(learned) == pytest.approx(np.nanmean(want), rel=1e-12)
+    [told] = [remark for remark in learned.remarks if remark.code.startswith("read-as")]
+    assert told.column == "x"
+    assert "--event x=categorical" in told.remedy
+    fitted = store.loads(store.dumps(learned.fitted)) if packed else learned.fitted
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # what is read as before is not told again
+        for text, value in zip(texts, want, strict=True):
+            line = written(tmp_path, {"x": [text]}, "line.csv")
+            tally = count_like(fitted, line).tallies[0]
+            assert tally.n.sum() == (value == value)
+            assert tally.mean.max(initial=0, where=tally.n > 0) == pytest.approx(max(value, 0) if value == value else 0)
+            assert predict(fitted, line).num_rows == 1
+        assert update(fitted, path).rows == evaluate(fitted, path).n == len(texts) * N
+    assert cross_validate(path, "y", folds=3).learned.fitted.spelled == learned.fitted.spelled
+
+
+def test_the_order_of_a_date_is_remembered(tmp_path):
+    texts = ["13/10/2024", "03/04/2024", "05/06/2024"] * N
+    fitted = learn(written(tmp_path, {"x": texts}), "y").fitted
+    line = written(tmp_path, {"x": ["03/04/2024"]}, "line.csv")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert count_like(fitted, line).tallies[0].mean.max() == days(2024, 4, 3)
+
+
+def test_thousands_are_remembered(tmp_path):
+    fitted = learn(written(tmp_path, {"x": ["1.234,5", "2.345", "3,25"] * N}), "y").fitted
+    line = written(tmp_path, {"x": ["1.234"]}, "line.csv")
+    assert count_like(fitted, line).tallies[0].mean.max() == 1234
+    other = written(tmp_path, {"x": ["12.5"]}, "other.csv")  # cannot be spelled as the model's
+    with pytest.warns(RemarkWarning, match="written otherwise"):
+        assert count_like(fitted, other).tallies[0].mean.max() == 12.5
+
+
+OPEN = {  # a column that leaves it open, another that tells or does not, an option; what the first value means
+    "point alone": (["1.234", "2.345"], [], {}, 1.234),
+    "point, others have commas": (["1.234", "2.345"], ["1,5", "2,25"], {}, 1234.0),
+    "point, others have points": (["1.234", "2.345"], ["1.5", "2.25"], {}, 1.234),
+    "point, said": (["1.234", "2.345"], [], {"decimal": ","}, 1234.0),
+    "comma alone": (["1,234", "2,345"], [], {}, 1234.0),
+    "comma, others have commas": (["1,234", "2,345"], ["1,5", "2,25"], {}, 1.234),
+    "comma, said": (["1,234", "2,345"], [], {"decimal": ","}, 1.234),
+    "slashes alone": (["03/04/2024", "05/06/2024"], [], {}, days(2024, 3, 4)),
+    "slashes, others tell": (["03/04/2024", "05/06/2024"], ["13/04/2024", "01/01/2024"], {}, days(2024, 4, 3)),
+    "slashes, decimal commas": (["03/04/2024", "05/06/2024"], ["1,5", "2,25"], {}, days(2024, 4, 3)),
+    "slashes, said": (["03/04/2024", "05/06/2024"], [], {"day_first": True}, days(2024, 4, 3)),
+    "dashes, said": (["03-04-2024", "05-06-2024"], [], {"day_first": False}, days(2024, 3, 4)),
+}
+
+
+@pytest.mark.parametrize("case", OPEN)
+def test_what_is_left_open_has_a_rule_and_is_told(case, tmp_path):
+    texts, others, option, want = OPEN[case]
+    columns = {"x": [texts[0], texts[1]] * N, **({"z": others * N} if others else {})}
+    learned = learn(written(tmp_path, columns), "y", reading=Reading(**option))
+    assert learned.fitted.census.tallies[0].mean[0, 0] == want
+    [told] = [remark for remark in learned.remarks if remark.code == "read-as-open"]
+    assert told.column == "x"
+    assert "--decimal" in told.remedy or "day-first" in told.remedy
+
+
+def test_what_tells_far_down_is_an_error_and_not_read_wrongly(tmp_path):
+    head = ["1,250", "2,300"] * 15_000
+    with pytest.raises(InputError) as error:
+        learn(written(tmp_path, {"x": [*head, "12,5"]}), "y")
+    assert (error.value.column, error.value.value) == ("x", "12,5")
+    with pytest.raises(InputError) as error:
+        learn(written(tmp_path, {"x": [*["03/04/2024"] * 30_000, "13/04/2024"]}), "y")
+    assert (error.value.column, error.value.value) == ("x", "13/04/2024")
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["€ 5", "$ 6", "€ 7"],  # of two currencies
+        ["14%", "0.14", "15%"],  # of hundredths and of ones
+        ["13/13/2024", "01/02/2024"],
+        ["13/10/2024", "10/13/2024"],  # in two orders
+        ["1.2.3", "1.2.10"],
+        ["192.168.0.1", "10.0.0.1"],
+        ["5 kg", "6 kg"],
+    ],
+)
+def test_what_is_neither_stays_text(texts, tmp_path):
+    learned = learn(written(tmp_path, {"x": texts * N}), "y")
+    assert [c.kind for c in learned.columns] == ["category"]
+    assert learned.fitted.spelled == {}
+
+
+def test_codes_that_begin_with_zero_are_categories(tmp_path):
+    zips = ["01234", "98101", "00501", "60601"] * N
+    path = written(tmp_path, {"zip": zips})
+    learned = learn(path, "y")
+    assert learned.fitted.census.plan.parts[0].levels[0].values == ("00501", "01234", "60601", "98101")
+    [told] = [remark for remark in learned.remarks if remark.code == "leading-zeros"]
+    assert told.column == "zip"
+    assert "--event zip=gaussian" in told.remedy
+    asked = learn(path, "y", events={"zip": "gaussian"})
+    assert mean(asked) == pytest.approx(np.mean([int(z) for z in zips]))
+    line = written(tmp_path, {"zip": ["00501"]}, "line.csv")
+    assert count_like(learned.fitted, line).tallies[0].counts.sum() == 1
+    assert count_like(asked.fitted, line).tallies[0].mean.max() == 501
+
+
+def test_asked_for_as_categories_they_stay_as_they_are_written(tmp_path):
+    path = written(tmp_path, {"x": ["€ 5", "€ 6"] * N})
+    fitted = learn(path, "y", events={"x": "categorical"}).fitted
+    assert fitted.census.plan.parts[0].levels[0].values == ("€ 5", "€ 6")
+    assert fitted.spelled == {}
+
+
+def test_many_alike_are_told_at_once(tmp_path):
+    columns = {f"x{i}": ["1,5", "2,25", "3"] * N for i in range(30)}
+    learned = learn(written(tmp_path, columns), "y")
+    assert [remark.code for remark in learned.remarks] == ["read-as"]
+
+
+def test_a_merged_model_knows_the_spellings_of_both(tmp_path):
+    a = learn(written(tmp_path, {"x": ["1,5", "2,25"] * N}), "y").fitted
+    b = learn(written(tmp_path, {"x": ["1.5", "2.25"] * N}), "y").fitted
+    assert (a + b).spelled == (b + a).spelled == a.spelled
