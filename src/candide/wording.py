@@ -74,3 +74,15 @@ def number(one: float) -> str:
     ('0.001235', '24,716', '4006')
     """
     return f"{one:,.0f}" if 1e4 <= abs(one) < 1e9 else f"{one:.4g}"
+
+
+def percent(share: float) -> str:
+    """A share as a percentage of three figures at most, never rounded to none or all.
+
+    >>> percent(0.5), percent(0.12345), percent(0.9996), percent(0.00012)
+    ('50%', '12.3%', '99.96%', '0.012%')
+    """
+    rest = min(share, 1 - share)
+    digits = 1 if rest >= 0.001 else max(1, -int(f"{100 * rest:.0e}".partition("e")[2]) + (share < 0.5))
+    text = f"{100 * share:.{digits}f}"
+    return f"{text.rstrip('0').rstrip('.')}%"

@@ -15,7 +15,7 @@ from candide.tasks.evaluate import evaluate
 from candide.tasks.learn import learn
 from candide.tasks.predict import predict
 
-GOOD = "age,job,y\n" + "".join(f"{20 + i % 50},{'cook' if i % 3 else 'smith'},{'ab'[i % 2]}\n" for i in range(200))
+GOOD = "age,job,y\n" + "".join(f"{20 + i % 49},{'cook' if i % 3 else 'smith'},{'ab'[i % 2]}\n" for i in range(200))
 
 
 def csv(tmp_path, text, name="data.csv", encoding="utf-8"):

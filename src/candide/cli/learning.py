@@ -1,4 +1,4 @@
-"""Commands that learn from a table: fit and evaluate."""
+"""Commands that learn from a table: check, fit and evaluate."""
 
 import shlex
 from collections.abc import Sequence
@@ -14,6 +14,8 @@ from candide.cli.options import (
     learning_of,
     learning_options,
     output_option,
+    planning_of,
+    planning_options,
     reading_options,
     retyped,
 )
@@ -21,6 +23,36 @@ from candide.errors import InputError
 
 if TYPE_CHECKING:
     from candide.model.fitted import Fitted
+
+
+FOUND = 3  # exit status of a check that found something
+
+
+@cli.command()
+@click.argument("data")
+@click.option("--target", "-t", required=True, metavar="COL", help="The column to learn.")
+@planning_options
+@reading_options
+@AS_JSON
+def check(data: str, target: str, as_json: bool, **options: Any) -> None:
+    """Look for what may be wrong with a table before a model is fitted to it, and say what to do.
+
+    Columns that give the class away, copies, identifiers, constants, values that stand for "missing", names that differ
+    in case or spaces only, levels and classes of too few rows. Exit status: 0 where nothing is found, 3 where something
+    is.
+
+    Example: `candide check adult.parquet --target income`
+    """
+    from candide import tasks
+    from candide.cli import progress
+    from candide.report import summary
+
+    planning = planning_of(options, data)
+    with progress.watching(not as_json) as watch:
+        found = tasks.check(data, target, watch=watch, **planning)
+    show_result(summary.of_check(data, target, found), as_json)
+    if found.findings:
+        raise SystemExit(FOUND)
 
 
 @cli.command()

@@ -72,15 +72,20 @@ def _parsed(parse: Callable[[str], Any]) -> Callable:
     return value
 
 
-_LEARNING = [
+_PLANNING = [
     EventOption(["--event", "events"], multiple=True, metavar="COL=NAME"),
     click.Option(["--drop"], multiple=True, metavar="COL", help="Leave a column out (repeatable)."),
     click.Option(["--weight"], metavar="COL", help="The column of row weights."),
-    *of_record(Settings),
 ]
+_LEARNING = [*_PLANNING, *of_record(Settings)]
 _READING = of_record(Reading)
 _FORCE = click.Option(["--force"], is_flag=True, help="Write over an input, or over a file that Candide did not make.")
 LEARNING, READING = ([str(option.name) for option in some] for some in (_LEARNING, _READING))
+
+
+def planning_options(command: Callable) -> Callable:
+    """What is made of the columns; shared by check and all that learn."""
+    return _with(command, _PLANNING)
 
 
 def learning_options(command: Callable) -> Callable:
@@ -103,10 +108,15 @@ def _with(command: Any, options: list[click.Option]) -> Any:
 def learning_of(options: dict[str, Any], data: str) -> dict[str, Any]:
     """The arguments of learning, taken out of the options of a command; what is left is of no other use."""
     settings = Settings(**{option.name: options.pop(option.name) for option in of_record(Settings)})
+    return {"settings": settings, **planning_of(options, data)}
+
+
+def planning_of(options: dict[str, Any], data: str) -> dict[str, Any]:
+    """The arguments that say what is made of the columns of a source, and how it is read."""
     known = {name: options.pop(name) for name in ("drop", "weight")}
     events = options.pop("events")
     reading = Reading(**options)
-    return {"events": _events(events, data, reading) or "auto", "settings": settings, "reading": reading, **known}
+    return {"events": _events(events, data, reading) or "auto", "reading": reading, **known}
 
 
 def _events(texts: Collection[str], data: str, reading: Reading) -> dict[Any, str]:

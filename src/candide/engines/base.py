@@ -121,6 +121,7 @@ class Prepared:
     spelled: list[str] = field(default_factory=list)  # columns whose levels are counted as text, and read after
     remarks: list[Remark] = field(default_factory=list)
     nan: bool = True  # whether numbers are likely to be NaN
+    head: Any = None  # the rows that were looked at, as an Arrow table
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ def prepare(
     spelled = [str(n) for part in plan.parts if part.holds == "codes" for n in part.columns] if source.untyped else []
     nan = any(pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py() for column in head.columns)
     many, near = _hints(plan, head, weight is not None or source.needs_middle)
-    return Prepared(plan, list(columns), many, near, spelled, remarks, nan)
+    return Prepared(plan, list(columns), many, near, spelled, remarks, nan, head)
 
 
 def prepare_like(

@@ -111,6 +111,11 @@ def _(found: summary.ChangeSummary) -> dict[str, Any]:
 
 
 @facts.register
+def _(found: summary.CheckSummary) -> dict[str, Any]:
+    return {**_fields(found), "findings": list(map(_fields, found.findings))}
+
+
+@facts.register
 def _(found: summary.UpdateSummary) -> dict[str, Any]:
     new = [{"class": one.label, "rows": one.rows, "did_you_mean": one.did_you_mean} for one in found.new_classes]
     return {

@@ -12,6 +12,7 @@ A model is a fitted estimator, what is fitted in it, or the path of a model file
 600
 """
 
+from candide.tasks.check import check
 from candide.tasks.compare import compare
 from candide.tasks.evaluate import evaluate
 from candide.tasks.explain import explain
@@ -21,6 +22,7 @@ from candide.tasks.update import forget, merge, slide, update
 from candide.tasks.validate import cross_validate
 
 __all__ = [
+    "check",
     "compare",
     "cross_validate",
     "evaluate",

@@ -22,6 +22,8 @@ from candide.rows.kinds import Column
 from candide.rows.remarks import Remark, left_out
 from candide.rows.spelling import PLAIN, Spelling
 
+_LOOKED_AT = 4096  # rows, of those read first, in which a fit looks for what is wrong with them
+
 
 @dataclass(frozen=True)
 class Learned:
@@ -68,7 +70,17 @@ def learn(
     [census] = counted.censuses
     fitted = Fitted(checked(census, target), settings or Settings(), target, spelled=spelled)
     fitted.model  # noqa: B018  an estimate that cannot be had is an error now, not at the first prediction
-    return Learned(fitted, prepared.columns, prepared.remarks + unlabelled(target, counted))
+    return Learned(fitted, prepared.columns, told(census, target, prepared, counted))
+
+
+def told(census: Census, target: str, prepared: Prepared, counted: Counted) -> list[Remark]:
+    """What a person should see of a source that was counted: what was made of it, and what may be wrong with it."""
+    from candide.tasks.findings import findings, shortened
+    from candide.tasks.looks import Sample
+
+    dates = {one.name for one in prepared.columns if one.kind == "date"}
+    found = findings(census, Sample.of(prepared.head, target, census, dates, _LOOKED_AT))
+    return [*prepared.remarks, *unlabelled(target, counted), *shortened(found)]
 
 
 def spelled_in(source: Source, prepared: Prepared) -> dict[str, Spelling]:

@@ -33,7 +33,7 @@ from candide.model.settings import Settings
 from candide.rows.blocks import Block, Floats, rows_of
 from candide.rows.labels import Labels
 from candide.rows.remarks import Remark
-from candide.tasks.learn import Learned, checked, spelled_in, unlabelled
+from candide.tasks.learn import Learned, checked, spelled_in, told
 from candide.tasks.scores import Scores, spread
 from candide.tasks.scoring import Truth, scored_blocks
 
@@ -101,7 +101,7 @@ def cross_validate(
         with watch(source, "scoring"):
             scores = _score_folds(rows, whole, trained)
         spelled = spelled_in(source, prepared)
-    remarks = prepared.remarks + unlabelled(target, counted) + _met_once(target, whole, trained)
+    remarks = told(whole, target, prepared, counted) + _met_once(target, whole, trained)
     return Validation(scores, Learned(Fitted(whole, settings, target, spelled=spelled), prepared.columns, remarks))
 
 

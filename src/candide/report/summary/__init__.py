@@ -15,6 +15,7 @@ from candide.report.summary.changes import (
     of_merge,
     of_update,
 )
+from candide.report.summary.check import CheckSummary, of_check
 from candide.report.summary.columns import ColumnSummary
 from candide.report.summary.models import (
     ClassSummary,
@@ -38,6 +39,7 @@ from candide.report.summary.written import PictureSummary, WrittenSummary, of_pi
 
 __all__ = [
     "ChangeSummary",
+    "CheckSummary",
     "ClassSummary",
     "ColumnSummary",
     "DecisionSummary",
@@ -53,6 +55,7 @@ __all__ = [
     "UpdateSummary",
     "WrittenSummary",
     "of_changes",
+    "of_check",
     "of_decision",
     "of_demo",
     "of_fit",

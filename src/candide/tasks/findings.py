@@ -1,0 +1,153 @@
+"""Findings: what the counts say of a table that a person should mend, or know, before a model is trusted.
+
+>>> from candide.tasks.learn import learn
+>>> rows = {"unit": ["kg"] * 60, "size": [float(i % 7) for i in range(60)], "kind": ["a", "b", "b"] * 20}
+>>> [(one.code, one.column) for one in from_counts(learn(rows, "kind").fitted.census)]
+[('constant', 'unit')]
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from candide import wording
+from candide.model.census import Census
+from candide.model.plan import Part
+from candide.rows.blocks import Floats
+from candide.rows.labels import Labels
+from candide.rows.remarks import Remark
+from candide.rows.table import Name
+from candide.tasks.looks import FEWEST, LEAK, Sample, drop_it, from_rows, leak, sentinel
+
+_ABSENT = frozenset(("?", "na", "n/a", "nan", "null", "nil", "#n/a", "-", "."))  # levels that may mean "missing"
+_MANY, _EACH = 50, 5  # levels that are many, and rows a level that are few
+_RARE = 10  # rows of a class from which little can be learned
+_MOST = 0.9  # share of a class beside which accuracy says little
+_CHANCE = 1e-6  # below which nothing happens by chance, in any of the columns
+_SHOWN = 3  # findings of a sort in a report that is about something else
+
+
+def findings(census: Census, sample: Sample) -> list[Remark]:
+    """All that is found in the counts of a table and in some of its rows, the gravest first."""
+    found = [*from_counts(census), *from_rows(sample)]
+    return sorted(found, key=lambda one: _GRAVITY.index(one.code))
+
+
+def from_counts(census: Census) -> Iterator[Remark]:
+    """What the counts tell of classes and columns."""
+    yield from _spellings(census.labels, "label", None)
+    yield from _sizes(census)
+    for part, tally in zip(census.plan.parts, census.tallies, strict=True):
+        yield from _of(part, tally, census)
+
+
+_GRAVITY = (
+    *("label-spelling", "leak", "missing-by-class", "few-rows", "imbalance"),
+    *("identifier", "sentinel", "level-spelling", "copy", "constant", "many-levels"),
+)
+
+
+def _of(part: Part, tally: Any, census: Census) -> Iterator[Remark]:
+    if part.event.joint or part.holds == "documents":
+        return
+    pooled = tally.pool()
+    for j, name in enumerate(part.columns):
+        if pooled.n[0, j] > 0:
+            yield from _missing(name, tally.n[:, j], census)
+            yield from _constant(name, pooled.seen(j), census.n_rows)
+        if part.holds == "codes":
+            counts = tally.only(np.array([j])).counts
+            yield from _of_levels(name, part.encodings[j], counts, census)
+
+
+def _of_levels(name: Name, encoding: Any, counts: Floats, census: Census) -> Iterator[Remark]:
+    one = float(census.class_weight.sum()) / max(census.n_rows, 1)  # the weight of a row
+    told, others = _told(counts, one), float(census.class_weight.sum() - census.class_weight.max())
+    total, levels = float(census.class_weight.sum()), int((counts.sum(axis=0) > 0).sum())
+    if others >= one * FEWEST / 2 and total - told <= (1 - LEAK) * others:
+        yield leak(name, told / total)
+    if not encoding.as_written:
+        return
+    yield from _spellings(encoding.labels, "level", name)
+    if odd := [v for v in encoding.labels.values if isinstance(v, str) and v.strip().lower() in _ABSENT]:
+        n = float(counts[:, encoding.labels.encode(np.array(odd[:1], object))].sum())
+        yield sentinel(name, repr(odd[0]), n / total)
+    if levels >= _MANY and counts.sum() < _EACH * one * levels:
+        rows = wording.plural(float(counts.sum()))
+        text = f"column {name!r} has {levels:,} levels in {rows}: too few rows a level to learn from"
+        yield Remark("many-levels", text, name, f"group its levels, or {drop_it(name)}")
+
+
+def _told(counts: Floats, one: float) -> float:
+    """The weight of the rows whose class is that of most other rows of their level."""
+    if len(counts) < 2 or not counts.shape[1]:
+        return 0.0
+    second, first = np.partition(counts, -2, axis=0)[-2:]
+    return float(first[first - one > second].sum())
+
+
+def _missing(name: Name, n: Floats, census: Census) -> Iterator[Remark]:
+    """Values that are missing in rows of one class only, or in all rows but those of one class."""
+    gone, total = np.maximum(census.class_weight - n, 0.0), float(census.class_weight.sum())
+    for some, text in ((gone, "is missing"), (n, "has a value")):
+        c = int(some.argmax())
+        rest = gone if some is n else n
+        one_only = some[c] > 0 and some[c] >= some.sum() * (1 - 1e-12) and rest.sum() > 0
+        chance = (census.class_weight[c] / total) ** (some[c] * census.n_rows / total) * len(census.plan.columns)
+        if one_only and chance < _CHANCE:
+            label = census.labels.values[c]
+            what = f"column {name!r} {text} in rows of class {label!r} only ({wording.plural(float(some[c]))})"
+            remedy = f"find out why; where it is not so in rows to come, {drop_it(name)}"
+            yield Remark("missing-by-class", what, name, remedy)
+            return
+
+
+def _constant(name: Name, seen: dict[str, float], rows: int) -> Iterator[Remark]:
+    flat = "sd" in seen and seen["sd"] <= 1e-12 * abs(seen["mean"])
+    if rows >= FEWEST and (seen.get("level") == 1 or flat):
+        yield Remark("constant", f"column {name!r} has one value only, and tells nothing", name, drop_it(name))
+
+
+def _spellings(labels: Labels, what: str, column: Name | None) -> Iterator[Remark]:
+    """Labels or levels that differ in case or spaces only."""
+    alike: dict[str, list[str]] = {}
+    for value in labels.values:
+        if isinstance(value, str):
+            alike.setdefault(" ".join(value.split()).casefold(), []).append(value)
+    for same in alike.values():
+        if len(same) > 1:
+            where = "labels" if column is None else f"column {column!r}: levels"
+            text = f"{where} {wording.listing(same, 4)} differ in case or spaces only, and count as different"
+            yield Remark(f"{what}-spelling", text, column, "if they mean the same, write them alike")
+
+
+def _sizes(census: Census) -> Iterator[Remark]:
+    """Classes of very few rows, and one that outweighs all others."""
+    total, weight = float(census.class_weight.sum()), census.class_weight
+    if census.n_rows < FEWEST or total <= 0:
+        return
+    one = total / census.n_rows
+    for label, w in zip(census.labels.values, weight.tolist(), strict=True):
+        if 0 < w < _RARE * one:
+            text = f"class {label!r} has {wording.plural(w)}: too few to learn from, and to be judged by"
+            yield Remark("few-rows", text, None, "gather more, unite it with another class, or leave its rows out")
+    c = int(weight.argmax())
+    if weight[c] > _MOST * total:
+        label, share = census.labels.values[c], wording.percent(weight[c] / total)
+        text = f"class {label!r} has {share} of the rows: to say it always would be right as often"
+        remedy = "judge by AUC and log loss, not by accuracy; for equal shares pass --class-prior uniform"
+        yield Remark("imbalance", text, None, remedy)
+
+
+def shortened(found: Sequence[Remark]) -> list[Remark]:
+    """The first few findings of each sort, the last of them with a word on how many more there are."""
+    out: list[Remark] = []
+    for code in dict.fromkeys(one.code for one in found):
+        same = [one for one in found if one.code == code]
+        out += same[:_SHOWN]
+        if len(same) > _SHOWN:
+            more = f"{len(same) - _SHOWN:,} more like this: candide check tells them all"
+            out[-1] = replace(out[-1], remedy=f"{out[-1].remedy}; {more}")
+    return out

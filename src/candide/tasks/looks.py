@@ -1,0 +1,260 @@
+"""Looks at some rows for what spoils a table: ids, codes for "missing", copies, and columns that give the class away.
+
+The rows are a sample, the first of a source or some spread over it; what is told of a column holds in all of them.
+
+>>> from candide.tasks.learn import learn
+>>> rows = {"t": [float(i % 11) - 999 * (i % 11 == 0) for i in range(66)], "y": ["a", "b"] * 33}
+>>> sample = Sample.of(pa.table(rows), "y", learn(rows, "y").fitted.census)
+>>> [(one.code, one.column) for one in from_rows(sample)]
+[('sentinel', 't')]
+"""
+
+import re
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+
+from candide import wording
+from candide.errors import InputError
+from candide.model.census import Census
+from candide.rows.blocks import Codes, Floats
+from candide.rows.matching import codes
+from candide.rows.remarks import Remark
+from candide.rows.table import Name, Table
+
+FEWEST = 30  # rows before a look can tell anything
+_NINES = re.compile(r"-?99+(\.9+)?")
+_ALIKE = 0.9999  # correlation of numbers that are copies of one another, in whatever unit
+_PRODUCTS = 1 << 30  # multiplications to find copies among numbers
+_CHANCES = 30.0  # nats: what comes by chance once in 10^13 times does not come by chance
+_MOST = 200  # columns sorted in search of a leak: those that differ most by class
+LEAK = 0.98  # of the errors of the class shares alone, that a leak takes away
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Some rows that have a class: their columns, the code of the class, and as one block the columns of numbers."""
+
+    columns: pa.Table
+    y: Codes  # (rows,)
+    n_classes: int
+    names: tuple[Name, ...]  # of numbers
+    numbers: Floats  # (rows, numbers)
+    dates: frozenset[Name] = frozenset()  # those of the names that are dates
+
+    @classmethod
+    def of(cls, rows: pa.Table, target: str, census: Census, dates: Collection[Name] = (), most: int = 1 << 62) -> Self:
+        """At most so many of some rows, evenly spread over them, with the classes and columns of a census."""
+        rows = rows.take(np.arange(0, rows.num_rows, max(1, -(-rows.num_rows // most))))
+        y, n = codes(census.labels, rows.column(target)), len(census.labels)
+        if not (there := (y >= 0) & (y < n)).all():
+            rows, y = rows.filter(pa.array(there)), y[there]
+        holds = {name: part.holds for part in census.plan.parts for name in part.columns}
+        columns = rows.select([str(name) for name in census.plan.columns if holds[name] != "documents"])
+        read = _numbers(Table.of(columns), [name for name in census.plan.columns if holds[name] == "numbers"])
+        block = np.column_stack(list(read.values())) if read else np.empty((len(y), 0))
+        return cls(columns, y, n, tuple(read), block, frozenset(dates))
+
+
+def _numbers(table: Table, names: Collection[Name]) -> dict[Name, Floats]:
+    """Columns of numbers; a look has no error of its own, so those that only an engine can read are left out."""
+    read = {}
+    for name in names:
+        with suppress(InputError):
+            read[name] = np.asarray(table.numbers((str(name),)), float).ravel()
+    return read
+
+
+def from_rows(sample: Sample) -> Iterator[Remark]:
+    """What is found in rows alone; nothing where they are too few to tell."""
+    if len(sample.y) < FEWEST:
+        return
+    yield from _leaks(sample)
+    yield from _sentinels(sample)
+    yield from _copies(sample)
+    yield from _identifiers(sample)
+
+
+def leak(name: Name, share: float) -> Remark:
+    """The remark on a column that alone gives the class away in this share of the rows."""
+    told = "all rows" if share == 1 else f"{wording.percent(share)} of the rows"
+    text = f"column {name!r} alone tells the class of {told}: it may be made from the class, or after it"
+    return Remark("leak", text, name, f"where it is not known before the class is, {drop_it(name)}")
+
+
+def copy(name: Name, other: Name, how: str = "") -> Remark:
+    """The remark on a column that says what another one says."""
+    text = f"column {name!r} tells the same as {other!r}{how}: what they say counts twice"
+    return Remark("copy", text, name, drop_it(name))
+
+
+def sentinel(name: Name, value: str, share: float) -> Remark:
+    """The remark on a value, in this share of the rows, that may be none."""
+    text = f"column {name!r}: {value}, in {wording.percent(share)} of the rows, may stand for a missing value"
+    return Remark("sentinel", text, name, f"if so, make it missing; --na {value} does that in all columns of a CSV")
+
+
+def drop_it(name: Name) -> str:
+    """What to do with a column that does harm."""
+    return f"leave it out: --drop {str(name)!r} (drop=[...])"
+
+
+# One column at a time
+
+
+def _leaks(sample: Sample) -> Iterator[Remark]:
+    """Numbers whose neighbours are of the same class in nearly all rows."""
+    sizes = np.bincount(sample.y, minlength=sample.n_classes)
+    others = len(sample.y) - int(sizes.max())
+    if others < FEWEST // 2:
+        return
+    for j in _most_different(sample):
+        wrong = _strangers(sample.numbers[:, j], sample.y)
+        if wrong <= (1 - LEAK) * others:
+            yield leak(sample.names[j], 1 - wrong / len(sample.y))
+
+
+def _most_different(sample: Sample) -> list[int]:
+    """The numbers whose means differ most by class for their spread; all, where these are few."""
+    if len(sample.names) <= _MOST:
+        return list(range(len(sample.names)))
+    x = np.nan_to_num(_standardised(sample.numbers))
+    member = np.eye(sample.n_classes)[sample.y]
+    between = ((member.T @ x) ** 2 / np.maximum(member.sum(axis=0), 1)[:, None]).sum(axis=0)
+    return np.argsort(-between, kind="stable")[:_MOST].tolist()
+
+
+def _strangers(x: Floats, y: Codes) -> int:
+    """In how many rows the nearest value, or most equal ones, are not of the same class; nor is a missing one."""
+    there = np.isfinite(x)
+    order = np.argsort(x[there], kind="stable")
+    values, classes = x[there][order], y[there][order]
+    if not len(values):
+        return len(x)
+    group = np.concatenate([[0], np.cumsum(np.diff(values) > 0)])
+    size, known = np.bincount(group), np.zeros(len(values), bool)
+    same = np.bincount(group * (int(y.max()) + 1) + classes, minlength=len(size) * (int(y.max()) + 1))
+    same = same.reshape(len(size), -1)
+    most = np.partition(same, -2, axis=1)[:, -2:] if same.shape[1] > 1 else np.pad(same, ((0, 0), (1, 0)))
+    clear = (most[:, 1] - 1 > most[:, 0]) | ((most[:, 1] > 1) & (most[:, 0] == 0))  # without the row itself
+    many = size[group] > 1
+    known[many] = (clear[group] & (same[group, classes] == most[group, 1]))[many]
+    gap = np.concatenate([[np.inf], np.diff(values), [np.inf]])
+    nearest = np.arange(len(values)) + np.where(gap[:-1] < gap[1:], -1, 1)
+    known[~many] = (classes.take(nearest, mode="clip") == classes)[~many]
+    return len(x) - int(known.sum())
+
+
+def _sentinels(sample: Sample) -> Iterator[Remark]:
+    """Numbers whose lowest or highest value is often met, far from all others, and such as stands for "missing"."""
+    with np.errstate(invalid="ignore"):
+        low, high = (np.nan_to_num(of, nan=1.0) for of in _ends(sample.numbers))
+    for j, name in enumerate(sample.names):
+        for end in {float(low[j]), float(high[j])}:
+            if name not in sample.dates and (end in (0.0, -1.0) or _NINES.fullmatch(f"{end:g}")):
+                x = sample.numbers[:, j]
+                n = int((x == end).sum())
+                if n > 1 and _stands_apart(end, n, x[np.isfinite(x) & (x != end)]):
+                    yield sentinel(name, f"{end:g}", n / len(x))
+
+
+def _stands_apart(end: float, n: int, rest: Floats) -> bool:
+    if len(rest) < FEWEST // 3:
+        return False
+    if end == -1:  # a code among what is never below zero
+        return bool(rest.min() >= 0) and n >= max(5, 0.01 * len(rest))
+    gap, spread = float(np.abs(rest - end).min()), float(rest.std())
+    if end == 0:  # a value like others, unless it is not the usual one and there is nothing for a long way
+        return n < len(rest) and len(np.unique(rest)) >= 10 and gap > spread and bool(rest.min() > 0)
+    return gap > spread
+
+
+def _identifiers(sample: Sample) -> Iterator[Remark]:
+    """Whole numbers in any order that are all different, though as many drawn by chance would not be."""
+    low, high = _ends(sample.numbers)
+    for j, name in enumerate(sample.names):
+        x = sample.numbers[:, j]
+        n, room = int(np.isfinite(x).sum()), float(high[j] - low[j]) + 1
+        if name in sample.dates or not n * n / 2 > _CHANCES * room:
+            continue
+        x = x[np.isfinite(x)]
+        if (x == np.floor(x)).all() and len(np.unique(x)) == n:
+            text = f"column {name!r} looks like an identifier: {n:,} whole numbers, no two of them equal"
+            yield Remark("identifier", text, name, drop_it(name))
+
+
+def _ends(x: Floats) -> tuple[Floats, Floats]:
+    finite = np.isfinite(x)
+    low, high = np.where(finite, x, np.inf).min(axis=0), np.where(finite, x, -np.inf).max(axis=0)
+    return low, np.maximum(high, low)
+
+
+# Two columns at a time
+
+
+def _copies(sample: Sample) -> Iterator[Remark]:
+    told: set[str] = set()
+    for i, j in _same_numbers(sample):
+        told.add(str(sample.names[j]))
+        equal = np.array_equal(sample.numbers[:, i], sample.numbers[:, j], equal_nan=True)
+        yield copy(sample.names[j], sample.names[i], "" if equal else ", in another unit")
+    seen: dict[bytes, str] = {}
+    for name, column in zip(sample.columns.column_names, sample.columns.columns, strict=True):
+        if name in told or (coded := _codes_by_place(column)) is None:
+            continue
+        first = seen.setdefault(coded, name)
+        if first != name:
+            yield copy(name, first, "" if sample.columns.column(first).equals(column) else ", in other words")
+
+
+def _codes_by_place(column: Any) -> bytes | None:
+    """The codes of a column's values in the order in which they come: equal where two columns are one, renamed.
+
+    None where columns that have nothing to do with each other could well be equal.
+    """
+    if pa.types.is_nested(column.type):
+        return None
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    coded = column.combine_chunks().dictionary_encode()
+    found = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    n = np.bincount(found + 1)
+    share = n[n > 0] / len(found)
+    surprise = -float((share * np.log(share)).sum()) * len(found)
+    return None if len(share) > len(found) / 3 or surprise < _CHANCES else found.tobytes()
+
+
+def _same_numbers(sample: Sample) -> Iterator[tuple[int, int]]:
+    """Pairs of numbers that are one but for their unit: each column with the first that it is a copy of."""
+    n, p = sample.numbers.shape
+    step = max(1, n // max(FEWEST * 2, _PRODUCTS // max(p * p, 1)))
+    few, whole = _standardised(sample.numbers[::step]), None
+    z = np.nan_to_num(few) / np.sqrt(max(len(few), 1))
+    for start in range(0, p, 512):
+        alike = np.abs(z[:, start : start + 512].T @ z) > _ALIKE
+        for at, row in enumerate(alike):
+            j = start + at
+            for i in np.flatnonzero(row[:j])[:3].tolist():
+                whole = _standardised(sample.numbers) if whole is None else whole
+                a, b = whole[:, i], whole[:, j]
+                both = np.isfinite(a)
+                many = len(np.unique(sample.numbers[both, j])) > 2  # two values are alike in any unit
+                if many and (both == np.isfinite(b)).all() and abs(float(a[both] @ b[both])) > _ALIKE * both.sum():
+                    yield i, j
+                    break
+
+
+def _standardised(x: Floats) -> Floats:
+    """Columns of mean 0 and variance 1; NaN where a value is absent, or all are equal."""
+    there = np.isfinite(x)
+    n = np.maximum(there.sum(axis=0), 1)
+    zero = np.where(there, x, 0.0)
+    mean = zero.sum(axis=0) / n
+    away = np.where(there, x - mean, 0.0)
+    sd = np.sqrt((away**2).sum(axis=0) / n)
+    some = sd > 1e-9 * np.maximum(np.abs(mean), 1e-300)
+    return np.where(there & some, away / np.where(some, sd, 1.0), np.nan)

@@ -1,0 +1,168 @@
+"""Checking a table: every defect is planted, found under its code and in its column; clean tables have none."""
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from tests.data import table
+
+import candide as cd
+from candide import tasks
+from candide.cli import cli
+from candide.rows.remarks import RemarkWarning
+from candide.rows.table import Table
+
+N = 400
+RNG = np.random.default_rng(7)
+Y = RNG.choice(["no", "yes"], N, p=[0.7, 0.3])
+CLEAN = {
+    "age": RNG.normal(40, 12, N).round(1),
+    "visits": RNG.poisson(2.0, N).astype(float),
+    "job": RNG.choice(["cook", "smith", "clerk"], N),
+    "score": RNG.normal(Y == "yes", 1.0),
+}
+
+
+def found(**columns):
+    """What is found in a clean table with some more columns: codes with the columns they are about."""
+    rows = {**CLEAN, "y": Y} | {name: np.asarray(column) for name, column in columns.items()}
+    return [(one.code, one.column) for one in tasks.check(rows, "y").findings]
+
+
+def test_nothing_is_found_in_a_clean_table():
+    assert found() == []
+
+
+SHUFFLED = RNG.permutation(N).astype(float)
+PLANTED = {
+    "a category made from the class": ("leak", "x", np.where(Y == "yes", "cured", "ill")),
+    "made from it but for a row": ("leak", "x", np.where((Y == "yes") & (np.arange(N) > 3), "cured", "ill")),
+    "a number above a threshold": ("leak", "x", RNG.uniform(1, 2, N) + 5 * (Y == "yes")),
+    "an amount in one class only": ("leak", "x", RNG.lognormal(0, 2, N) * (Y == "yes")),
+    "classes in bands": ("leak", "x", RNG.uniform(0, 1, N) + 2 * (Y == "yes") + 4 * RNG.integers(0, 3, N)),
+    "one value": ("constant", "x", ["kg"] * N),
+    "one number": ("constant", "x", np.full(N, 0.1)),
+    "a copy": ("copy", "x", CLEAN["age"]),
+    "a copy in another unit": ("copy", "x", -1.8 * CLEAN["age"] + 32),
+    "a copy in other words": ("copy", "x", np.array(["W-" + job.upper() for job in CLEAN["job"]])),
+    "-999": ("sentinel", "x", np.where(SHUFFLED < 8, -999.0, CLEAN["age"][::-1])),
+    "9999": ("sentinel", "x", np.where(SHUFFLED < 8, 9999.0, RNG.normal(50, 9, N))),
+    "-1 among amounts": ("sentinel", "x", np.where(SHUFFLED < 40, -1.0, RNG.integers(0, 300, N))),
+    "0 among heights": ("sentinel", "x", np.where(SHUFFLED < 8, 0.0, RNG.normal(170, 9, N))),
+    "a question mark": ("sentinel", "x", np.where(SHUFFLED < 8, "?", CLEAN["job"][::-1])),
+    "ids in any order": ("identifier", "x", 10_000 + SHUFFLED),
+    "case": ("level-spelling", "x", RNG.choice(["Red", "red", "blue"], N)),
+    "spaces": ("level-spelling", "x", RNG.choice(["dark red", " dark  red", "blue"], N)),
+    "few rows a level": ("many-levels", "x", [f"user {i}" for i in RNG.integers(0, 300, N)]),
+    "missing in one class": (
+        "missing-by-class",
+        "x",
+        [None if k and i % 2 else v for i, (v, k) in enumerate(zip(CLEAN["age"][::-1], Y == "yes", strict=True))],
+    ),
+    "there in one class": (
+        "missing-by-class",
+        "x",
+        [v if k else None for v, k in zip(CLEAN["job"][::-1], Y == "yes", strict=True)],
+    ),
+}
+
+
+@pytest.mark.parametrize("what", PLANTED)
+def test_a_defect_is_found(what):
+    code, column, values = PLANTED[what]
+    assert (code, column) in found(**{column: values})
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        RNG.poisson(0.3, N).astype(float),  # nought is what most rows have
+        np.where(SHUFFLED < 300, 0.0, RNG.normal(1900, 200, N)),  # and here too, far from the others
+        RNG.integers(0, 10**7, N).astype(float),  # all different by chance
+        RNG.normal(CLEAN["age"], 1.0),  # much like a column, and not the same
+        np.where(SHUFFLED < 1, 9.0, 0.0),  # a rare flag
+        RNG.choice([None, 1.5, 2.5, 3.5], N),  # missing in all classes
+        np.linspace(900, 999, N).round(0),  # up to 999, in no leap
+    ],
+)
+def test_what_is_no_defect_is_left_alone(values):
+    assert found(x=values) == []
+
+
+def test_two_rare_flags_that_agree_are_no_copy():
+    assert found(a=[0] * (N - 1) + [1], b=[0] * (N - 1) + [1]) == []
+
+
+def classes_found(y):
+    return [one.code for one in tasks.check({**CLEAN, "y": y}, "y").findings]
+
+
+def test_classes():
+    assert classes_found(np.where(np.arange(N) < 4, "maybe", Y)) == ["few-rows"]
+    assert classes_found(np.where(np.arange(N) % 20 == 0, "yes", "no")) == ["imbalance"]
+    assert "label-spelling" in classes_found(np.where(SHUFFLED < 90, "YES ", Y))
+
+
+@pytest.mark.parametrize("door", [dict, Table.of])
+def test_rows_come_from_all_over_a_long_table(door):
+    x = RNG.normal(0, 1, 60_000)
+    rows = {"x": x, "late": np.where(np.arange(60_000) < 30_000, x, x[::-1]), "y": np.tile(["a", "b"], 30_000)}
+    assert tasks.check(door(rows), "y").findings == []
+    rows["late"] = x
+    assert [(one.code, one.column) for one in tasks.check(door(rows), "y").findings] == [("copy", "late")]
+
+
+def test_a_fit_tells_the_same_by_warnings():
+    rows = {**CLEAN, "y": Y, "outcome": np.where(Y == "yes", "cured", "ill")}
+    with pytest.warns(RemarkWarning) as told:
+        cd.fit(rows, "y")
+    assert [(one.message.remark.code, one.message.remark.column) for one in told] == [("leak", "outcome")]
+
+
+def test_a_fit_is_short_where_much_is_found():
+    rows = {**CLEAN, "y": Y} | {f"k{i}": [i] * N for i in range(9)}
+    remarks = tasks.learn(rows, "y").remarks
+    assert [one.code for one in remarks] == ["constant"] * 3
+    assert "6 more" in remarks[-1].remedy
+    assert len(tasks.check(rows, "y").findings) == 9
+
+
+def test_weighted_rows_are_found_alike():
+    rows = {**CLEAN, "y": Y, "w": np.full(N, 0.01), "x": np.where(Y == "yes", "cured", "ill")}
+    assert [one.code for one in tasks.check(rows, "y", weight="w").findings] == ["leak"]
+
+
+def test_the_command_says_by_its_status_whether_something_was_found(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("a,y\n" + "".join(f"{v},{y}\n" for v, y in zip(CLEAN["age"], Y, strict=True)))
+    assert CliRunner().invoke(cli, ["check", str(path), "-t", "y"]).exit_code == 0
+    path.write_text("a,b,y\n" + "".join(f"{v},kg,{y}\n" for v, y in zip(CLEAN["age"], Y, strict=True)))
+    shown = CliRunner().invoke(cli, ["check", str(path), "-t", "y"])
+    assert shown.exit_code == 3
+    assert "'b'" in shown.output
+    assert CliRunner().invoke(cli, ["check", str(path), "-t", "y", "--drop", "b"]).exit_code == 0
+
+
+# On real tables: what is known of them, and not a word more.
+KNOWN = {
+    "adult_train": [("sentinel", "capital_gain"), ("copy", "education_num")],
+    "bank": [("sentinel", "pdays")],
+    "breast_cancer_wisconsin": [],
+    "car_evaluation": [],
+    "german_credit": [],
+    "glass": [("few-rows", None)],
+    "heart_cleveland": [],
+    "ionosphere": [("constant", "a02")],
+    "iris": [],
+    "letter": [],
+    "mushroom": [("constant", "veil-type")],
+    "nursery": [("few-rows", None)],
+    "pima_diabetes": [("sentinel", "plas"), ("sentinel", "pres"), ("sentinel", "mass")],
+    "segment": [("constant", "region-pixel-count")],
+    "sonar": [],
+    "tic_tac_toe": [],
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_real_tables(name):
+    assert [(one.code, one.column) for one in tasks.check(table(f"{name}.parquet"), "class").findings] == KNOWN[name]
