@@ -10,19 +10,25 @@
 
 import csv
 import glob
+import io
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from types import MappingProxyType
 from typing import Any
 
 import duckdb
 
 from candide.engines.duckdb.duckdb_errors import NOT_SO
+from candide.engines.duckdb.encodings import opened
 from candide.engines.sql.text import identifier, literal, literals, tuple_of
+from candide.errors import SourceError
 from candide.rows.spelling import MINUS, PLAIN, Spelling
 
 _LINES = 4096  # enough to know the form by: types are looked at elsewhere
+_MOST = 0.5  # of the lines have as many fields, where one is odd
 _NONE = ("(empty)", "\x00", "")
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -164,19 +170,58 @@ def _form_of_first(con: Any, files: tuple[str, ...], hints: CsvHints) -> CsvForm
     except duckdb.InvalidInputException as error:
         if "sniffing" not in str(error):
             raise
-        return _by_header(first, files, hints)
+        return _by_lines(first, files, hints)
     delimiter, quote, escape, skip, header, columns = row
     names = tuple(column["name"] for column in columns)
-    if len(names) == 1 and hints.delimiter is None and max(names[0].count(c) for c in ",;\t|"):
-        return _by_header(first, files, hints)
+    if len(names) == 1 and hints.delimiter is None:  # as if nothing parted fields, where one line has too many or few
+        ours = _by_lines(first, files, hints)
+        if len(ours.names) > 1:
+            return ours
     quote = '"' if quote in _NONE else quote  # none in the beginning does not mean none at all
     escape = quote if escape in _NONE else escape
-    return CsvForm(files, hints, names, delimiter, quote, escape, bool(header), int(skip))
+    form = CsvForm(files, hints, names, delimiter, quote, escape, bool(header), int(skip))
+    if (skip or not header) and hints.header is None:  # a line that is longer than the others may have cost the header
+        ours = _by_lines(first, files, replace(hints, delimiter=delimiter))
+        return form if len(ours.names) == len(names) and ours.header == form.header else ours
+    return form
 
 
-def _by_header(first: str, files: tuple[str, ...], hints: CsvHints) -> CsvForm:
-    """The lines of the CSV disagree: take the form of its header, so that reading it says where they do."""
-    with open(first, encoding="utf-8-sig", errors="replace", newline="") as lines:
-        line = lines.readline().rstrip("\r\n")
-    delimiter = hints.delimiter or max(",;\t|", key=line.count)
-    return CsvForm(files, hints, tuple(next(csv.reader([line], delimiter=delimiter))), delimiter)
+def _by_lines(first: str, files: tuple[str, ...], hints: CsvHints) -> CsvForm:
+    """The form that most lines of a CSV have; reading it says which have not."""
+    with opened(first) as file:
+        text = io.TextIOWrapper(file, "utf-8-sig", "replace", newline="")
+        lines = list(islice(text, _LINES))
+    delimiter, width, most = hints.delimiter or ",", 1, 0.0
+    for one in (hints.delimiter,) if hints.delimiter else ",;\t|":
+        widths = Counter(len(row) for _, row in _records(lines, one) if row)
+        n, times = widths.most_common(1)[0] if widths else (1, 0)
+        if n > 1 and times > most and times >= _MOST * widths.total():
+            delimiter, width, most = one, n, times
+    before: tuple[int, list[str]] = 0, []
+    for at, row in _records(lines, delimiter):
+        if width == len(row):
+            break
+        before = (at, row) if row else before
+    else:
+        at, row = 0, before[1]
+    header = not any(map(_is_number, row)) if hints.header is None else hints.header
+    if not header and hints.header is None and len(before[1]) > 1 and not any(map(_is_number, before[1])):
+        what = f"{len(before[1])} names where the rows have {len(row)} fields"
+        raise SourceError(what, where=first, line=before[0] + 1, value=len(before[1]), remedy="mend the line")
+    names = tuple(row) if header else tuple(f"column{i}" for i in range(len(row)))
+    return CsvForm(files, hints, names, delimiter, header=header, skip=at)
+
+
+def _records(lines: Sequence[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Every record with the number of lines before it."""
+    reader, before = csv.reader(lines, delimiter=delimiter), 0
+    try:
+        for row in reader:
+            yield before, row
+            before = reader.line_num
+    except csv.Error:  # NUL, or a field without an end: the rest is left to be told when it is read
+        return
+
+
+def _is_number(text: str) -> bool:
+    return text.strip().lstrip("+-")[:1].isdigit()

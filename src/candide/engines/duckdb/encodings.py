@@ -146,7 +146,8 @@ def _ending(path: str) -> str:
     return os.path.splitext(path)[1].lower()
 
 
-def _opened(path: str) -> IO[bytes]:
+def opened(path: str) -> IO[bytes]:
+    """The bytes of a file, unpacked."""
     ending = _ending(path)
     if ending in _UNKNOWN_TO_DUCKDB:
         return _UNKNOWN_TO_DUCKDB[ending](path)
@@ -161,7 +162,7 @@ def _sample(path: str) -> Iterator[bytes]:
     """Pieces of a file: all of one that is short, or packed; of a long one some, evenly from beginning to end."""
     size = os.path.getsize(path)
     try:
-        with _opened(path) as file:
+        with opened(path) as file:
             apart = _PIECE if _ending(path) in _PACKED else max(_PIECE, size // _PIECES)
             for i in range(_PIECES):
                 if apart > _PIECE:
@@ -180,7 +181,7 @@ def _spool(path: str, to: str, encoding: str, errors: str) -> str:
     decoder = codecs.getincrementaldecoder(encoding)(errors)
     lines = 1
     try:
-        with _opened(path) as file, open(to, "w", encoding="utf-8", newline="") as out:
+        with opened(path) as file, open(to, "w", encoding="utf-8", newline="") as out:
             while piece := file.read(_PIECE):
                 text = decoder.decode(piece)
                 lines += text.count("\n")

@@ -208,7 +208,7 @@ def remarks(
 
     ``fitted``: a model has these columns, and of the ``known`` ones another spelling.
     """
-    alike: dict[tuple, list[str]] = {}
+    alike: dict[tuple[Spelling, bool, str, bool], list[str]] = {}
     for name, (options, key) in found.items():
         how = options.hows[key]
         if name in known or not how.is_plain or (len(options.hows) > 1 and not fitted):
