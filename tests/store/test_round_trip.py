@@ -145,7 +145,7 @@ def test_any_levels_come_back_from_a_file(tmp_path_factory, words):
 
 
 def test_what_cannot_be_kept_is_said(tmp_path):
-    import datetime
+    import fractions
 
     from candide.events import Gaussian
 
@@ -155,14 +155,28 @@ def test_what_cannot_be_kept_is_said(tmp_path):
     X, y = numbers(), labels_of("str")
     with pytest.raises(InputError, match="pickle keeps it"):
         cd.NaiveBayes(Mine()).fit(X, y).save(tmp_path / "m")
-    hours = [datetime.time(1 + i % 2) for i in range(len(y))]
-    with pytest.raises(InputError, match="is a time; a model file keeps text, numbers, booleans and dates only; pass"):
-        cd.NaiveBayes("categorical").fit({"hour": hours}, y).save(tmp_path / "m")
+    parts = [fractions.Fraction(1 + i % 2, 3) for i in range(len(y))]
+    with pytest.raises(InputError, match="is a Fraction; a model file keeps text, numbers, booleans, dates and times"):
+        cd.NaiveBayes("categorical").fit({"part": parts}, y).save(tmp_path / "m")
     with pytest.raises(InputError, match="detail"):
         cd.NaiveBayes().fit(X, y).save(tmp_path / "m", detail="tallies")
     with pytest.raises(InputError, match="provenance"):
         cd.NaiveBayes().fit(X, y).save(tmp_path / "m", provenance={"rows": 3})
     assert not list(tmp_path.iterdir())
+
+
+def test_levels_that_are_times_and_durations_are_kept(tmp_path):
+    import datetime
+
+    X = {
+        "hour": [datetime.time(1 + i % 3, 30, 0, i % 2) for i in range(60)],
+        "length": [datetime.timedelta(i % 3 - 1, 5, 7) for i in range(60)],
+    }
+    model = cd.NaiveBayes("categorical").fit(X, labels_of("str"))
+    model.save(tmp_path / "m")
+    again = cd.load(tmp_path / "m")
+    assert [part.levels for part in again.fitted_.plan.parts] == [part.levels for part in model.fitted_.plan.parts]
+    assert again.predict_proba(X).tolist() == model.predict_proba(X).tolist()
 
 
 def test_levels_that_are_dates_are_kept(tmp_path):

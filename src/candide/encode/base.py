@@ -71,10 +71,6 @@ class Encoding:
     def _read(self, column: Any) -> Any:
         raise NotImplementedError
 
-    def match(self, column: Any) -> Any:
-        """A column of another source, where that may spell its values otherwise: ready to be read."""
-        return column
-
     def tallied(self, x: Any) -> Any:
         """What is counted of what the block holds."""
         return x

@@ -7,6 +7,11 @@
 ['sand', 'clay']
 >>> soil.left(np.array([False, True])).names(), Levels.of_size(3).left(np.array([False, True, False])).names()
 (('sand',), ('0', '1'))
+
+A value is the same level however it is written (:mod:`candide.rows.matching`).
+
+>>> Levels().learn([1, 2]).apply(["2", "1.0", "3"]).tolist()
+[1, 0, 2]
 """
 
 from dataclasses import dataclass, replace
@@ -15,7 +20,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.encode.base import Coded, Encoding, Move
+from candide.encode.base import Encoding, Move
 from candide.errors import InputError
 from candide.rows import matching
 from candide.rows.labels import Labels
@@ -54,15 +59,11 @@ class Levels(Encoding):
         return replace(self, labels=labels)
 
     def _read(self, column: Any) -> NDArray[np.intp]:
-        return self.labels.encode(column)
+        return matching.codes(self.labels, column)
 
     def decode(self, x: NDArray) -> NDArray:
         """The levels of codes; a column that never held a value has none."""
         return self.labels.array[x] if self.n_levels else np.full(len(x), np.nan)
-
-    def match(self, column: Any) -> Coded:
-        """Text that spells a level is that level, and the reverse."""
-        return Coded(matching.codes(self.labels, column))
 
     def union(self, other: Self) -> tuple[Self, Move, Move]:
         both, mine, theirs = self.labels.union(other.labels)

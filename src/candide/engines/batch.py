@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from candide.encode import Coded, Encoding
+from candide.encode import Coded
 from candide.model.plan import Part, Plan
 from candide.rows.blocks import Block
 from candide.rows.table import Table
@@ -68,16 +68,11 @@ def blocks(plan: Plan, batch: Any) -> list[Block]:
     """The rows of a batch as the model takes them, one block a part."""
     columns = iter(zip(batch.schema.names, batch.columns, strict=True))
 
-    def read(encoding: Encoding) -> Any:
+    def read() -> Any:
         name, column = next(columns)
-        return Coded(column.to_numpy()) if name.startswith("code") else encoding.match(column)
+        return Coded(column.to_numpy()) if name.startswith("code") else column
 
-    return [
-        part.block(
-            Table.of({name: read(encoding) for name, encoding in zip(part.columns, part.encodings, strict=True)})
-        )
-        for part in plan.parts
-    ]
+    return [part.block(Table.of({name: read() for name in part.columns})) for part in plan.parts]
 
 
 def batches_of(

@@ -34,6 +34,15 @@ from candide.rows.table import Table
 
 def count(rows: Rows, prepared: Prepared) -> Counted:
     """One census a fold (one in all without folds)."""
+    counted = _count(rows, prepared)
+    if not rows.source.untyped:
+        return counted
+    labels = Labels.of([label for census in counted.censuses for label in census.labels.values])
+    meant = read_levels(list(labels.values))
+    return replace(counted, censuses=[census.relabelled(meant) for census in counted.censuses])
+
+
+def _count(rows: Rows, prepared: Prepared) -> Counted:
     engine, plan = rows.source.engine, prepared.plan
     own = engine.own(plan)
     itself, rest = _plan_of(plan, own), _plan_of(plan, [part for part in plan.parts if part not in own])

@@ -125,7 +125,7 @@ class Classifier(Generative):
                 self._settle(fitted)
             dtype = y.dtype if classes is None else np.asarray(classes).dtype
             return self._keep(fitted, as_classes(census.labels, dtype), table.names, names)
-        return self._change(self.census_ + census)
+        return self._change(self.census_ + census.like(self.census_))
 
     def unlearn(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Take away rows counted earlier, as if they had never been seen.
@@ -140,7 +140,8 @@ class Classifier(Generative):
         """
         table = self._alike(self._read(X), self.census_.plan)
         y, weight = self._labelled(table, y, sample_weight)
-        return self._change(self.census_ - self._count(table, y, weight, self._plan_again(), Labels.of(y)))
+        part = self._count(table, y, weight, self._plan_again(), Labels.of(y))
+        return self._change(self.census_ - part.like(self.census_))
 
     def _labelled(self, table: Table, y: Any, sample_weight: Any) -> tuple[NDArray, Floats | None]:
         """Labels and weights of rows to count."""
@@ -207,14 +208,14 @@ class Classifier(Generative):
 
     def __add__(self, other: "Classifier") -> Self:
         """The classifier of the rows of both; labels and levels are united."""
-        return self._with(self.census_ + other.census_) if self._adds_to(other) else NotImplemented
+        return self._with(self.census_ + other.census_.like(self.census_)) if self._adds_to(other) else NotImplemented
 
     def __radd__(self, other: Any) -> Self:
         return self if isinstance(other, int) and other == 0 else NotImplemented  # sum() starts with 0
 
     def __sub__(self, part: "Classifier") -> Self:
         """The classifier without the rows of ``part``, which must have been counted in it."""
-        return self._with(self.census_ - part.census_) if self._adds_to(part) else NotImplemented
+        return self._with(self.census_ - part.census_.like(self.census_)) if self._adds_to(part) else NotImplemented
 
     def scale(self, factor: float) -> Self:
         """The classifier in which every row so far counts ``factor`` times: forgetting, at 0.99 a day, say.

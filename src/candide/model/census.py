@@ -20,14 +20,16 @@ name goes too, unless it was declared.
 (('+',), [2.0], ('round', 'square'))
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from candide.encode import Move
 from candide.errors import InputError, NotWithinError
 from candide.model.plan import Moves, Part, Plan
+from candide.rows import matching
 from candide.rows.blocks import Codes, Floats
 from candide.rows.labels import Labels
 from candide.rows.table import Name
@@ -58,7 +60,7 @@ class Census:
     def __sub__(self, part: "Census") -> "Census":
         """Remove rows counted earlier: ``part`` must lie within ``self``. What falls to nothing is forgotten."""
         for label, w in zip(part.labels.values, part.class_weight, strict=True):
-            if w > 0 and label not in self.labels.values:
+            if w > 0 and matching.place(label, self.labels) is None:
                 raise NotWithinError(f"class {label!r} was never counted, so no row of it can be removed", value=label)
         mine, theirs = align(self, part)
         if theirs.n_rows > mine.n_rows:
@@ -104,6 +106,30 @@ class Census:
                 tallies.append(tally if whole else tally.only(np.array(at, np.intp)))
         plan = Plan(tuple(name for name in self.plan.columns if name in wanted), tuple(parts))
         return replace(self, plan=plan, tallies=tuple(tallies))
+
+    def like(self, other: "Census") -> "Census":
+        """The same counts with labels and levels written as those of another census, where they mean the same."""
+        if self.plan.columns != other.plan.columns or len(self.plan.parts) != len(other.plan.parts):
+            return self  # they do not add, as will be said
+        parts, moves = list[Part](), list[Moves]()
+        for part, known in zip(self.plan.parts, other.plan.parts, strict=True):
+            found = [matching.moved(*pair) for pair in zip(part.levels, known.levels, strict=False)]
+            new = any(levels is not mine for (levels, _), mine in zip(found, part.levels, strict=False))
+            moves.append(tuple(Move(to, len(levels)) for levels, to in found) if new else ())
+            parts.append(part.with_labels(levels for levels, _ in found) if new else part)
+        labels, to = matching.moved(self.labels, other.labels)
+        if labels is self.labels and not any(moves):
+            return self
+        return self._moved(Plan(self.plan.columns, tuple(parts)), labels, to, moves)
+
+    def relabelled(self, names: Mapping[Any, Any]) -> "Census":
+        """The same counts with other names of the classes, each its own."""
+        values = [names[label] for label in self.labels.values]
+        if all(new is old for new, old in zip(values, self.labels.values, strict=True)):
+            return self
+        labels = Labels.of(np.fromiter(values, object, len(values)))
+        to = np.array([labels.index[value] for value in values], np.intp)
+        return self._moved(self.plan, labels, to, [()] * len(self.tallies))
 
     def _moved(self, plan: Plan, labels: Labels, classes: Codes, moves: list[Moves]) -> "Census":
         weight = np.zeros(len(labels))

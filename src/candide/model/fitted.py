@@ -164,11 +164,11 @@ class Fitted:
         return replace(self, counts=None, parameters=Parameters(self.plan, self.labels, self.model))
 
     def __add__(self, other: "Fitted") -> "Fitted":
-        both = self.with_census(self.census + other.census)
+        both = self.with_census(self.census + other.census.like(self.census))
         return replace(both, spelled={**other.spelled, **self.spelled}) if other.spelled else both
 
     def __sub__(self, part: "Fitted") -> "Fitted":
-        return self.with_census(self.census - part.census)
+        return self.with_census(self.census - part.census.like(self.census))
 
     def scale(self, factor: float) -> "Fitted":
         """Let every row count ``factor`` times: forgetting."""

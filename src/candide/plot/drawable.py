@@ -30,6 +30,7 @@ from candide.model.census import Census
 from candide.model.fitted import Fitted
 from candide.model.model import Model
 from candide.model.plan import Part
+from candide.rows import matching
 from candide.rows.documents import Documents
 from candide.rows.table import Name, Table
 
@@ -196,7 +197,7 @@ class Drawable:
 
     def codes(self, y: Any, n_rows: int) -> NDArray[np.intp]:
         """Class codes of labels, -1 where there is none."""
-        codes = np.asarray(self.fitted.labels.encode(y))
+        codes = matching.codes(self.fitted.labels, y)
         if len(codes) != n_rows:
             raise InputError(f"{n_rows} rows and {len(codes)} labels; pass one label a row")
         strange = np.flatnonzero(codes == len(self.labels))

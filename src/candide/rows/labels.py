@@ -16,6 +16,7 @@ A label is known because it was met, or because somebody declared it, and then i
 ('bee', 'cat')
 """
 
+import datetime as dt
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.errors import InputTypeError
+from candide.rows.identity import meaning, moment, plain
 
 _NARROW = 1 << 16  # integers spanning less than this are looked up in a table, not sorted
 _EXACT = 1 << 53  # whole numbers up to here are exact as floats
@@ -68,6 +70,29 @@ class Labels:
         return {v: i for i, v in enumerate(self.values)}
 
     @cached_property
+    def kinds(self) -> frozenset[type]:
+        """The types of the values."""
+        return frozenset(map(type, self.values))
+
+    @cached_property
+    def meanings(self) -> dict[Any, int]:
+        """The codes of the values that are no text, dates as their midnights."""
+        return {moment(v): i for i, v in enumerate(self.values) if not isinstance(v, str)}
+
+    @cached_property
+    def meant(self) -> dict[tuple[bool, Any], int | None]:
+        """The codes of the texts that spell a number, a date, ... by whether that is a truth, and what it is.
+
+        None where several texts spell the same.
+        """
+        out: dict[tuple[bool, Any], int | None] = {}
+        for code, text in enumerate(self.values):
+            if isinstance(text, str) and (means := moment(meaning(text))) is not None:
+                key = isinstance(means, bool), means
+                out[key] = None if key in out else code
+        return out
+
+    @cached_property
     def array(self) -> NDArray:
         """The values as an array of the narrowest common type that keeps them: what ``classes_`` holds."""
         if len({_rank(v) for v in self.values}) == 1 and _rank(self.values[0]) < 2:
@@ -92,7 +117,7 @@ class Labels:
         if column.dtype.kind == "f":
             return self._encode_floats(column)
         values, index, unseen = _scalars(column), self.index, len(self)
-        codes = {v: -1 if is_absent(v) else index.get(v, unseen) for v in _hashed(values)}
+        codes = {v: -1 if is_absent(v) else index.get(plain(v), unseen) for v in _hashed(values)}
         return np.fromiter(map(codes.__getitem__, values), np.intp, len(values))
 
     def _encode_integers(self, column: NDArray) -> NDArray[np.intp]:
@@ -171,7 +196,7 @@ def _distinct(column: Any) -> Iterable[Any]:
     if is_arrow(column):
         values, place = _coded(column)
         used = np.bincount(place + 1, minlength=len(values) + 1)[1:] > 0
-        return {v for v, met in zip(values, used, strict=True) if met and not is_absent(v)}
+        return {plain(v) for v, met in zip(values, used, strict=True) if met and not is_absent(v)}
     kind = column.dtype.kind
     if kind == "b":
         return [bool(v) for v in _distinct_integers(column.view(np.uint8))]
@@ -179,7 +204,7 @@ def _distinct(column: Any) -> Iterable[Any]:
         return _distinct_integers(column)
     if kind == "f":
         return _distinct_floats(column)
-    return {_plain(v) for v in _hashed(_scalars(column)) if not is_absent(v)}
+    return {plain(v) for v in _hashed(_scalars(column)) if not is_absent(v)}
 
 
 def _distinct_integers(column: NDArray) -> list[int]:
@@ -195,7 +220,8 @@ def _distinct_floats(column: NDArray) -> list[float]:
     column = column[~np.isnan(column)]
     if len(column) and column.min() > -_EXACT and column.max() < _EXACT and (column == np.rint(column)).all():
         return [float(v) for v in _distinct_integers(column.astype(np.int64))]
-    return np.unique(column).tolist()
+    distinct = np.unique(column)
+    return distinct.tolist() if column.dtype.itemsize == 8 else list(map(plain, distinct))
 
 
 def _shifted(column: NDArray, low: int) -> NDArray[np.intp]:
@@ -212,6 +238,8 @@ def _coded(column: Any) -> tuple[list[Any], NDArray[np.intp]]:
 
     if column.null_count == len(column):  # Arrow gives such a column no type to code it by
         return [], np.full(len(column), -1, np.intp)
+    if pa.types.is_interval(column.type):
+        return _coded(pa.array([None if v is None else plain(v) for v in column.to_pylist()], pa.duration("us")))
     try:
         coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     except pa.ArrowNotImplementedError:
@@ -219,7 +247,23 @@ def _coded(column: Any) -> tuple[list[Any], NDArray[np.intp]]:
     if isinstance(coded, pa.ChunkedArray):
         coded = coded.unify_dictionaries().combine_chunks()
     place = coded.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
-    return coded.dictionary.to_pylist(), place
+    return _values(coded.dictionary), place
+
+
+def _values(column: Any) -> list[Any]:
+    """The values of an Arrow array, times to the microsecond and in UTC."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_float32(kind):
+        return list(map(plain, column.to_numpy(zero_copy_only=False)))
+    if pa.types.is_timestamp(kind):
+        column = column.cast(pa.int64()).cast(pa.timestamp(kind.unit)).cast(pa.timestamp("us"), safe=False)
+    elif pa.types.is_duration(kind):
+        column = column.cast(pa.duration("us"), safe=False)
+    elif pa.types.is_time(kind):
+        column = column.cast(pa.time64("us"), safe=False)
+    return column.to_pylist()
 
 
 def _scalars(column: NDArray) -> list[Any]:
@@ -237,10 +281,6 @@ def _hashed(values: list[Any]) -> set[Any]:
         ) from None
 
 
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.number | np.bool_ | np.str_) else value
-
-
 def _objects(values: Iterable[Any]) -> NDArray:
     return np.fromiter(values, object)
 
@@ -256,4 +296,5 @@ def _rank(value: Any) -> int:
 def order(value: Any) -> tuple[int, Any]:
     """What labels are sorted by: numbers, then text, then others by type."""
     rank = _rank(value)
-    return rank, value if rank < 2 else (type(value).__name__, str(value))
+    own = value if isinstance(value, dt.time | dt.timedelta) else str(value)
+    return rank, value if rank < 2 else (type(value).__name__, own)

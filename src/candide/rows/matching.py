@@ -1,121 +1,148 @@
-"""Matching: one source spells a label 1, another "1". What is read later means the same as what was counted before.
+"""Matching: one source has a value as 1, another as "1". What is read later means the same as what was counted before.
 
-Text that spells a number, a truth or a date is that value, where the known ones are such values; and a number, a truth
-or a date is its text, where all known are text. What spells nothing known keeps its place outside.
+A value is the level that equals it. Where there is none, text is the number, truth, date, time of day or duration that
+it spells, if that is a level; and such a value is the text that spells it, if one does. Text and text are the same only
+letter by letter. What is no level keeps its place outside. This holds for levels and classes, through every door.
 
->>> match(["1", "2", "x"], Labels((0, 1)))
-[1, 2, 'x']
->>> match([1, 1.0, True], Labels(("1", "true")))
-['1', '1', 'true']
->>> match(["2024-02-29", "leap day"], Labels((dt.date(2024, 2, 28),)))
-[datetime.date(2024, 2, 29), 'leap day']
->>> codes(Labels((0, 1)), ["1", "0", None, "x"]).tolist()
-[1, 0, -1, 2]
+>>> codes(Labels((0, 1)), ["1", "0", "1.0", None, "x"]).tolist()
+[1, 0, 1, -1, 2]
+>>> codes(Labels(("1", "1.5", "true")), [1.0, 1.5, 2]).tolist(), codes(Labels(("1", "true")), [True]).tolist()
+([0, 1, 3], [1])
+>>> match(["1", "7", "x"], Labels((0, 1))), match([7, True], Labels(("a", "true")))
+([1, 7, 'x'], ['7', 'true'])
 """
 
 import datetime as dt
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.rows.labels import Labels, as_column, is_absent, is_arrow
+from candide.rows.identity import meaning, moment, plain, spelled
+from candide.rows.labels import Labels, as_column, is_arrow
 
 _WHOLE = re.compile(r"(0|-?[1-9]\d{0,17})$")
-
-
-def match(values: Iterable[Any], known: Labels) -> list[Any]:
-    """Values in the spelling of known labels or levels."""
-    spell, there = _speller(known), known.index
-    return [value if value in there else spell(value, there) for value in values]
-
-
-def read_levels(levels: list[Any]) -> dict[Any, Any]:
-    """What levels counted as text stand for: whole numbers where all of them are plainly that.
-
-    >>> read_levels(["10", "9"]), read_levels(["01", "2"])
-    ({'10': 10, '9': 9}, {'01': '01', '2': '2'})
-    """
-    plain = all(isinstance(level, str) and _WHOLE.match(level) for level in levels)
-    return {level: int(level) if plain else level for level in levels}
+_NUMBERS = {bool, int, float}
 
 
 def codes(labels: Labels, column: Any) -> NDArray[np.intp]:
-    """Codes of a column's values, however they are spelled: -1 where absent, ``len(labels)`` where there is none."""
+    """Codes of a column's values, however they are written: -1 where absent, ``len(labels)`` where there is none."""
     column = as_column(column)
     found = labels.encode(column)
-    strange = np.flatnonzero(found == len(labels))
-    if not len(strange) or not len(labels):
+    if not len(labels) or _alike(labels, column):
         return found
-    there = column.take(strange) if is_arrow(column) else column[strange]
-    odd = Labels.of(there)
+    strange = np.flatnonzero(found == len(labels))
+    if not len(strange):
+        return found
+    odd = Labels.of(column.take(strange) if is_arrow(column) else column[strange])
+    if all(isinstance(value, str) for value in odd.values) and labels.kinds == {str}:
+        return found
+    meant = [place(value, labels) for value in odd.values]
+    if all(code is None for code in meant):
+        return found
+    to = np.array([len(labels) if code is None else code for code in meant], np.intp)
     found = found.copy()
-    found[strange] = labels.encode(_objects(match(odd.values, labels)))[odd.encode(there)]
+    found[strange] = to[odd.encode(column.take(strange) if is_arrow(column) else column[strange])]
     return found
 
 
+def place(value: Any, known: Labels) -> int | None:
+    """The code of the label that a value is; None where it is none of them."""
+    value = plain(value)
+    if value in known.index:
+        return known.index[value]
+    if isinstance(value, str):
+        means = meaning(value)
+        return None if means is None else _typed(means, known)
+    text = known.index.get(spelled(value))
+    code = _typed(value, known) if text is None else text
+    is_truth = isinstance(value, bool)
+    for first in (is_truth, not is_truth):  # a truth is 1 or 0 where no text is its own
+        code = known.meant.get((first, moment(value))) if code is None else code
+    return code
+
+
+def match(values: Iterable[Any], known: Labels) -> list[Any]:
+    """Values as known labels or levels are written."""
+    found = ((value, place(value, known)) for value in values)
+    return [_adopted(value, known) if code is None else known.values[code] for value, code in found]
+
+
 def respelled(column: Any, known: Labels) -> NDArray:
-    """The values of a column in the spelling of known ones, None where absent: an array of objects."""
+    """The values of a column as known labels are written, None where absent: an array of objects."""
     column = as_column(column)
     met = Labels.of(column)
     return _objects([*match(met.values, known), None])[met.encode(column)]
 
 
+def moved(labels: Labels, known: Labels) -> tuple[Labels, NDArray[np.intp]]:
+    """Labels as known ones are written, and where each goes; if two would become one, all stay as they are.
+
+    >>> moved(Labels((1.5, 2, "a")), Labels(("1.5", "b")))[0].values
+    ('1.5', '2', 'a')
+    """
+    same = labels, np.arange(len(labels))
+    if labels.kinds == known.kinds == {str} or _are_numbers(labels, known):
+        return same
+    values = match(labels.values, known)
+    declared = frozenset(new for new, old in zip(values, labels.values, strict=True) if old in labels.declared)
+    new = replace(Labels.of(_objects(values)), declared=declared)
+    return same if len(new) < len(labels) else (new, np.array([new.index[value] for value in values], np.intp))
+
+
+def read_levels(levels: list[Any]) -> dict[Any, Any]:
+    """What levels counted as text stand for, where all of them do: whole numbers, truths, dates or times.
+
+    Numbers that are not plainly whole stay as they are written: 01 may be a code, and 1.10 not 1.1.
+
+    >>> read_levels(["10", "9"]), read_levels(["01", "2"])
+    ({'10': 10, '9': 9}, {'01': '01', '2': '2'})
+    >>> read_levels(["True", "False"])
+    {'True': True, 'False': False}
+    """
+    asis = dict(zip(levels, levels, strict=True))
+    if not all(isinstance(level, str) for level in levels):
+        return asis
+    meant = {level: meaning(level) for level in levels}
+    kinds = {type(moment(value)) for value in meant.values()}
+    whole = kinds == {int} and all(map(_WHOLE.match, levels))
+    typed = len(kinds) == 1 and not kinds & {int, float, type(None)} and len(set(meant.values())) == len(levels)
+    return meant if whole or typed else asis
+
+
+def _typed(value: Any, known: Labels) -> int | None:
+    """The code of a label that is no text and means this."""
+    code = known.meanings.get(moment(value))
+    if code is None and isinstance(value, dt.datetime) and dt.datetime not in known.kinds:  # a time of a known day
+        code = known.meanings.get(moment(value.date()))
+    return code
+
+
+def _adopted(value: Any, known: Labels) -> Any:
+    """A value that is none of the labels, as one of them would be written."""
+    value = plain(value)
+    if known.kinds == {str}:
+        return spelled(value)
+    read = meaning(value) if isinstance(value, str) and str not in known.kinds else value
+    if dt.datetime in known.kinds:
+        read = moment(read)
+    elif dt.date in known.kinds and isinstance(read, dt.datetime):
+        read = read.date()
+    numbers = type(read) in _NUMBERS and known.kinds & _NUMBERS
+    return read if numbers or type(read) in known.kinds else value
+
+
+def _are_numbers(*some: Labels) -> bool:
+    return all(labels.kinds <= _NUMBERS for labels in some)
+
+
+def _alike(labels: Labels, column: Any) -> bool:
+    """Whether both are numbers, so that what is not found is not there."""
+    return not is_arrow(column) and column.dtype.kind in "fiub" and _are_numbers(labels)
+
+
 def _objects(values: list[Any]) -> NDArray:
     return np.fromiter(values, object, len(values))
-
-
-def _speller(known: Labels) -> Callable[[Any, Any], Any]:
-    kinds = set(map(type, known.values))
-    if kinds == {str}:
-        return _text
-    if not kinds or str in kinds:
-        spelled = {str(value): value for value in known.values}
-        return lambda value, _: spelled.get(str(value), value)
-    if kinds <= {dt.date, dt.datetime}:
-        return _time if dt.datetime in kinds else _date
-    return lambda value, there: _number(value, there, kinds) if isinstance(value, str) else value
-
-
-def _text(value: Any, there: Any) -> Any:
-    """The text of a value: the one that is known, if any is."""
-    if isinstance(value, str) or is_absent(value):
-        return value
-    spellings = [str(value)]
-    if isinstance(value, bool):
-        spellings = [str(value).lower(), *spellings]
-    elif isinstance(value, float) and value.is_integer():
-        spellings.append(str(int(value)))
-    return next((text for text in spellings if text in there), spellings[0])
-
-
-def _date(value: Any, there: Any) -> Any:
-    moment = _moment(value)
-    return value if moment is None else moment.date()
-
-
-def _time(value: Any, there: Any) -> Any:
-    return _moment(value) or value
-
-
-def _moment(value: Any) -> dt.datetime | None:
-    if isinstance(value, dt.date):
-        return value if isinstance(value, dt.datetime) else dt.datetime(value.year, value.month, value.day)
-    try:
-        return dt.datetime.fromisoformat(value) if isinstance(value, str) else None
-    except ValueError:
-        return None
-
-
-def _number(text: str, there: Any, kinds: set[type]) -> Any:
-    if bool in kinds and text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    if _WHOLE.match(text):
-        return int(text)
-    try:
-        number = float(text)
-    except ValueError:
-        return text
-    return number if float in kinds or number in there else text

@@ -13,7 +13,7 @@ Two hundred thousand words as JSON would take longer to read than all their coun
 """
 
 from collections.abc import Iterable, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, time, timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -21,9 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.errors import InputError, ModelFileError
+from candide.rows import identity
 
-_KINDS: tuple[type, ...] = (str, int, float, bool, date, datetime)  # by the number that stands for each in a file
-_BOOL, _DATE = 3, 4  # from the latter on, values are spelled as ISO 8601 has it
+# By the number that stands for each in a file.
+_KINDS: tuple[type, ...] = (str, int, float, bool, date, datetime, time, timedelta)
+_BOOL, _DATE, _LENGTH = 3, 4, 7  # from the second on, values are spelled as ISO 8601 has it, but for durations
 _NEWLINE = 10
 _LOT = 1 << 16  # values read at a time
 _LONGEST_NUMBER = 4300  # digits: what Python reads at all
@@ -70,13 +72,15 @@ class Pool:
 def _kind(value: Any) -> int:
     if type(value) not in _KINDS or value != value:
         raise InputError(
-            f"{value!r} is a {type(value).__name__}; a model file keeps text, numbers, booleans and dates only; "
+            f"{value!r} is a {type(value).__name__}; a model file keeps text, numbers, booleans, dates and times only; "
             "pass such values as text"
         )
     return _KINDS.index(type(value))
 
 
 def _spelled(value: Any, kind: int) -> str:
+    if kind == _LENGTH:
+        return identity.spelled(value)
     return value if kind == 0 else value.isoformat() if kind >= _DATE else repr(value)
 
 
@@ -132,6 +136,12 @@ class Reader:
         return map(_value, texts, kinds.tolist()) if kinds.any() else texts
 
 
+def _read(text: str, kind: int) -> Any:
+    if kind == _LENGTH:
+        return identity.duration(text)
+    return _KINDS[kind].fromisoformat(text) if kind >= _DATE else _KINDS[kind](text)  # type: ignore[attr-defined]
+
+
 def _value(text: str, kind: int) -> Any:
     if kind == 0:
         return text
@@ -139,9 +149,9 @@ def _value(text: str, kind: int) -> Any:
         return text == "True"
     if kind != _BOOL and len(text) <= _LONGEST_NUMBER:
         try:
-            value = _KINDS[kind].fromisoformat(text) if kind >= _DATE else _KINDS[kind](text)  # type: ignore[attr-defined]
+            value = _read(text, kind)
         except ValueError:
             value = np.nan
-        if value == value and _spelled(value, kind) == text:
+        if type(value) is _KINDS[kind] and value == value and _spelled(value, kind) == text:
             return value
     raise ModelFileError(f"{text[:40]!r} is not a {_KINDS[kind].__name__}")

@@ -20,7 +20,7 @@ from candide.engines.batch import places
 from candide.errors import unknown
 from candide.model.fitted import Fitted
 from candide.model.plan import Plan
-from candide.rows.matching import codes, respelled
+from candide.rows.matching import codes
 from candide.rows.table import Name
 from candide.tasks.scoring import prepare_to_score, unknown_class
 
@@ -42,7 +42,7 @@ def columns_of(
     for i, (part, j) in enumerate(places(plan)):
         name, column = part.columns[j], table.column(i).combine_chunks()
         if part.holds == "codes" and part.encodings[j].as_written:
-            read[name] = respelled(column, part.levels[j])
+            read[name] = column
             continue
         read[name] = column.to_numpy(zero_copy_only=False)
         if source.columns[str(name)].upper().startswith(("DATE", "TIMESTAMP")):

@@ -25,19 +25,13 @@ from dataclasses import dataclass, field
 from functools import partial, reduce
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from candide import wording
-from candide.encode import Move
 from candide.engines.base import Rows, Watch, open_source, silent
 from candide.engines.reading import Reading
 from candide.errors import MergeError
 from candide.model.census import Census
 from candide.model.fitted import Fitted
-from candide.model.plan import Plan
 from candide.rows.labels import Labels
-from candide.rows.matching import match
 from candide.rows.remarks import Remark, warn
 from candide.tasks import outputs
 from candide.tasks.models import Model, fitted_of, target_of
@@ -173,7 +167,7 @@ def count_like(
         warn(prepared.remarks)
         with watch(source, "counting"):
             [census] = count(Rows(source, name, weight), prepared).censuses
-    return recoded(census, known.plan, known.labels)
+    return census.like(known)
 
 
 def _changed(model: Model, change: Callable[[Fitted], Census], rows: int, met: Census, wait: float) -> Change:
@@ -207,30 +201,3 @@ def _new_classes(census: Census, known: Labels) -> list[NewClass]:
             near = get_close_matches(str(label).casefold(), spelled, 1, 0.7)
             found.append(NewClass(label, weight, spelled[near[0]] if near else None))
     return found
-
-
-def recoded(census: Census, plan: Plan, labels: Labels) -> Census:
-    """A census with its labels and levels spelled as these are, where they mean the same."""
-    parts, tallies = [], []
-    for part, like, tally in zip(census.plan.parts, plan.parts, census.tallies, strict=True):
-        united = [_moved(mine, theirs) for mine, theirs in zip(part.levels, like.levels, strict=True)]
-        if united:
-            everyone = np.arange(len(census.labels))
-            tally = tally.remap(everyone, len(everyone), [Move(to, len(levels)) for levels, to in united])
-            part = part.with_labels(levels for levels, _ in united)
-        parts.append(part)
-        tallies.append(tally)
-    classes, to = _moved(census.labels, labels)
-    weight = np.zeros(len(classes))
-    weight[to] = census.class_weight
-    moved = tuple(tally.remap(to, len(classes)) for tally in tallies)
-    return Census(Plan(plan.columns, tuple(parts)), classes, weight, moved, census.n_rows)
-
-
-def _moved(mine: Labels, like: Labels) -> tuple[Labels, NDArray[np.intp]]:
-    """Labels in another spelling, and where each goes; what would fall together stays apart as it was."""
-    values = match(mine.values, like)
-    new = Labels.of(np.fromiter(values, object, len(values)))
-    if len(new) < len(mine):
-        return mine, np.arange(len(mine))
-    return new, new.encode(np.fromiter(values, object, len(values)))

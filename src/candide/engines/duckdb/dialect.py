@@ -25,6 +25,17 @@ class DuckDBDialect(Dialect):
     def hash(self, x: Expr) -> Expr:
         return call("hash", x)
 
+    def level(self, x: Expr, kind: str) -> Expr:
+        """Finer and zoned times as timestamps in UTC, a float by its shortest decimal, of JSON what it says."""
+        if kind == "TIMESTAMP WITH TIME ZONE":
+            return call("make_timestamp", call("epoch_us", x))
+        if kind in ("FLOAT", "TIME_NS", "TIMESTAMP_NS", "TIMESTAMP_MS", "TIMESTAMP_S"):
+            whole = {"FLOAT": "DOUBLE"}.get(kind, kind.partition("_")[0])
+            return exp.cast(exp.cast(x, "TEXT") if kind == "FLOAT" else x, whole)
+        if kind == "JSON":
+            return call("json_extract_string", x, exp.Literal.string("$"))
+        return x if kind == "INTERVAL" else super().level(x, kind)
+
     def histogram(self, x: Expr) -> Expr:
         return call("histogram", x)
 

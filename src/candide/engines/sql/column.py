@@ -9,7 +9,6 @@ from sqlglot import exp
 from candide.encode import Encoding
 from candide.engines.sql.dialect import Dialect, Expr, number
 
-_PLAIN = ("VARCHAR", "TEXT", "BOOLEAN", "DATE", "TIMESTAMP")
 _FLOATS = ("DOUBLE", "FLOAT", "REAL")
 
 
@@ -55,9 +54,8 @@ class Column:
     def value(self) -> Expr:
         """The value as the model wants it: a level, or a double; times and dates are days."""
         kind = self.type.upper()
-        if self.is_level and not self.is_float:
-            plain = kind in _PLAIN or "INT" in kind
-            return self.raw if plain else exp.cast(self.raw, "DOUBLE" if kind.startswith("DECIMAL") else "TEXT")
+        if self.is_level:
+            return self.dialect.level(self.raw, kind)
         is_time = kind in ("DATE", "INTERVAL") or kind.startswith("TIME")
         return self.dialect.days(self.raw) if is_time else self.dialect.double(self.raw)
 

@@ -122,7 +122,8 @@ def _projected(rows: Rows, columns: Sequence[Column]) -> exp.Select:
     """Label ``y``, ``fold``, weight ``w``, and the columns as the model wants them, by their aliases."""
     source: Any = rows.source
     fold = fold_of(source, rows.folds) or [exp.alias_(number(0), "fold")]
-    chosen = [exp.alias_(exp.column(rows.target, quoted=True), "y"), *fold]
+    y = Column(rows.target, source.columns[rows.target], source.dialect, is_level=True)
+    chosen = [exp.alias_(y.read, "y"), *fold]
     if rows.weight is not None:
         chosen.append(exp.alias_(source.dialect.double(exp.column(rows.weight, quoted=True)), "w"))
     names = [one.alias for one in chosen]

@@ -15,6 +15,7 @@ from sqlglot import exp
 from candide.rows.labels import Labels
 
 Expr = Any  # a sqlglot expression
+_LEVELS = ("VARCHAR", "TEXT", "BOOLEAN", "DATE", "TIMESTAMP", "TIME", "DOUBLE", "FLOAT", "REAL")
 
 
 def call(name: str, *arguments: Expr) -> Expr:
@@ -52,6 +53,11 @@ class Dialect:
     def is_nan(self, x: Expr) -> Expr | None:
         """Whether a double is NaN; None where there is no NaN."""
         return call("isnan", x)
+
+    def level(self, x: Expr, kind: str) -> Expr:
+        """A value of some type as Python reads it without loss, to be a level or a class; as text where it cannot."""
+        known = kind in _LEVELS or "INT" in kind or kind.startswith("DECIMAL")
+        return x if known else exp.cast(x, "TEXT")
 
     def days(self, x: Expr) -> Expr:
         """A date or time as days since 1970, a time of day or a duration as days."""

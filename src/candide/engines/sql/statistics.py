@@ -135,7 +135,7 @@ class OfLevels(Statistic):
             for g, met in enumerate(answers[levels_key(column)]):
                 if met:
                     found = list(met) if column.is_level else Coded(np.array(list(met), np.int32))
-                    out.counts[g, out.offsets[j] + encoding.apply(found)] = list(met.values())
+                    np.add.at(out.counts[g], out.offsets[j] + encoding.apply(found), list(met.values()))
         return out
 
 
