@@ -8,7 +8,7 @@ import fuzz
 import numpy as np
 import pytest
 
-from candide import store
+from candide import TextNB, store
 from candide.demo import garden
 from candide.errors import ModelFileError
 from candide.model.fitted import Fitted
@@ -124,6 +124,15 @@ def test_what_is_wrong_is_said(path, change, complaint):
     with pytest.raises(ModelFileError, match=complaint) as caught:
         store.load(path)
     assert str(caught.value).startswith(str(path))
+
+
+def test_a_pattern_that_could_take_very_long_is_refused(tmp_path):
+    path, slow = tmp_path / "m.candide", r"(\w+)+\d"
+    TextNB(pattern=r"\w+").fit(["free prize", "see you"], [1, 0]).save(path)
+    forge(path, tell(slow, "parts", 0, "event", "settings", "pattern"))
+    with pytest.raises(ModelFileError) as caught:
+        store.load(path)
+    assert repr(slow) in str(caught.value)
 
 
 def test_offsets_are_never_read_from_the_file(path):

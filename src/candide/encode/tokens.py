@@ -20,6 +20,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from candide.encode import patterns
 from candide.encode.base import Encoding
 from candide.errors import InputError, InputTypeError, unknown
 from candide.kernels import text as kernel
@@ -94,6 +95,7 @@ class Tokens(Encoding):
         if groups > 1:
             what, remedy = f"pattern {self.pattern!r} has {groups} groups", "a word is one group, or the whole match"
             raise InputError(what, value=self.pattern, remedy=remedy)
+        patterns.check(str(self.pattern))
 
     def _read(self, column: Any) -> Documents:
         return Documents.of(column)
