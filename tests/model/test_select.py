@@ -205,7 +205,7 @@ def test_tables_are_fitted_and_scored_by_the_chosen_columns(tmp_path):
 
 def folds_of(data, folds, seed):
     with open_source(data) as source:
-        batches = source.batches([data.column_names[0]], 1 << 17, Folds(folds, seed))
+        batches = source.batches([data.column_names[0]], 1 << 17, Folds(folds, seed, "y"))
         return np.concatenate([batch.column(1).to_numpy() for batch in batches])
 
 

@@ -152,3 +152,17 @@ def test_a_model_without_rows():
     assert [each.share for each in one.classes] == [0.0] * 3
     assert len(one.notes) == 5
     assert "empty" in str(one)
+
+
+def test_the_log_loss_of_a_note_is_that_of_the_table():
+    rng = np.random.default_rng(0)
+    x = rng.standard_t(1, 400)
+    copies = {f"x{i}": x + rng.normal(0, 0.01, 400) for i in range(6)}
+    rows = copies | {"y": list(np.where(rng.random(400) < 0.5, "a", "b"))}
+    validation = tasks.cross_validate(rows, "y", folds=7)
+    found = summary.of_scores(validation.learned.fitted, validation.folds, ["a word"])
+    [loss] = [one for one in found.metrics if one.name == "log_loss"]
+    assert loss.mean != validation.total.log_loss  # folds are of 57 and 58 rows
+    assert found.notes[0] == "a word"
+    assert f"{loss.mean:.4f}" in found.notes[1]
+    assert f"{loss.baseline:.4f}" in found.notes[1]

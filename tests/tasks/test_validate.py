@@ -18,7 +18,7 @@ from candide.model.settings import Settings
 from candide.rows.table import Table
 from candide.tasks.evaluate import evaluate
 from candide.tasks.learn import learn
-from candide.tasks.scores import Scores
+from candide.tasks.scores import Scores, spread
 from candide.tasks.validate import cross_validate
 
 
@@ -30,9 +30,9 @@ def made(n=600, seed=0) -> pa.Table:
     return pa.table({"size": pa.array(size, mask=rng.random(n) < 0.1), "colour": [f"c{v}" for v in colour], "y": y})
 
 
-def folds_of(data: pa.Table, folds: int, seed: int) -> np.ndarray:
+def folds_of(data: pa.Table, folds: int, seed: int, target: str = "y") -> np.ndarray:
     with open_source(data) as source:
-        batches = source.batches([next(iter(source.columns))], 1 << 17, Folds(folds, seed))
+        batches = source.batches([next(iter(source.columns))], 1 << 17, Folds(folds, seed, target))
         return np.concatenate([batch.column(1).to_numpy() for batch in batches])
 
 
@@ -56,8 +56,9 @@ def refitted_scores(frame, labels, target, model, fold):
     for f in range(fold.max() + 1):
         train, test = fold != f, fold == f
         fitted = model.fit(X[train], frame[target][train])
-        known = np.full((test.sum(), len(labels)), -np.inf)
-        known[:, np.searchsorted(labels, fitted.classes_)] = fitted.predict_log_proba(X[test])
+        n, unmet = train.sum(), len(labels) - len(fitted.classes_)  # an unmet class has the share of one row more
+        known = np.full((test.sum(), len(labels)), np.log(1 / (n + unmet)))
+        known[:, np.searchsorted(labels, fitted.classes_)] = fitted.predict_log_proba(X[test]) + np.log(n / (n + unmet))
         yield Scores.of(known, np.searchsorted(labels, frame[target][test]))
 
 
@@ -77,7 +78,7 @@ def test_the_model_of_a_fold_knows_no_level_word_or_class_of_that_fold_alone(kin
     frame.loc[17, "y"] = 3  # and so does this class
     data, settings = kind(frame), Settings(class_prior=class_prior)
     validation = cross_validate(data, "y", folds=5, events={"words": "text"}, settings=settings)
-    assert [remark.column for remark in validation.learned.remarks if remark.code == "class-in-one-fold"] == ["y"]
+    assert [remark.column for remark in validation.learned.remarks if remark.code == "class-rare"] == ["y"]
     model = NaiveBayes({"words": "text"}, class_prior=class_prior)
     refitted = refitted_scores(frame, np.arange(4), "y", model, folds_of(data, 5, 0))
     for found, wanted in zip(validation.folds, refitted, strict=True):
@@ -92,7 +93,7 @@ def test_equals_refitting_on_adult():
         warnings.simplefilter("ignore")
         found = cross_validate(data, "class", folds=4)
     labels = np.unique(frame["class"].astype(str))
-    refitted = refitted_scores(frame, labels, "class", NaiveBayes(), folds_of(data, 4, 0))
+    refitted = refitted_scores(frame, labels, "class", NaiveBayes(), folds_of(data, 4, 0, "class"))
     for scores, wanted in zip(found.folds, refitted, strict=True):
         assert_same_scores(scores, wanted)
 
@@ -105,12 +106,57 @@ def test_classes_that_the_class_prior_names_stay_known_in_every_fold():
     assert np.isfinite(total.log_loss)
 
 
-def test_folds_are_even_and_change_with_the_seed():
-    data = made(1003)
+@pytest.mark.parametrize("kind", [pa.table, Table.of], ids=["duckdb", "arrays"])
+@pytest.mark.parametrize("order", ["any", "by class"])
+def test_folds_have_their_part_of_each_class_and_change_with_the_seed(kind, order):
+    rng = np.random.default_rng(0)
+    y = np.repeat(["many", "some", "ten", "two", "one"], [700, 290, 10, 2, 1])
+    data = kind({"x": np.arange(1003.0), "y": y if order == "by class" else rng.permutation(y)})
+    labels = np.asarray(data["y"] if isinstance(data, pa.Table) else data.column("y"))
     first, second = folds_of(data, 10, 0), folds_of(data, 10, 1)
-    assert set(np.bincount(first, minlength=10)) <= {99, 100, 101, 102}
+    for part in (labels == label for label in np.unique(y)):
+        assert np.ptp(np.bincount(first[part], minlength=10)) <= 1
+    assert np.ptp(np.bincount(first, minlength=10)) <= 1
     assert (first != second).mean() > 0.5
     np.testing.assert_array_equal(first, folds_of(data, 10, 0))
+
+
+def test_folds_do_not_hang_on_threads_or_memory(tmp_path):
+    n = 300_000
+    rng = np.random.default_rng(0)
+    pq.write_table(
+        pa.table({"x": rng.random(n), "y": rng.integers(0, 3, n)}), tmp_path / "t.parquet", row_group_size=7000
+    )
+    found = [
+        cross_validate(str(tmp_path / "t.parquet"), "y", reading=Reading(threads=t, memory_limit=m)).total.confusion
+        for t, m in ((1, None), (4, None), (2, "100MB"))
+    ]
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+
+
+@pytest.mark.parametrize("kind", [pa.table, Table.of], ids=["duckdb", "arrays"])
+@pytest.mark.parametrize("rare", [1, 2])
+def test_a_class_of_one_or_two_rows_spoils_nothing_and_is_named(kind, rare):
+    rng = np.random.default_rng(0)
+    y = np.array(["a", "b"], object)[rng.integers(0, 2, 200)]
+    y[[17, 90][:rare]] = "z"
+    data = kind(
+        {"x": rng.normal(0, 1, 200) + (y == "b"), "k": [f"k{v}" for v in rng.integers(0, 5, 200)], "y": list(y)}
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = cross_validate(data, "y", folds=10)
+        assert all(np.isfinite(value) for pair in spread(found.folds).values() for value in pair)
+    assert all(np.isfinite(value) for value in found.total.metrics().values())
+    [remark] = [remark for remark in found.learned.remarks if remark.code == "class-rare"]
+    assert remark.column == "y"
+    assert "'z'" in remark.text
+    assert "'a'" not in remark.text
+
+
+def test_no_class_of_enough_rows_is_called_rare():
+    assert not [one for one in cross_validate(made(90), "y", folds=5).learned.remarks if one.code == "class-rare"]
 
 
 def test_no_leak_through_the_fold_itself():

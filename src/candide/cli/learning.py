@@ -127,7 +127,8 @@ def evaluate(what: tuple[str, ...], target: str | None, folds: int, seed: int, a
             found = summary.of_scores(fitted, tasks.evaluate(fitted, what[1], target, watch=watch, **how))
         else:
             validation = tasks.cross_validate(what[0], str(target), folds=folds, seed=seed, watch=watch, **learning)
-            found = summary.of_scores(validation.learned.fitted, validation.folds)
+            learned = validation.learned
+            found = summary.of_scores(learned.fitted, validation.folds, learned.notes)
     show_result(found, as_json)
 
 

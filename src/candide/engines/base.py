@@ -34,10 +34,14 @@ def silent(source: Any, what: str) -> AbstractContextManager:
 
 
 class Folds(NamedTuple):
-    """A division of rows into so many folds, drawn by a seed."""
+    """A division of rows into so many folds, drawn by a seed: rows of each value of ``by`` are dealt out in turn.
+
+    So each fold has as many rows of a class as every other, or one more or less, and as many rows in all.
+    """
 
     n: int
     seed: int = 0
+    by: str | None = None  # a column, that of the labels; None for rows of one kind
 
 
 class Source(Protocol):

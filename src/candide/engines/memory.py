@@ -9,10 +9,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from candide.engines.base import Engine, Folds, Source
 from candide.engines.reading import Reading
-from candide.rows.labels import is_arrow
+from candide.rows.labels import Labels, is_arrow
 from candide.rows.table import Table
 
 
@@ -42,7 +43,7 @@ class TableSource(Source):
     def batches(self, columns: Sequence[str], size: int, folds: Folds | None = None) -> Iterator[Any]:
         import pyarrow as pa
 
-        fold = [] if folds is None else [fold_of(np.arange(self.table.n_rows), folds)]
+        fold = [] if folds is None else [self._dealt(folds)]
         held = [*(self.table.column(self._names[name]) for name in columns), *fold]
         names = [*columns, *(["fold"] if fold else [])]
         for start in range(0, self.table.n_rows, size):
@@ -50,12 +51,16 @@ class TableSource(Source):
             self.rows_read += len(some[0]) if some else 0
             yield pa.RecordBatch.from_arrays(some, names)
 
-
-def fold_of(row: np.ndarray, folds: Folds) -> np.ndarray:
-    """The fold of each row by its number: every run of so many rows holds each fold once, in a random rotation."""
-    run = row // folds.n
-    turns = np.random.default_rng(folds.seed).integers(0, folds.n, int(run.max(initial=0)) + 1)
-    return (row + turns[run]) % folds.n
+    def _dealt(self, folds: Folds) -> NDArray:
+        """The fold of each row: shuffled, put in order of class, and dealt out in turn."""
+        n = self.table.n_rows
+        keys = [np.random.default_rng(folds.seed).permutation(n)]
+        if folds.by is not None:
+            column = self.table.column(self._names[folds.by])
+            keys.append(Labels.of(column).encode(column))
+        fold = np.empty(n, np.min_scalar_type(folds.n))
+        fold[np.lexsort(keys)] = np.arange(n) % folds.n
+        return fold
 
 
 def _kind(column: Any) -> str:

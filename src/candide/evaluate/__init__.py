@@ -4,12 +4,12 @@
 >>> plants, herb = rows(300, seed=0)
 >>> print(cross_validate({**plants, "herb": herb}, "herb", folds=5))
 5 folds of 300 rows   mean      sd
-accuracy            0.9300  0.0298
-balanced_accuracy   0.9188  0.0341
-log_loss            0.1355  0.0378
-brier               0.0862  0.0270
-auc                 0.9915  0.0054
-calibration_error   0.0638  0.0138
+accuracy            0.9367  0.0361
+balanced_accuracy   0.9285  0.0384
+log_loss            0.1439  0.0650
+brier               0.0906  0.0521
+auc                 0.9904  0.0077
+calibration_error   0.0530  0.0158
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,14 +1,16 @@
 """Cross-validation that equals refitting, without refitting: count the folds apart in one pass, score in another.
 
-The training census of a fold is the sum of the others, without the classes and levels that only the fold itself holds:
-its model is the one fitted to its training rows, up to rounding. What is learned once, from the first rows of the whole
-source and never from labels, is the kind of each column, and so its event model.
+Every fold has its part of each class: rows are dealt out class by class. The training census of a fold is the sum of
+the others, without the classes and levels that only the fold itself holds: its model is the one fitted to its training
+rows, up to rounding. What is learned once, from the first rows of the whole source and never from labels, is the kind
+of each column, and so its event model.
 
 >>> rows = {"size": [float(i % 10) for i in range(200)], "kind": ["a" if i % 10 < 5 else "b" for i in range(200)]}
 >>> cross_validate(rows, "kind", folds=10).total.accuracy
 1.0
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -89,7 +91,7 @@ def cross_validate(
     with open_source(data, reading) as source:
         source.materialise()  # a row is counted in the fold in which it is scored
         prepared = prepare(source, target, events, drop, weight)
-        rows = Rows(source, target, weight, Folds(folds, seed))
+        rows = Rows(source, target, weight, Folds(folds, seed, target))
         with watch(source, "counting"):
             counted = count(rows, prepared)
         whole = checked(reduce(add, counted.censuses), target)
@@ -101,7 +103,7 @@ def cross_validate(
         with watch(source, "scoring"):
             scores = _score_folds(rows, whole, trained)
         spelled = spelled_in(source, prepared)
-    remarks = told(whole, target, prepared, counted) + _met_once(target, whole, trained)
+    remarks = told(whole, target, prepared, counted) + _rare(target, counted.censuses)
     return Validation(scores, Learned(Fitted(whole, settings, target, spelled=spelled), prepared.columns, remarks))
 
 
@@ -111,15 +113,18 @@ def _others(parts: list[Census]) -> Iterator[Census]:
         yield reduce(add, parts[:fold] + parts[fold + 1 :]).pruned()
 
 
-def _met_once(target: str, whole: Census, trained: Sequence[Fitted]) -> list[Remark]:
-    """A remark on classes that lie in one fold only."""
-    once = [label for label in whole.labels.values if any(label not in fitted.labels.index for fitted in trained)]
-    if not once:
+def _rare(target: str, folds: Sequence[Census]) -> list[Remark]:
+    """A remark on classes that have fewer rows than there are folds."""
+    held = Counter(label for fold in folds for label, w in zip(fold.labels.values, fold.class_weight, strict=True) if w)
+    few = sorted((label for label, n in held.items() if n < len(folds)), key=lambda label: held[label])
+    if not few:
         return []
-    text = (
-        f"class {wording.listing(once, 3)} lies in one fold only: its rows are scored by a model without it, as wrong"
-    )
-    return [Remark("class-in-one-fold", text, target, "leave such rows out, or unite the class with another")]
+    if len(few) == 1:
+        what = f"class {few[0]!r} has {wording.plural(held[few[0]])}, fewer than the {len(folds)} folds"
+    else:
+        what = f"classes {wording.listing(few, 3)} have fewer rows than the {len(folds)} folds"
+    text = f"{what}: what the scores say of so few rows is chance"
+    return [Remark("class-rare", text, target, "leave such rows out, or unite the class with another")]
 
 
 def _score_folds(rows: Rows, whole: Census, trained: list[Fitted]) -> list[Scores]:
@@ -151,7 +156,7 @@ def _score_folds(rows: Rows, whole: Census, trained: list[Fitted]) -> list[Score
 def _by_fold(plan: Plan, models: Sequence["_Fold"], batch: Any) -> Iterator[tuple[int, NDArray, Floats]]:
     """Fold by fold its rows and their log p(class | x) under its model; the rows are encoded once for all of them."""
     fold = batch.column("fold").to_numpy()
-    order = np.argsort(fold.astype(np.uint16), kind="stable")  # by counting, where integers are this narrow
+    order = np.argsort(fold, kind="stable")  # by counting, where integers are narrow
     bounds = np.searchsorted(fold[order], np.arange(len(models) + 1))
     encoded = blocks(plan, batch.take(order))
     for f, (a, b) in enumerate(pairwise(bounds.tolist())):
@@ -172,13 +177,18 @@ class _Fold:
         ]
 
     def log_posterior(self, encoded: Sequence[Block]) -> Floats:
-        """(row, class) log p(class | x), of the classes of all rows: -inf where this model does not know a class."""
+        """(row, class) log p(class | x), of the classes of all rows.
+
+        A class that this model has not met has the share of one row more, whatever x is: a row of it is a surprise,
+        not an impossibility.
+        """
         own = [_recoded(_narrow(encoded[i], at), moves) for i, at, moves in self.parts]
         found, _ = scored_blocks(self.fitted.plan, self.fitted.model, own)
         if len(self.classes) == self.n_classes:
             return found
-        out = np.full((len(found), self.n_classes), -np.inf)
-        out[:, self.classes] = found
+        n, unmet = float(self.fitted.census.class_weight.sum()), self.n_classes - len(self.classes)
+        out = np.full((len(found), self.n_classes), -np.log(n + unmet))
+        out[:, self.classes] = found - np.log1p(unmet / n)
         return out
 
 

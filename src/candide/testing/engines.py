@@ -1,5 +1,6 @@
 """The laws of an engine: whoever counts and reads the rows, counts and scores are those of the array engine."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
@@ -94,8 +95,8 @@ def counting(trial: Trial) -> None:
 
 
 def folding(trial: Trial) -> None:
-    """Folds are those of the batches, and add up to the whole."""
-    folds = Folds(3, 5)
+    """Folds are those of the batches, have their part of each class, and add up to the whole."""
+    folds = Folds(3, 5, "y")
     with trial.open() as source:
         source.materialise()
         censuses = trial.count(source, folds)
@@ -106,6 +107,11 @@ def folding(trial: Trial) -> None:
     for f, census in enumerate(censuses):
         mine = trial.table.filter([fold[row] == f for row in trial.columns["row"]])
         _same_census(census, trial.census(mine))
+    labels = [str(label) for label in trial.columns["y"]]
+    parts = Counter((label, fold[row]) for label, row in zip(labels, trial.columns["row"], strict=True))
+    for label in set(labels):
+        each = [parts[label, f] for f in range(folds.n)]
+        assert max(each) - min(each) <= 1, f"class {label!r} has {each} rows in the folds"
 
 
 def scoring(trial: Trial) -> None:

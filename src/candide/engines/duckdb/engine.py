@@ -63,7 +63,7 @@ class DuckDB(Engine):
             else:
                 chosen.append(exp.alias_(value, f"f{i}"))
         chosen += [exp.alias_(exp.column(name, quoted=True), f"k{i}") for i, name in enumerate(keep)]
-        query = select(source, [*chosen, *fold_of(source, folds)], folds)
+        query = select(source, [*chosen, *fold_of(folds)], folds)
         some = "" if span is None else f" LIMIT {span[1]} OFFSET {span[0]}"
         return source.scan(query + some, batch_size(plan))
 

@@ -17,7 +17,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 import duckdb
+from sqlglot import exp
 
+from candide.engines.base import Folds
 from candide.engines.batch import Scan
 from candide.engines.duckdb import infer
 from candide.engines.duckdb.attach import Attached, attach, temporary
@@ -25,7 +27,8 @@ from candide.engines.duckdb.csv_form import mended
 from candide.engines.duckdb.dialect import DuckDBDialect
 from candide.engines.duckdb.duckdb_errors import explained
 from candide.engines.reading import Reading
-from candide.engines.sql.source import SqlSource
+from candide.engines.sql.dialect import Expr
+from candide.engines.sql.source import SqlSource, deal
 from candide.engines.sql.text import identifier, literal
 from candide.errors import InputError
 from candide.rows.kinds import rows_of_look
@@ -52,6 +55,7 @@ class DuckDBSource(SqlSource):
         self.types: dict[str, str] = {}  # of a CSV, those found out, and how numbers are written there
         self.spelled: dict[str, Spelling] = {}
         self.rows_read = 0
+        self._folds: dict[Folds, str] = {}
 
     @classmethod
     def open(cls, data: Any, reading: Reading | None = None, engine: "DuckDB | None" = None) -> Self:
@@ -153,6 +157,17 @@ class DuckDBSource(SqlSource):
         self.attached.relation, self.attached.is_query = None, False
         self._create_view(f"read_parquet({literal(str(path))})")
         self._describe()
+
+    def dealt(self, folds: Folds) -> Expr:
+        """The rows beside a table of their folds in the same order, which is made once, from the labels alone."""
+        self.materialise()
+        if folds not in self._folds:
+            self._folds[folds] = f"folds{len(self._folds)}"
+            query = deal(self, folds).sql(self.dialect.name)
+            with explained(self.name):
+                self.con.execute(f"CREATE TEMP TABLE {self._folds[folds]} AS {query}")
+        beside = exp.Join(this=exp.to_table(self._folds[folds]), method="POSITIONAL")
+        return exp.Select(expressions=[exp.Star()], joins=[beside]).from_(self.view).subquery("dealt")
 
     # The types of a CSV, of which every column comes as text until they are known
 

@@ -121,7 +121,7 @@ def _grouped(rows: Rows, asked: Sequence[Asked]) -> tuple[Keys, Answers, int]:
 def _projected(rows: Rows, columns: Sequence[Column]) -> exp.Select:
     """Label ``y``, ``fold``, weight ``w``, and the columns as the model wants them, by their aliases."""
     source: Any = rows.source
-    fold = fold_of(source, rows.folds) or [exp.alias_(number(0), "fold")]
+    fold = fold_of(rows.folds) or [exp.alias_(number(0), "fold")]
     y = Column(rows.target, source.columns[rows.target], source.dialect, is_level=True)
     chosen = [exp.alias_(y.read, "y"), *fold]
     if rows.weight is not None:

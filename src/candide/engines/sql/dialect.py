@@ -77,9 +77,10 @@ class Dialect:
 
     def hash(self, x: Expr) -> Expr:
         """A whole number >= 0 that looks drawn at random, from a whole number >= 0."""
-        product = exp.Mul(this=exp.Paren(this=x), expression=number(1103515245))  # of a linear congruential generator
-        spread = exp.Mod(this=exp.Paren(this=product), expression=number(2**31))
-        return exp.cast(exp.Div(this=exp.Paren(this=spread), expression=number(65536)), "BIGINT")
+        left = exp.Paren(this=exp.Mod(this=exp.Paren(this=x), expression=number(46337)))  # a prime: squares fit
+        square = exp.Mul(this=exp.Mul(this=left, expression=left.copy()), expression=number(69069))
+        line = exp.Mul(this=exp.Paren(this=x.copy()), expression=number(1103515245))  # as of a congruential generator
+        return exp.Mod(this=exp.Paren(this=exp.Add(this=square, expression=line)), expression=number(2**31))
 
     def histogram(self, x: Expr) -> Expr | None:
         """A mapping from value to count."""

@@ -8,7 +8,7 @@ from sqlglot import exp
 from candide.engines.base import Folds, Source
 from candide.engines.sql.dialect import Dialect, Expr, number
 
-ROW = "candide_row"
+_ROW, _FOLD = "candide_row", "candide_fold"
 
 
 class SqlSource(Source, Protocol):
@@ -30,7 +30,11 @@ class SqlSource(Source, Protocol):
 
     def batches(self, columns: Sequence[str], size: int, folds: Folds | None = None) -> Any:
         chosen = [exp.column(name, quoted=True) for name in columns]
-        return self.arrow_batches(select(self, [*chosen, *fold_of(self, folds)], folds), size)
+        return self.arrow_batches(select(self, [*chosen, *fold_of(folds)], folds), size)
+
+    def dealt(self, folds: Folds) -> Expr:
+        """What to select from for the columns and the fold of each row."""
+        return deal(self, folds, "*").subquery("dealt")
 
 
 def select(source: SqlSource, chosen: Sequence[Expr], folds: Folds | None = None) -> str:
@@ -40,23 +44,26 @@ def select(source: SqlSource, chosen: Sequence[Expr], folds: Folds | None = None
 
 def project(source: SqlSource, chosen: Sequence[Expr], folds: Folds | None = None) -> exp.Select:
     """Some expressions of every row; the builder would copy thousands of columns."""
-    base = numbered(source) if folds else exp.to_table(source.view)
+    base = source.dealt(folds) if folds else exp.to_table(source.view)
     return exp.Select(expressions=list(chosen)).from_(base, copy=False)
 
 
-def numbered(source: SqlSource) -> Expr:
-    """The source with the number of each row, counted in its own order."""
-    number_of = exp.Window(this=exp.RowNumber())
-    return exp.select("*", exp.alias_(number_of, ROW)).from_(source.view).subquery("numbered")
+def deal(source: SqlSource, folds: Folds, *columns: str) -> exp.Select:
+    """A query for some columns and the fold of each row: shuffled, put in order of class, and dealt out in turn.
+
+    The rows are numbered in their own order, which is kept, and the numbers hashed with the seed.
+    """
+    row = exp.column(_ROW)
+    salted = exp.Add(this=row, expression=number(folds.seed * 1_000_003))
+    keys = [*([exp.column(folds.by, quoted=True)] if folds.by is not None else []), source.dialect.hash(salted), row]
+    order = exp.Order(expressions=[exp.Ordered(this=key.copy()) for key in keys])
+    turn = exp.Mod(this=exp.Window(this=exp.RowNumber(), order=order), expression=number(folds.n))
+    narrow = "SMALLINT" if folds.n < 1 << 15 else "INTEGER"
+    numbered = exp.select("*", exp.alias_(exp.Window(this=exp.RowNumber()), _ROW)).from_(source.view)
+    fold = exp.alias_(exp.cast(turn, narrow), _FOLD)
+    return exp.select(*columns, fold).from_(numbered.subquery("numbered")).order_by(row)
 
 
-def fold_of(source: SqlSource, folds: Folds | None, alias: str = "fold") -> list[Expr]:
-    """The fold of a row: every run of so many rows holds each fold once, in a rotation drawn by the seed."""
-    if folds is None:
-        return []
-    row, n = exp.column(ROW), exp.Literal.number(str(folds.n))
-    salted = exp.Add(this=exp.IntDiv(this=row, expression=n), expression=number(folds.seed * 1_000_003))
-    turn = exp.Mod(this=source.dialect.hash(salted), expression=n.copy())
-    signed = exp.cast(turn, "BIGINT")  # unsigned and signed would meet in 128 bits, whose division is slow
-    turned = exp.Paren(this=exp.Add(this=row.copy(), expression=signed))
-    return [exp.alias_(exp.cast(exp.Mod(this=turned, expression=n.copy()), "INTEGER"), alias)]
+def fold_of(folds: Folds | None) -> list[Expr]:
+    """The fold of a row, where rows are divided."""
+    return [exp.alias_(exp.column(_FOLD), "fold")] if folds else []

@@ -41,8 +41,8 @@ class ScoreSummary(Summary):
     notes: tuple[str, ...]
 
 
-def of_scores(model: Model, scores: Scores | Sequence[Scores]) -> ScoreSummary:
-    """The summary of a model's scores, or of those of folds."""
+def of_scores(model: Model, scores: Scores | Sequence[Scores], told: Sequence[str] = ()) -> ScoreSummary:
+    """The summary of a model's scores, or of those of folds, with what is to be told of the rows."""
     fitted = fitted_of(model)
     folds = [scores] if isinstance(scores, Scores) else list(scores)
     total = reduce(add, folds)
@@ -50,17 +50,17 @@ def of_scores(model: Model, scores: Scores | Sequence[Scores]) -> ScoreSummary:
     baseline = shares.metrics()
     metrics = [MetricSummary(name, *one, baseline[name], METRICS[name]) for name, one in spread(folds).items()]
     confusion = tuple(map(tuple, total.confusion.tolist()))
-    return ScoreSummary(
-        total.n, len(folds), tuple(metrics), fitted.labels.values, confusion, tuple(_remarks(total, shares))
-    )
+    [loss] = (one for one in metrics if one.name == "log_loss")
+    notes = (*told, *_worse_than_shares(loss))
+    return ScoreSummary(total.n, len(folds), tuple(metrics), fitted.labels.values, confusion, notes)
 
 
-def _remarks(total: Scores, shares: Scores) -> list[str]:
+def _worse_than_shares(loss: MetricSummary) -> list[str]:
     """A word where the probabilities are worse than none."""
-    if not total.log_loss > shares.log_loss:
+    if not loss.mean > loss.baseline:
         return []
     return [
-        f"the log loss, {total.log_loss:.4f}, is worse than the {shares.log_loss:.4f} of giving every row the class "
+        f"the log loss, {loss.mean:.4f}, is worse than the {loss.baseline:.4f} of giving every row the class "
         "shares: trust the order of the rows, not the probabilities; columns that tell the same (--drop, --select) and "
         "event models that do not fit (--event) make them too sure"
     ]
