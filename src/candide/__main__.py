@@ -1,6 +1,47 @@
-"""``python -m candide`` is the command ``candide``."""
+"""``python -m candide`` is the command ``candide``. Told to stop, it removes its temporary files and says so in a line.
 
-from candide.cli import main
+Signals are looked after before anything else is imported, so that a stop at any moment ends in the same way.
+"""
+
+import os
+import signal
+import sys
+from types import FrameType
+
+from candide.files import remove_temporaries
+
+_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+_received: list[int] = []
+
+
+class Stopped(BaseException):
+    """A signal to stop has come. No error, so that nobody who handles errors holds it up."""
+
+
+def main() -> None:
+    """Run the command; ended by a signal, the exit status is 128 and the signal's number, as a shell has it."""
+    for name in _SIGNALS:
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _stop)
+    try:
+        from candide.cli import main as run
+
+        run()
+    except BaseException as error:
+        if not _received or (isinstance(error, SystemExit) and error.code in (None, 0)):
+            raise  # what was asked for is done
+        print(f"candide: ended by {signal.Signals(_received[0]).name}", file=sys.stderr)
+        sys.exit(128 + _received[0])
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    _received.append(number)
+    if len(_received) > 1:  # whoever says it again will not wait
+        remove_temporaries()
+        os._exit(128 + number)
+    raise Stopped
+
 
 if __name__ == "__main__":
     main()

@@ -13,7 +13,9 @@ from a process number whether its owner still lives.
 """
 
 import os
+import shutil
 import stat
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -23,6 +25,7 @@ from candide.errors import BusyError, InputError
 
 _PAUSE = 0.005  # seconds between two looks at a lock
 _FORCE = "name another file, or pass --force (force=True) to write there all the same"
+_temporaries: set[str] = set()  # files and folders of this process that should not outlast it
 _LEFT = 3600.0  # seconds after which a temporary file is one that a killed process left
 
 
@@ -86,19 +89,49 @@ def replacing(path: str | os.PathLike) -> Iterator[str]:
     target = os.path.realpath(path)
     _regular(target)
     temporary = _beside(target, f"{os.getpid()}.{time.monotonic_ns():x}.tmp")
-    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    _temporaries.add(temporary)
     try:
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         _like(temporary, target)  # before anything is in it
         yield temporary
         _like(temporary, target)  # who wrote it may have made it anew
         with open(temporary, "rb+") as written:
             os.fsync(written.fileno())
         os.replace(temporary, target)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
+    finally:
+        remove(temporary)
     _sync_folder(os.path.dirname(target))
+
+
+def temporary_file(ending: str = "") -> str:
+    """The name of an empty file for this process alone, until it is removed."""
+    handle, name = tempfile.mkstemp(ending, "candide-")
+    _temporaries.add(name)
+    os.close(handle)
+    return name
+
+
+def temporary_folder() -> str:
+    """The same of a folder."""
+    name = tempfile.mkdtemp(prefix="candide-")
+    _temporaries.add(name)
+    return name
+
+
+def remove(temporary: str) -> None:
+    """Remove a temporary file or folder, if it is there still."""
+    if os.path.isdir(temporary):
+        shutil.rmtree(temporary, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            os.unlink(temporary)
+    _temporaries.discard(temporary)
+
+
+def remove_temporaries() -> None:
+    """Remove all that are left, where the process is about to end."""
+    for name in list(_temporaries):
+        remove(name)
 
 
 def _like(temporary: str, target: str) -> None:

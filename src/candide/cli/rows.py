@@ -1,13 +1,12 @@
 """Commands that apply a model to rows: predict and explain."""
 
-import os
 import shutil
 import sys
-import tempfile
 from typing import Any
 
 import rich_click as click
 
+from candide import files
 from candide.cli.group import cli, load_to_predict, show_result
 from candide.cli.options import AS_JSON, MODEL, output_option, reading_options
 from candide.engines.reading import Reading
@@ -49,11 +48,13 @@ def predict(
         return
     how: dict[str, Any] = {"keep": keep, "force": force, "reading": Reading(**options)}
     if output is None and not as_json and not sys.stdout.isatty():  # in a pipe: for another program
-        with tempfile.TemporaryDirectory(prefix="candide-") as folder:
-            path = os.path.join(folder, "scored.csv")
+        path = files.temporary_file(".csv")
+        try:
             tasks.predict(fitted, data, out=path, **how)
             with open(path, "rb") as scored_rows:
                 shutil.copyfileobj(scored_rows, sys.stdout.buffer, 1 << 20)
+        finally:
+            files.remove(path)
         return
     with progress.watching(output is not None and not as_json) as watch:
         scored: Any = tasks.predict(fitted, data, out=output, watch=watch, **how)

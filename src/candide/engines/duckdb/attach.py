@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +24,7 @@ from candide.engines.duckdb.duckdb_errors import explained
 from candide.engines.reading import Reading
 from candide.engines.sql.text import identifier, literal, literals
 from candide.errors import InputError, InputTypeError, SourceError
+from candide.files import temporary_file, temporary_folder
 from candide.rows.remarks import Remark
 
 _QUERY = re.compile(r"\s*(\(|--|/\*|select\b|with\b|from\b|values\b)", re.IGNORECASE)
@@ -164,16 +164,14 @@ def _folder(found: Attached) -> Path:
     """A folder that is removed with the source: the same one, asked again."""
     known = next((thing for thing in found.held if isinstance(thing, Path) and thing.is_dir()), None)
     if known is None:
-        found.held.append(known := Path(tempfile.mkdtemp(prefix="candide-")))
+        found.held.append(known := Path(temporary_folder()))
     return known
 
 
 def temporary(kind: str, found: Attached) -> Path:
     """A file that is removed with the source."""
-    handle, name = tempfile.mkstemp(prefix="candide-", suffix=f".{kind}")
-    os.close(handle)
-    found.held.append(Path(name))
-    return Path(name)
+    found.held.append(path := Path(temporary_file(f".{kind}")))
+    return path
 
 
 def _check_case(names: Sequence[object]) -> None:

@@ -9,6 +9,7 @@ import duckdb
 
 from candide.errors import InputError, SourceError
 
+_INTERRUPTED = re.compile(r"^Query interrupted$|Python exception.*: KeyboardInterrupt", re.DOTALL)
 NOT_SO = "\x1f"  # after a number that is not spelled as its column is, so that it is read as none
 _LINE = re.compile(r"Line: (\d+)")
 _CONVERT = re.compile(r'converting column "(?P<column>.*?)"\. Could not convert string "(?P<value>.*?)"', re.DOTALL)
@@ -26,7 +27,11 @@ def explained(name: str) -> Iterator[None]:
     """Turn DuckDB's errors into ours."""
     try:
         yield
-    except duckdb.Error as error:
+    except (duckdb.Error, RuntimeError) as error:
+        if isinstance(error, duckdb.InterruptException) or _INTERRUPTED.search(str(error)):
+            raise KeyboardInterrupt from None
+        if not isinstance(error, duckdb.Error):
+            raise
         raise _told(name, str(error)) from error
 
 

@@ -10,11 +10,10 @@ documents (:mod:`candide.engines.duckdb.folders`).
 ({'age': 'BIGINT', 'job': 'VARCHAR'}, [(2,)])
 """
 
-import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import duckdb
 from sqlglot import exp
@@ -26,11 +25,13 @@ from candide.engines.duckdb.attach import Attached, attach, temporary
 from candide.engines.duckdb.csv_form import mended
 from candide.engines.duckdb.dialect import DuckDBDialect
 from candide.engines.duckdb.duckdb_errors import explained
+from candide.engines.duckdb.stoppable import stoppable
 from candide.engines.reading import Reading
 from candide.engines.sql.dialect import Expr
 from candide.engines.sql.source import SqlSource, deal
 from candide.engines.sql.text import identifier, literal
 from candide.errors import InputError
+from candide.files import remove
 from candide.rows.kinds import rows_of_look
 from candide.rows.remarks import Remark
 from candide.rows.spelling import PLAIN, Spelling
@@ -38,6 +39,7 @@ from candide.rows.spelling import PLAIN, Spelling
 if TYPE_CHECKING:
     from candide.engines.duckdb.engine import DuckDB
 
+T = TypeVar("T")
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -104,10 +106,8 @@ class DuckDBSource(SqlSource):
         self.attached.relation = None
         self.con.close()
         for thing in self.attached.held:
-            if isinstance(thing, Path) and thing.is_dir():
-                shutil.rmtree(thing, ignore_errors=True)
-            elif isinstance(thing, Path):
-                thing.unlink(missing_ok=True)
+            if isinstance(thing, Path):
+                remove(str(thing))
         self.attached.held.clear()
 
     # Queries
@@ -115,7 +115,7 @@ class DuckDBSource(SqlSource):
     def rows(self, sql: str) -> list[tuple]:
         """Run a query over the view ``source`` and fetch its rows."""
         with explained(self.name):
-            return self._query(sql).fetchall()
+            return self._stoppable(lambda: self._query(sql).fetchall())
 
     def stream(self, sql: str) -> Iterator[tuple]:
         for batch in self.arrow_batches(sql, 100_000):
@@ -127,19 +127,19 @@ class DuckDBSource(SqlSource):
     def scan(self, sql: str, size: int) -> Scan:
         """Run a query; its schema, and its result in Arrow record batches."""
         with explained(self.name):
-            reader = self._query(sql).to_arrow_reader(size)
+            reader = self._stoppable(lambda: self._query(sql).to_arrow_reader(size))
         return Scan(reader.schema, self._counted(reader))
 
     def _counted(self, reader: Any) -> Iterator[Any]:
         with explained(self.name):
-            for batch in reader:
+            while (batch := self._stoppable(lambda: next(reader, None))) is not None:
                 self.rows_read += batch.num_rows
                 yield batch
 
     def arrow(self, sql: str) -> Any:
         """Run a query and fetch its result as one Arrow table."""
         with explained(self.name):
-            return self._query(sql).to_arrow_table()
+            return self._stoppable(lambda: self._query(sql).to_arrow_table())
 
     def head(self, n: int) -> Any:
         return self.arrow(f"SELECT * FROM {self.view} LIMIT {n}")
@@ -153,7 +153,7 @@ class DuckDBSource(SqlSource):
             return
         path = temporary("parquet", self.attached)
         with explained(self.name):
-            self._query(f"SELECT * FROM {self.view}").write_parquet(str(path))
+            self._stoppable(lambda: self._query(f"SELECT * FROM {self.view}").write_parquet(str(path)))
         self.attached.relation, self.attached.is_query = None, False
         self._create_view(f"read_parquet({literal(str(path))})")
         self._describe()
@@ -230,6 +230,12 @@ class DuckDBSource(SqlSource):
     def _query(self, sql: str) -> Any:
         relation = self.attached.relation
         return self.con.sql(sql) if relation is None else relation.query(self.view, sql)
+
+    def _stoppable(self, call: Callable[[], T]) -> T:
+        """What a query gives; one of a relation is on the relation's connection, which older ones do not show."""
+        relation = self.attached.relation
+        con = self.con if relation is None else getattr(relation, "_con", None)
+        return call() if con is None else stoppable(con, call)
 
     def _describe(self) -> None:
         if self.attached.csv is not None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
+from candide.engines.duckdb.stoppable import stoppable
 from candide.engines.sql.text import literal
 from candide.errors import InputError, unknown
 from candide.files import replacing
@@ -27,7 +28,8 @@ def _copy(schema: pa.Schema, batches: Iterator[pa.RecordBatch], path: Path, opti
     con = duckdb.connect()
     try:
         con.register("scored", reader)
-        return con.execute(f"COPY (SELECT * FROM scored) TO {literal(str(path))} ({options})").fetchall()[0][0]
+        copy = f"COPY (SELECT * FROM scored) TO {literal(str(path))} ({options})"
+        return stoppable(con, lambda: con.execute(copy).fetchall()[0][0])
     except duckdb.Error as error:
         if failed:
             raise failed[0] from None
