@@ -66,7 +66,7 @@ def check(data: str, target: str, as_json: bool, **options: Any) -> None:
 def fit(
     data: str, target: str, output: str | None, force: bool, folds: int | None, as_json: bool, **options: Any
 ) -> None:
-    """Fit a model to a table: CSV, Parquet, JSON lines, Arrow, a folder, a DuckDB file, an SQL query, or `-`.
+    """Fit a model to a table: CSV, Parquet, JSON lines, Arrow, a folder, a database, a workbook, ARFF, a query, or `-`.
 
     Example: `candide fit adult.parquet --target income -o adult.candide`
     """

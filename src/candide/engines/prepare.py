@@ -14,6 +14,7 @@ from candide.engines import arrays
 from candide.engines.base import Prepared, Source, has_columns
 from candide.engines.batch import is_text, number_columns
 from candide.errors import InputError
+from candide.events import event_of
 from candide.model.census import Census
 from candide.model.plan import Part, Plan, is_one, named_events, plan_of
 from candide.rows.kinds import Column, look, rows_of_look
@@ -37,7 +38,9 @@ def prepare(
     has_columns(source, target=target, weight=weight, drop=drop)
     asked = named_events(events) if isinstance(events, Mapping) else {}
     as_text = [str(n) for n, event in asked.items() if is_text(Part(event, (n,)))]
-    as_numbers = list(source.columns) if is_one(events) else [str(n) for n in asked if str(n) not in as_text]
+    as_numbers = [str(n) for n in asked if str(n) not in as_text]
+    if is_one(events) and not is_text(Part(event_of(events), (target,))):
+        as_numbers = list(source.columns)
     head, remarks = source.look(rows_of_look(len(source.columns)), target, as_text, as_numbers)
     if head.num_rows == 0:
         raise InputError(f"{source.name} has no rows")

@@ -28,7 +28,9 @@ class Reading:
         "What is done with bytes that are not of the encoding.",
         choices=("strict", "replace", "ignore"),
     )
-    table: str | None = setting(None, "Which table of a DuckDB file.", metavar="NAME")
+    table: str | None = setting(
+        None, "Which table of a database, or sheet of a workbook; FILE::NAME says the same.", metavar="NAME"
+    )
     decimal: str | None = setting(
         None, "What stands before decimals in a CSV, where its columns do not tell (1.234).", choices=(".", ",")
     )

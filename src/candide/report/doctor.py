@@ -12,7 +12,18 @@ from candide import __version__, kernels
 from candide.kernels import threads
 from candide.report.record import Summary
 
-_LIBRARIES = ("numpy", "scipy", "scikit-learn", "narwhals", "duckdb", "pyarrow", "pandas", "polars", "matplotlib")
+_LIBRARIES = (
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "narwhals",
+    "duckdb",
+    "pyarrow",
+    "pandas",
+    "polars",
+    "matplotlib",
+    "python-calamine",
+)
 _REMARK = {
     "avx2": "avx2 (compiled, for this processor)",
     "baseline": "baseline (compiled, for any processor)",

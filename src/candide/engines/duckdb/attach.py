@@ -18,9 +18,10 @@ from typing import Any
 
 import duckdb
 
-from candide.engines.duckdb import encodings, folders
+from candide.engines.duckdb import encodings, folders, formats
 from candide.engines.duckdb.csv_form import CsvForm, CsvHints, form_of
 from candide.engines.duckdb.duckdb_errors import explained
+from candide.engines.duckdb.formats import chosen_table, ending_of, files_of
 from candide.engines.reading import Reading
 from candide.engines.sql.text import identifier, literal, literals
 from candide.errors import InputError, InputTypeError, SourceError
@@ -28,13 +29,6 @@ from candide.files import temporary_file, temporary_folder
 from candide.rows.remarks import Remark
 
 _QUERY = re.compile(r"\s*(\(|--|/\*|select\b|with\b|from\b|values\b)", re.IGNORECASE)
-_FORMATS = {
-    "csv": "csv", "tsv": "csv", "txt": "csv", "tab": "csv", "data": "csv",
-    "parquet": "parquet", "pq": "parquet",
-    "jsonl": "json", "ndjson": "json", "json": "json",
-    "arrow": "arrow", "feather": "arrow", "ipc": "arrow", "arrows": "arrow",
-    "duckdb": "duckdb", "ddb": "duckdb",
-}  # fmt: skip
 
 
 @dataclass
@@ -74,11 +68,17 @@ def _attach_path(con: Any, path: str, reading: Reading, view: str, found: Attach
     found.name = path
     if path == "-":
         path, found.name = str(_spool(found)), "standard input"
+    formats.refuse(path)
+    path, table = formats.parted(path)
     if os.path.isdir(path) and folders.holds_documents(path):
         _attach_frame(con, folders.Files(path, reading.encoding or "utf-8", reading.errors), view, found)
         found.documents = ("text",)
         return
     kind = _format(path)
+    if table is not None and kind not in formats.TABLES:
+        remedy = f"pass {path} alone"
+        raise SourceError(f"{path} holds one table only", where=found.name, value=table, remedy=remedy)
+    table = table or reading.table
     with explained(found.name):
         if kind == "csv":
             if not _bytes_in(path):
@@ -87,28 +87,51 @@ def _attach_path(con: Any, path: str, reading: Reading, view: str, found: Attach
             found.csv = form_of(con, _text_files(path, reading, found), hints)
             _create(con, view, found.csv.reader({}))
         elif kind == "parquet":
-            _create(con, view, f"read_parquet({literals(_files(path))}, union_by_name = true)")
+            _create(con, view, f"read_parquet({literals(files_of(path))}, union_by_name = true)")
             found.schema = _parquet_schema(path)
         elif kind == "json":
-            form = "auto" if _ending(path) == "json" else "newline_delimited"
+            form = "auto" if ending_of(path) == "json" else "newline_delimited"
             _create(con, view, f"read_json_auto({literals(_text_files(path, reading, found))}, format = '{form}')")
         elif kind == "duckdb":
-            _attach_database(con, path, reading, view, found)
-        else:
+            _attach_database(con, path, table, view, found)
+        elif kind == "arrow":
             _attach_frame(con, _arrow_dataset(path), view, found)
+        else:
+            _attach_untyped(con, kind, path, table, reading, view, found)
 
 
-def _attach_database(con: Any, path: str, reading: Reading, view: str, found: Attached) -> None:
-    if not os.path.exists(path):
+def _format(path: str) -> str:
+    if os.path.isdir(path):
+        return formats.format_of_folder(path)
+    is_glob = glob.has_magic(path) and not os.path.exists(path)
+    if not is_glob and not os.path.exists(path):
         raise SourceError("no such file", where=path)
+    return formats.format_of(path, not is_glob)
+
+
+def _attach_untyped(
+    con: Any, kind: str, path: str, asked: str | None, reading: Reading, view: str, found: Attached
+) -> None:
+    from candide.engines.duckdb import untyped
+
+    if kind == "sheets":
+        table = untyped.sheets(path, path, asked, reading.header)
+    elif kind == "sqlite":
+        table = untyped.sqlite(path, path, asked)
+    else:
+        [file] = _text_files(path, reading, found)
+        table = untyped.arff(file, path)
+    found.remarks += table.remarks
+    found.csv = untyped.spooled(table, str(temporary("csv", found)), reading.missing)
+    _create(con, view, found.csv.reader({}))
+
+
+def _attach_database(con: Any, path: str, asked: str | None, view: str, found: Attached) -> None:
     con.execute(f"ATTACH {literal(path)} AS db (READ_ONLY)")
     tables = con.sql("SELECT table_name FROM duckdb_tables() WHERE database_name = 'db'").fetchall()
     views = con.sql("SELECT view_name FROM duckdb_views() WHERE database_name = 'db' AND NOT internal").fetchall()
     both = [row[0] for row in tables + views]
-    name = reading.table or (both[0] if len(both) == 1 else None)
-    if name is None or name not in both:
-        remedy = "name one with table= (or --table)"
-        raise SourceError(f"its tables are {sorted(both)}", where=path, value=name, remedy=remedy)
+    name = chosen_table(asked, both, path)
     found.is_query = (name,) in views
     _create(con, view, f"db.{identifier(name)}")
 
@@ -154,7 +177,7 @@ def _spool(found: Attached) -> Path:
 
 def _text_files(path: str, reading: Reading, found: Attached) -> tuple[str, ...]:
     """The files of a path, as they can be read in UTF-8."""
-    read = encodings.in_utf8(_files(path), reading, found.name, lambda: _folder(found))
+    read = encodings.in_utf8(files_of(path), reading, found.name, lambda: _folder(found))
     found.encoding = read.encoding
     found.remarks += read.remarks
     return read.files
@@ -184,34 +207,6 @@ def _check_case(names: Sequence[object]) -> None:
             raise InputError(what, value=name, remedy="rename one of them")
 
 
-def _format(path: str) -> str:
-    """The format of a path, a glob or a folder, by the ending of its name."""
-    if os.path.isdir(path):
-        found = sorted({_ending(name) for name in _files(path)})
-        kinds = {_FORMATS[ending] for ending in found}
-        if len(kinds) != 1 or (kinds == {"csv"} and len(found) > 1):  # a .tsv is no .csv
-            what = f"a folder must hold files of one known format, found {found or 'none'}"
-            raise SourceError(what, where=path, value=found)
-        return kinds.pop()
-    if not any(c in path for c in "*?[") and not os.path.exists(path):
-        raise SourceError("no such file", where=path)
-    return _FORMATS.get(_ending(path), "csv")
-
-
-def _files(path: str) -> tuple[str, ...]:
-    """The path or glob itself; of a folder, all files in it, at any depth, whose format is known."""
-    if not os.path.isdir(path):
-        return (path,)
-    return tuple(sorted(str(p) for p in Path(path).rglob("*") if p.is_file() and _ending(str(p)) in _FORMATS))
-
-
-def _ending(path: str) -> str:
-    name = path.lower()
-    for packed in (".gz", ".zst", ".bz2", ".xz"):
-        name = name.removesuffix(packed)
-    return name.rpartition(".")[2]
-
-
 def _bytes_in(path: str) -> bool:
     return not os.path.isfile(path) or os.path.getsize(path) > 0
 
@@ -225,7 +220,7 @@ def _arrow_dataset(path: str) -> Any:
 def _parquet_schema(path: str) -> Any:
     import pyarrow.parquet as pq
 
-    names = _files(path)
+    names = files_of(path)
     first = next(iter(sorted(glob.glob(names[0], recursive=True))), names[0])
     return pq.read_schema(first)
 

@@ -82,6 +82,8 @@ class CsvForm:
     header: bool = True
     skip: int = 0
     partitions: frozenset[str] = frozenset()  # of the names, those that come from the folders: year=2024/rows.csv
+    categories: frozenset[str] = frozenset()  # columns that are said to be such
+    texts: frozenset[str] = frozenset()  # columns that are said to be text: whole numbers among them are codes
 
     @property
     def is_divided(self) -> bool:

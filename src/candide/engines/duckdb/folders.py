@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from candide.engines.duckdb.formats import ALONE, FORMATS
 from candide.errors import InputError, SourceError
 
-_TABLES = {"csv", "tsv", "tab", "parquet", "pq", "jsonl", "ndjson", "json", "arrow", "feather", "ipc", "arrows"}
-_PACKED = {"gz", "zst", "bz2"}
+_TABLES = (FORMATS.keys() | ALONE.keys()) - {"txt", "data"}  # endings that documents may have
+_PACKED = {"gz", "zst", "bz2", "xz"}
 _BATCH, _ROWS = 1 << 23, 1 << 12  # characters and files read at a time
 
 

@@ -49,9 +49,18 @@ def csv_type(column: Any, *, is_label: bool = False, is_category: bool = False) 
 
 
 def types_of(
-    con: Any, head: Any, target: str, as_text: Collection[str], as_numbers: Collection[str], reading: Reading
+    con: Any,
+    head: Any,
+    target: str,
+    as_text: Collection[str],
+    as_numbers: Collection[str],
+    reading: Reading,
+    codes_in: Collection[str] = (),
 ) -> Read:
-    """The types of all columns; what one column leaves open others may decide."""
+    """The types of all columns; what one column leaves open others may decide.
+
+    ``codes_in`` are columns of text, in which whole numbers are codes.
+    """
     read, found, codes = Read(), dict[str, Options](), []
     for name, column in zip(head.column_names, head.columns, strict=True):
         kind = csv_type(column, is_label=name == target, is_category=name in as_text)
@@ -61,7 +70,9 @@ def types_of(
         options = spellings.options_of(con, column, None if kind == "VARCHAR" else kind)
         if kind == "VARCHAR" and name not in as_numbers and options and options.is_plain:  # all 0 and 1
             continue
-        if options and options.whole and name not in as_numbers and _has_zeros(column):
+        if options and options.whole and name in codes_in and name not in as_numbers:
+            read.types[name] = "VARCHAR"
+        elif options and options.whole and name not in as_numbers and _has_zeros(column):
             read.types[name] = "VARCHAR"
             codes.append(name)
         elif options:

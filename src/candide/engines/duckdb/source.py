@@ -1,8 +1,8 @@
 """Sources of DuckDB: whatever holds rows, opened as one view that may be read again and again.
 
-A path, a glob or a folder (CSV, TSV, Parquet, JSON lines, Arrow, Feather; compressed or not), ``-`` for
-standard input, a DuckDB file, an SQL query, a data frame, an Arrow table, a DuckDB relation; a folder of folders of
-documents (:mod:`candide.engines.duckdb.folders`).
+A path, a glob or a folder (CSV, TSV, Parquet, JSON lines, Arrow, Feather; compressed or not), ``-`` for standard input,
+a DuckDB or SQLite file, a workbook, ARFF, an SQL query, a data frame, an Arrow table, a DuckDB relation; a folder of
+folders of documents (:mod:`candide.engines.duckdb.folders`).
 
 >>> import pyarrow as pa
 >>> with DuckDBSource.open(pa.table({"age": [30, 41], "job": ["cook", None]})) as source:
@@ -180,7 +180,9 @@ class DuckDBSource(SqlSource):
         head = self.head(n)
         if self.attached.csv is None or not head.num_rows:
             return head, []
-        read = infer.types_of(self.con, head, target, as_text, as_numbers, self.reading)
+        known = self.attached.csv
+        words = {*as_text, *(known.categories - set(as_numbers))}
+        read = infer.types_of(self.con, head, target, words, as_numbers, self.reading, known.texts)
         self._typed(read.types, read.spelled)
         return self._read_as(head, read.types, read.spelled), read.remarks
 
