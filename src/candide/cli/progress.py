@@ -19,7 +19,7 @@ def watching(wanted: bool) -> Iterator[Watch]:
         yield silent
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     bar = Progress(
         SpinnerColumn(),
@@ -27,13 +27,14 @@ def watching(wanted: bool) -> Iterator[Watch]:
         BarColumn(),
         TaskProgressColumn(),
         TextColumn("{task.fields[rate]}"),
-        TimeElapsedColumn(),
+        TimeRemainingColumn(elapsed_when_finished=True),
         console=Console(stderr=True),
         transient=True,
     )
 
     @contextmanager
     def watch(source: Any, what: str) -> Iterator[None]:
+        source.look_on()
         done = threading.Event()
         drawer = threading.Thread(target=_draw, args=(bar, source, what, done), daemon=True)
         drawer.start()
@@ -49,12 +50,12 @@ def watching(wanted: bool) -> Iterator[Watch]:
 def _draw(bar: Any, source: Any, what: str, done: threading.Event) -> None:
     if done.wait(_QUIET):
         return
-    start = time.monotonic() - _QUIET
+    start, share = time.monotonic() - _QUIET, 0.0
     with bar:
         task = bar.add_task(what, total=1.0, rate="")
         while not done.wait(0.1):
-            share = source.progress()
-            rows = source.rows_read
+            now, rows = source.progress(), source.rows_read
+            share = max(share, now)  # rows may have to be read once more
             rate = f"{rows / (time.monotonic() - start):,.0f} rows/s" if rows else ""
-            bar.update(task, completed=share if share >= 0 else None, rate=rate)
+            bar.update(task, total=1.0 if now >= 0 else None, completed=share, rate=rate)
         bar.remove_task(task)

@@ -53,7 +53,9 @@ class Source(Protocol):
     documents: tuple[str, ...] = ()  # columns known to be free text, however short
     untyped: bool = False  # whether categories are read as text, and what it spells is found out after
     needs_middle: bool = False  # whether moments come from sums around a value near the middle
-    rows_read: int = 0  # in batches, so far
+    rows_read: int = 0  # so far, of the work that is looked on at
+    passes: int = 1  # over the rows that this work makes
+    n_rows: int | None = None  # there are about so many rows, where that is known without reading them
     remarks: Sequence[Remark] = ()  # on how it is read
     encoding: str | None = None  # of its text, where that is not UTF-8
     spelled: Mapping[str, Spelling] = MappingProxyType({})  # how numbers and dates are, where that is not plain
@@ -85,9 +87,13 @@ class Source(Protocol):
         """Have rows come in the same order each time."""
         return
 
+    def look_on(self) -> None:
+        """Count the rows from now on, for one who looks on."""
+        self.rows_read, self.passes = 0, 1
+
     def progress(self) -> float:
-        """How far the running query is, from 0 to 1; negative where that is not known."""
-        return -1.0
+        """How far the work is, from 0 to 1; negative where that is not known."""
+        return min(1.0, self.rows_read / (self.n_rows * self.passes)) if self.n_rows else -1.0
 
     def close(self) -> None:
         """Let go of whatever is held."""

@@ -48,6 +48,7 @@ def _count(rows: Rows, prepared: Prepared) -> Counted:
     itself, rest = _plan_of(plan, own), _plan_of(plan, [part for part in plan.parts if part not in own])
     if not rest.parts:
         return engine.count(rows, prepared)
+    rows.source.passes = 2 if itself.parts else 1
     read = _from_batches(rows, replace(prepared, plan=rest))
     if not itself.parts:
         return read

@@ -32,6 +32,7 @@ class TableSource(Source):
 
     def __init__(self, table: Table, engine: Engine):
         self.name, self.engine, self.table = "the table", engine, table
+        self.n_rows = table.n_rows
         self.columns = {str(name): _kind(table.head(name, 1)) for name in table.names}
         self._names = {str(name): name for name in table.names}
 

@@ -40,6 +40,7 @@ class Attached:
     relation: Any = None  # a DuckDB relation answers on its own connection
     is_query: bool = False  # whose rows may come in another order each time
     documents: tuple[str, ...] = ()
+    text_files: tuple[str, ...] = ()  # whose rows are lines, or nearly
     encoding: str | None = None  # of text that was not UTF-8
     remarks: list[Remark] = field(default_factory=list)
     schema: Any = None  # of the Arrow types that the data have by themselves
@@ -180,6 +181,7 @@ def _text_files(path: str, reading: Reading, found: Attached) -> tuple[str, ...]
     read = encodings.in_utf8(files_of(path), reading, found.name, lambda: _folder(found))
     found.encoding = read.encoding
     found.remarks += read.remarks
+    found.text_files = read.files
     return read.files
 
 

@@ -12,6 +12,7 @@ folders of documents (:mod:`candide.engines.duckdb.folders`).
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from threading import Lock
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -20,7 +21,7 @@ from sqlglot import exp
 
 from candide.engines.base import Folds
 from candide.engines.batch import Scan
-from candide.engines.duckdb import infer
+from candide.engines.duckdb import infer, pace
 from candide.engines.duckdb.attach import Attached, attach, temporary
 from candide.engines.duckdb.csv_form import mended
 from candide.engines.duckdb.dialect import DuckDBDialect
@@ -58,13 +59,14 @@ class DuckDBSource(SqlSource):
         self.spelled: dict[str, Spelling] = {}
         self.rows_read = 0
         self._folds: dict[Folds, str] = {}
+        self._lock: Lock | None = None  # on the rows that queries have read, where one looks on
 
     @classmethod
     def open(cls, data: Any, reading: Reading | None = None, engine: "DuckDB | None" = None) -> Self:
         """Open anything that holds rows."""
         reading = reading or Reading()
         con = duckdb.connect(config={"autoinstall_known_extensions": "false"})
-        con.execute("SET enable_progress_bar = false")
+        con.execute("SET enable_progress_bar = false")  # that of the command line counts rows
         con.execute("SET enable_external_file_cache = false")  # memory must not grow with the file
         # The least and largest values that Parquet files note leave NaN out, and with them isnan() is taken for false.
         con.execute("SET disabled_optimizers = 'statistics_propagation'")
@@ -118,23 +120,31 @@ class DuckDBSource(SqlSource):
             return self._stoppable(lambda: self._query(sql).fetchall())
 
     def stream(self, sql: str) -> Iterator[tuple]:
-        for batch in self.arrow_batches(sql, 100_000):
+        for batch in self._scan(sql, 100_000).batches:
             yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
     def arrow_batches(self, sql: str, size: int) -> Iterator[Any]:
         return self.scan(sql, size).batches
 
     def scan(self, sql: str, size: int) -> Scan:
-        """Run a query; its schema, and its result in Arrow record batches."""
+        """Run a query for rows of the source; its schema, and its result in Arrow record batches."""
+        found = self._scan(sql, size)
+        return Scan(found.schema, self._counted(found.batches))
+
+    def _scan(self, sql: str, size: int) -> Scan:
         with explained(self.name):
             reader = self._stoppable(lambda: self._query(sql).to_arrow_reader(size))
-        return Scan(reader.schema, self._counted(reader))
+        return Scan(reader.schema, self._read(reader))
 
-    def _counted(self, reader: Any) -> Iterator[Any]:
+    def _read(self, reader: Any) -> Iterator[Any]:
         with explained(self.name):
             while (batch := self._stoppable(lambda: next(reader, None))) is not None:
-                self.rows_read += batch.num_rows
                 yield batch
+
+    def _counted(self, batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            self.rows_read += batch.num_rows
+            yield batch
 
     def arrow(self, sql: str) -> Any:
         """Run a query and fetch its result as one Arrow table."""
@@ -144,8 +154,31 @@ class DuckDBSource(SqlSource):
     def head(self, n: int) -> Any:
         return self.arrow(f"SELECT * FROM {self.view} LIMIT {n}")
 
-    def progress(self) -> float:
-        return max(-1.0, self.con.query_progress() / 100) if self.attached.relation is None else -1.0
+    # Looking on
+
+    def look_on(self) -> None:
+        super().look_on()
+        self.n_rows = self._rows_there()
+        if self._lock is None and self.attached.relation is None:
+            self._lock = Lock()
+            pace.ticking(self.con, self._tick)
+
+    def _tick(self, rows: int) -> None:
+        assert self._lock is not None
+        with self._lock:  # queries run on threads
+            self.rows_read += rows
+
+    @property
+    def tick(self) -> Expr | None:
+        return None if self._lock is None else pace.TICK.copy()
+
+    def _rows_there(self) -> int | None:
+        found = self.attached
+        if found.text_files:
+            return pace.lines_in(found.text_files)
+        if found.is_query or found.documents:
+            return None
+        return self.rows(f"SELECT count(*) FROM {self.view}")[0][0]
 
     def materialise(self) -> None:
         """Those of a query are written to a temporary file, once."""

@@ -66,9 +66,11 @@ def _counted(rows: Rows, prepared: Prepared) -> Counted:
     apart = [c for _, columns in places for c in columns if _is_apart(c, prepared, dialect)]
     aliases = {column.alias for column in apart}
     together = [(part, [c for c in columns if c.alias not in aliases]) for part, columns in places]
+    starts = range(0, len(apart), step := _SETS if dialect.grouping_sets else 1)
+    source.passes += len(starts)
     keys, answers, unlabelled = _grouped(rows, together)
     answers |= {levels_key(column): [{} for _ in keys] for column in apart}
-    for start in range(0, len(apart), step := _SETS if dialect.grouping_sets else 1):
+    for start in starts:
         _levels_apart(rows, apart[start : start + step], keys, answers)
     for column in (c for _, columns in places for c in columns if c.name in prepared.spelled and c.is_level):
         found = answers[levels_key(column)]
@@ -128,7 +130,7 @@ def _projected(rows: Rows, columns: Sequence[Column]) -> exp.Select:
         chosen.append(exp.alias_(source.dialect.double(exp.column(rows.weight, quoted=True)), "w"))
     names = [one.alias for one in chosen]
     chosen += [exp.alias_(column.read, column.alias, copy=False) for column in columns]
-    read = project(source, chosen, rows.folds)
+    read = project(source, chosen, rows.folds).where(source.tick, copy=False)
     if all(column.cells is None for column in columns):
         return read
     coded = [*map(exp.column, names), *(column.coded for column in columns)]

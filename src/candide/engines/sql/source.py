@@ -17,6 +17,11 @@ class SqlSource(Source, Protocol):
     dialect: Dialect
     view: str  # what to select from
 
+    @property
+    def tick(self) -> Expr | None:
+        """What is true of every row, and counts it, where one looks on."""
+        return None
+
     def rows(self, sql: str) -> list[tuple]:
         """Run a query and fetch its rows."""
         ...

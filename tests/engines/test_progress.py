@@ -1,0 +1,89 @@
+"""How far a source is: the shares of a real query grow, and end at 1, whoever counts."""
+
+from contextlib import contextmanager
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from candide.engines.base import open_source, silent
+from candide.engines.duckdb.engine import DuckDB
+from candide.engines.duckdb.source import DuckDBSource
+from candide.rows.table import Table
+from candide.tasks import cross_validate, evaluate, learn, predict
+
+N = 30_000  # more rows than a query reads at once
+
+
+@pytest.fixture(scope="module")
+def table() -> pa.Table:
+    rng = np.random.default_rng(0)
+    y = np.arange(N) % 2
+    levels = np.char.add("user", rng.integers(0, 5000, N).astype(str))  # so many take a query of their own
+    return pa.table({"x": rng.normal(y).round(2), "word": np.array(["ant", "bee"])[y], "user": levels, "y": y})
+
+
+@pytest.fixture(params=["csv", "parquet", "frame"])
+def data(request, table, tmp_path):
+    if request.param == "frame":
+        return table
+    path = str(tmp_path / f"rows.{request.param}")
+    (pyarrow.csv.write_csv if request.param == "csv" else pyarrow.parquet.write_table)(table, path)
+    return path
+
+
+class Noted(DuckDBSource):
+    """Notes how far it is whenever it has read rows."""
+
+    def __setattr__(self, name, value):
+        super().__setattr__(name, value)
+        if name == "rows_read" and hasattr(self, "shares"):
+            self.shares.append(self.progress())
+
+
+@contextmanager
+def looking(source, what):
+    source.look_on()
+    source.shares = [source.progress()]
+    yield
+    shares = source.shares
+    assert shares == sorted(shares)
+    assert shares[0] == 0
+    assert 0.95 < shares[-1] <= 1  # how many lines a CSV has is known only about
+
+
+def test_the_share_of_rows_counted_grows_to_one(data):
+    with Noted.open(data, engine=DuckDB()) as source:
+        learn(source, "y", watch=looking)
+        assert source.passes == 2  # for users are counted apart
+        assert len({share for share in source.shares if 0 < share < 1}) > 5
+
+
+def test_the_share_of_rows_scored_grows_to_one(data, table):
+    fitted = learn(table, "y").fitted
+    with Noted.open(data, engine=DuckDB()) as source:
+        predict(fitted, source, watch=looking)
+        evaluate(fitted, source, "y", watch=looking)
+        cross_validate(source, "y", folds=3, watch=looking)
+
+
+def test_rows_are_counted_alike_when_one_looks_on(data):
+    found = []
+    for watch in (silent, looking):
+        with Noted.open(data, engine=DuckDB()) as source:
+            found.append(learn(source, "y", watch=watch).fitted.census)
+    for a, b in zip(*(census.tallies for census in found), strict=True):
+        assert all(np.allclose(a.arrays()[key], b.arrays()[key]) for key in b.arrays())
+
+
+def test_where_the_number_of_rows_is_not_known_nothing_is_said(table):
+    with open_source("SELECT x, x > 5 AS y FROM range(10) t(x)") as source:
+        source.look_on()
+        learn(source, "y")
+        assert source.progress() < 0 < source.rows_read
+    with open_source(Table.of(table)) as source:
+        source.look_on()
+        list(source.batches(["x"], 1000))
+        assert source.progress() == 1
