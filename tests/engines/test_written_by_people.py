@@ -48,6 +48,7 @@ VALUES = {  # what is written, what it means, and the kind of the column
     "dollars": (["$5", "$6.50", "7"], [5.0, 6.5, 7.0], "number"),
     "code": (["CHF 5", "CHF 6.50", "CHF 1'007"], [5.0, 6.5, 1007.0], "number"),
     "percent": (["14.3%", "2 %", "-0.5%"], [0.143, 0.02, -0.005], "number"),
+    "signs": (["+1,234.5", "-2", " 3.25 "], [1234.5, -2.0, 3.25], "number"),
     "minus": (["−1,234.5", "2", "3.25"], [-1234.5, 2.0, 3.25], "number"),  # noqa: RUF001
     "words for missing": (["1.234,5", "n/a", "2,5"], [1234.5, np.nan, 2.5], "number"),
     "german dates": (["13.10.2024", "1.2.2023"], [days(2024, 10, 13), days(2023, 2, 1)], "date"),
@@ -182,7 +183,7 @@ def test_asked_for_as_categories_they_stay_as_they_are_written(tmp_path):
 def test_many_alike_are_told_at_once(tmp_path):
     columns = {f"x{i}": ["1,5", "2,25", "3"] * N for i in range(30)}
     learned = learn(written(tmp_path, columns), "y")
-    assert [remark.code for remark in learned.remarks] == ["read-as"]
+    assert len([remark for remark in learned.remarks if remark.code == "read-as"]) == 1
 
 
 def test_a_merged_model_knows_the_spellings_of_both(tmp_path):

@@ -62,10 +62,11 @@ class Spelling:
         return f"{space}{sign}{body}{space}"
 
     @property
-    def removed(self) -> str:
-        """A pattern of what stands in a number and says nothing."""
-        inside = f"[{SPACES}{'' if self.thousands == ' ' else re.escape(self.thousands)}{_other(self.thousands)}]"
-        return inside if not self.unit else f"{inside}|{re.escape(self.unit)}"
+    def put(self) -> dict[str, str]:
+        """What stands in a number, and what Python and SQL have for it."""
+        other = {RAISED: ""} if self.thousands == "'" else {}
+        gone = {text: "" for text in (self.thousands, self.unit, " ", "\u00a0", "\u202f") if text}
+        return {**gone, **other, MINUS: "-", **({} if self.decimal == "." else {self.decimal: "."})}
 
     def settings(self) -> dict[str, Any]:
         """What differs from the plain way, as plain values."""
@@ -76,10 +77,6 @@ class Spelling:
 PLAIN = Spelling()
 
 
-def _other(thousands: str) -> str:
-    return RAISED if thousands == "'" else ""
-
-
 def is_currency(sign: str) -> bool:
     """Whether this is a currency's sign or usual name."""
     return sign in _CURRENCIES or (len(sign) == 1 and unicodedata.category(sign) == "Sc")
@@ -87,5 +84,6 @@ def is_currency(sign: str) -> bool:
 
 def number(text: str, how: Spelling) -> float:
     """The number that a text spells."""
-    plain = re.sub(how.removed, "", text).replace(MINUS, "-").replace(how.decimal, ".")
-    return float(f"{plain}e-2" if how.unit == "%" else plain)
+    for old, new in how.put.items():
+        text = text.replace(old, new)
+    return float(f"{text.strip()}e-2" if how.unit == "%" else text)

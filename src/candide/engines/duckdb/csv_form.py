@@ -25,7 +25,7 @@ from candide.engines.duckdb.duckdb_errors import NOT_SO
 from candide.engines.duckdb.encodings import opened
 from candide.engines.sql.text import identifier, literal, literals, tuple_of
 from candide.errors import SourceError
-from candide.rows.spelling import MINUS, PLAIN, Spelling
+from candide.rows.spelling import PLAIN, Spelling
 
 _LINES = 4096  # enough to know the form by: types are looked at elsewhere
 _MOST = 0.5  # of the lines have as many fields, where one is odd
@@ -50,15 +50,15 @@ def mended(name: str, how: Spelling) -> str:
     """SQL for a column in the spelling that a cast reads; what is not spelled in this way is left so that none does.
 
     >>> print(mended("x", Spelling(date="%d.%m.%Y")))
-    COALESCE(strftime(try_strptime(trim("x"), '%d.%m.%Y'), '%Y-%m-%d %H:%M:%S'), "x")
+    COALESCE(try_strptime(trim("x"), '%d.%m.%Y'), CAST("x" AS TIMESTAMP))
     """
     value = identifier(name)
     if how.date:
-        read = f"try_strptime(trim({value}), {literal(how.date)})"
-        out = f"COALESCE(strftime({read}, '%Y-%m-%d %H:%M:%S'), {value})"
+        out = f"COALESCE(try_strptime(trim({value}), {literal(how.date)}), CAST({value} AS TIMESTAMP))"
     elif not how.is_plain:
-        bare = f"regexp_replace({value}, {literal(how.removed)}, '', 'g')"
-        bare = f"replace(replace({bare}, {literal(MINUS)}, '-'), {literal(how.decimal)}, '.')"
+        bare = value
+        for old, new in how.put.items():
+            bare = f"replace({bare}, {literal(old)}, {literal(new)})"
         bare = f"{bare} || 'e-2'" if how.unit == "%" else bare
         fits = f"regexp_full_match({value}, {literal(how.pattern)})"
         out = f"CASE WHEN {fits} THEN {bare} ELSE {value} || {literal(NOT_SO)} END"

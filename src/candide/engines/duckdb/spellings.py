@@ -230,6 +230,8 @@ def _told(
         swap = "--day-first (day_first=True)" if key == _MONTH else "--no-day-first (day_first=False)"
     else:
         as_what, why = f"the number {number(text, how):.15g}", "decimal commas" if how.decimal == "," else ""
+        if why and "," not in text:
+            why = "as other columns have decimal commas"
         swap = "--decimal , (decimal=',')" if key == "." else "--decimal . (decimal='.')"
     told = f"{wording.columns(names)}: {text!r} is read as {as_what}{f' ({why})' if why else ''}"
     if otherwise:
