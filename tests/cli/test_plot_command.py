@@ -197,12 +197,28 @@ def test_without_matplotlib(herbs, tmp_path):
     assert done.stderr == "candide: pictures need matplotlib, which is not installed: pip install 'candide[plot]'\n"
 
 
-def test_strange_labels_in_the_rows_are_named(herbs, tmp_path):
+@pytest.mark.parametrize("what", ["confusion", "calibration", "regions"])
+def test_rows_with_strange_labels_are_left_out_as_in_an_evaluation(herbs, tmp_path, what):
     folder, table, y = herbs
     columns = {name: pa.array(column, from_pandas=True) for name, column in table.items()}
     pyarrow.csv.write_csv(pa.table({**columns, "herb": np.where(y == "sage", "sge", y)}), tmp_path / "odd.csv")
-    result = run("plot", folder / "three.candide", tmp_path / "odd.csv", "-o", tmp_path / "p.png", "-w", "confusion")
-    assert "'sge'; did you mean 'sage'" in str(result.exception)
+    model, odd = folder / "three.candide", tmp_path / "odd.csv"
+    drawn = run("plot", model, odd, "-o", tmp_path / "p.png", "-w", what, "--json")
+    evaluated = run("evaluate", model, odd, "--json")
+    for result in (drawn, evaluated):
+        assert result.exit_code == 0
+        assert f"{(y == 'sage').sum()} rows have a label the model does not know ('sge')" in result.stderr
+        assert "did you mean 'sage' for 'sge'?" in result.stderr
+    if what != "regions":
+        assert json.loads(drawn.stdout)["rows"] == json.loads(evaluated.stdout)["rows"]
+
+
+def test_rows_of_which_no_label_is_known_are_an_error(herbs, tmp_path):
+    folder, table, y = herbs
+    columns = {name: pa.array(column, from_pandas=True) for name, column in table.items()}
+    pyarrow.csv.write_csv(pa.table({**columns, "herb": ["rose"] * len(y)}), tmp_path / "roses.csv")
+    drawn = run("plot", folder / "three.candide", tmp_path / "roses.csv", "-o", tmp_path / "p.png", "-w", "confusion")
+    assert (drawn.exit_code, drawn.exception.column) == (1, "herb")
 
 
 def test_help_has_an_example():

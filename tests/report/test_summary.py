@@ -11,7 +11,9 @@ from tests.architecture import ROOT, imports
 import candide as cd
 from candide import demo, store, tasks
 from candide.cli import cli
+from candide.explain.features import feature_scores
 from candide.model.fitted import Fitted
+from candide.model.settings import Settings
 from candide.report import doctor, summary, terminal
 from candide.report.record import Summary
 from candide.report.summary.columns import strongest_first
@@ -166,3 +168,28 @@ def test_the_log_loss_of_a_note_is_that_of_the_table():
     assert found.notes[0] == "a word"
     assert f"{loss.mean:.4f}" in found.notes[1]
     assert f"{loss.baseline:.4f}" in found.notes[1]
+
+
+def test_a_wrong_event_model_is_named_and_no_column_tells_more_than_there_is():
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 2, 600)
+    narrow = rng.normal(0, np.where(y == 0, 1e-3, 1.0))
+    narrow[np.flatnonzero(y == 0)[0]] = 0.5  # which no Gaussian of the others expects
+    rows, settings = {"narrow": narrow, "fine": rng.normal(y * 0.3), "y": y}, Settings(estimate="mle")
+    validation = tasks.cross_validate(rows, "y", events="gaussian", settings=settings)
+    fitted = validation.learned.fitted
+    entropy = -np.log(fitted.shares) @ fitted.shares
+    assert fitted.strengths["narrow"] == pytest.approx(entropy)
+    assert feature_scores(fitted).of("narrow").per_row == pytest.approx(entropy)
+    [note] = summary.of_scores(fitted, validation.folds).notes
+    assert "'narrow'" in note
+    assert "'fine'" not in note
+
+
+def test_no_record_prints_arrays(learned):
+    validation, scores = tasks.cross_validate(TABLE, "herb", folds=3), tasks.evaluate(learned.fitted, TABLE)
+    change = tasks.update(learned.fitted, TABLE)
+    for record in (validation, validation.total, validation.folds, scores, scores.ranks, learned, change):
+        assert "array" not in repr(record) + str(record)
+    assert f"log_loss           {scores.log_loss:.4f}" in str(scores)
+    assert str(learned.fitted.without_counts()) == "<Fitted to 'herb', without counts>"

@@ -2,13 +2,14 @@
 
 Three measures stand side by side. *Evidence*: the log marginal likelihood of the column with a distribution for each
 class, over that with one for all: what knowing the class saves in describing the column after the extra parameters
-are paid for. Below zero the column is better described without the class. *Information*: how much the column lowers
-the uncertainty about the class, as the counts have it, which is never negative. And the classical *test*.
+are paid for. Below zero the column is better described without the class; per row it is said to be the entropy of the
+classes at most, for there is no more to tell. *Information*: how much the column lowers the uncertainty about the
+class, as the counts have it, which is never negative. And the classical *test*.
 
 >>> from candide.demo import garden
 >>> print(scores(garden())[:3])
 column     event     evidence  per row  information           test          p
-leaf_mm    gaussian    362.87    1.210        0.815     F = 985.22  8.08e-132
+leaf_mm    gaussian    362.87    1.099        0.815     F = 985.22  8.08e-132
 height_cm  gaussian    215.36    0.718        0.615     F = 496.09    2.1e-95
 flowers    poisson     146.12    0.487        0.346  chi2 = 288.24   2.57e-63
 """
@@ -24,7 +25,7 @@ from candide.errors import unknown
 from candide.model.census import Census
 from candide.model.fitted import Fitted
 from candide.model.plan import Part
-from candide.model.select import choose, gain, total_weight, units
+from candide.model.select import choose, class_entropy, gain, total_weight, units
 from candide.rows.table import Name
 
 _SHOWN = 20  # scores printed before "and more"
@@ -37,7 +38,7 @@ class FeatureScore:
     column: Name | tuple[Name, ...]
     event: str
     evidence: float | None  # nats: the log of the Bayes factor for "depends on the class"
-    per_row: float | None  # the same divided by the weight of the rows
+    per_row: float | None  # the same divided by the weight of the rows; at most the entropy of the classes
     information: float | None  # nats
     test: str  # "t" | "F" | "chi2" | "G" | ""
     statistic: float | None
@@ -108,13 +109,13 @@ def _cells(score: FeatureScore) -> list[str]:
 def scores(census: Census, priors: Any = None, select: int | str | None = None) -> FeatureScores:
     """Every column's score, strongest first; ``select`` marks those that it chooses."""
     used = set(choose(census, select, priors))
-    rows, found = total_weight(census), list[FeatureScore]()
+    rows, most, found = total_weight(census), class_entropy(census), list[FeatureScore]()
     for part, tally in zip(census.plan.parts, census.tallies, strict=True):
         nats, each = gain(part, tally, priors), units(part)
         evidence = [None] * len(each) if nats is None else nats.tolist()
         for unit, one, measures in zip(each, evidence, _measures(part, tally, len(each)), strict=True):
             is_used = (unit[0] if isinstance(unit, tuple) else unit) in used
-            per_row = None if one is None else one / rows
+            per_row = None if one is None else min(one / rows, most)
             found.append(FeatureScore(unit, part.event.name, one, per_row, *measures, is_used))
     return FeatureScores(tuple(sorted(found, key=lambda s: -np.inf if s.evidence is None else -s.evidence)))
 

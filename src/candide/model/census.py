@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from candide import wording
 from candide.encode import Move
 from candide.errors import InputError, NotWithinError
 from candide.model.plan import Moves, Part, Plan
@@ -36,7 +37,7 @@ from candide.rows.table import Name
 from candide.tally import Levels, Tally
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Census:
     """What was counted, and how it was encoded. No prior is in it."""
 
@@ -45,6 +46,10 @@ class Census:
     class_weight: Floats  # (classes,)
     tallies: tuple[Tally, ...]  # one a part of the plan
     n_rows: int
+
+    def __repr__(self) -> str:
+        counted = wording.plural(self.n_rows), wording.plural(len(self.plan.columns), "column")
+        return f"<Census of {', '.join(counted)} and {wording.plural(len(self.labels), 'class', 'classes')}>"
 
     @property
     def classes(self) -> Levels:

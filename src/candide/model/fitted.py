@@ -57,7 +57,7 @@ class EstimatorRecord:
     n_features: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Fitted:
     """Counts, or parameters where there are none; settings; the column that was learned, and where the rows came from.
 
@@ -72,6 +72,10 @@ class Fitted:
     estimator: EstimatorRecord | None = None  # None: a NaiveBayes
     parameters: Parameters | None = None
     spelled: Mapping[str, Spelling] = field(default_factory=dict)  # numbers and dates of text, where not plainly
+
+    def __repr__(self) -> str:
+        what = "without counts" if self.counts is None else repr(self.counts)[1:-1]
+        return f"<Fitted to {self.target!r}, {what}>"
 
     def __post_init__(self) -> None:
         if self.counts is not None and self.settings.names_classes:

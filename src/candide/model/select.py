@@ -23,11 +23,37 @@ EVIDENCE = "evidence"  # select: the columns whose evidence is positive
 def strengths(census: Census, priors: Any = None) -> list[tuple[Name, float]]:
     """The columns that have evidence, with it in nats per row, strongest first: the quick part of :func:`scores`.
 
-    Columns modelled together have that of their group.
+    Columns modelled together have that of their group. No column can tell more than the entropy of the classes, and
+    none is said to.
     """
+    most = class_entropy(census)
+    return [(name, min(nats, most)) for name, nats in _per_row(census, priors)]
+
+
+def overstated(census: Census, priors: Any = None) -> list[Name]:
+    """The columns whose evidence is above the entropy of the classes, more than can be told of these.
+
+    What is above it says how ill one distribution describes the rows of all classes, and where probabilities turn out
+    bad, that the event model may not be that of the rows of one class either.
+
+    >>> from candide.demo import garden
+    >>> overstated(garden()), round(class_entropy(garden()), 3), round(strengths(garden())[0][1], 3)
+    (['leaf_mm'], 1.099, 1.099)
+    """
+    most = class_entropy(census)
+    return [name for name, nats in _per_row(census, priors) if nats > most]
+
+
+def class_entropy(census: Census) -> float:
+    """What there is to tell of the class of a row, in nats."""
+    share = census.class_weight / total_weight(census)
+    return max(0.0, float(-(share * np.log(np.where(share > 0, share, 1.0))).sum()))
+
+
+def _per_row(census: Census, priors: Any) -> list[tuple[Name, float]]:
     rows, found = total_weight(census), list[tuple[Name, float]]()
     for part, tally in zip(census.plan.parts, census.tallies, strict=True):
-        nats = gain(part, tally, priors) if len(census.labels) else None
+        nats = gain(part, tally, priors)
         if nats is not None:
             each = np.broadcast_to(nats / rows, len(part.columns)).tolist()
             found += zip(part.columns, each, strict=True)

@@ -42,10 +42,9 @@ class Rows:
         """log p(class | x), (row, class), and class codes, batch by batch, of the rows that have a known class."""
         with open_source(self.data, self.reading) as source, self.watch(source, "scoring"):
             target = self._target(drawable, source, needed=True)
-            found = labelled(
-                source, drawable.fitted, target, lambda log_posterior, y, _: (log_posterior, y), strict=True
-            )
+            found = labelled(source, drawable.fitted, target, lambda log_posterior, y, _: (log_posterior, y))
             yield from found.results
+        found.left_out.tell(target, stacklevel=3)
 
     def _target(self, drawable: Drawable, source: Source, *, needed: bool) -> Any:
         name = self.target or drawable.fitted.target

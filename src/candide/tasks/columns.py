@@ -20,15 +20,17 @@ from candide.engines.batch import places
 from candide.errors import unknown
 from candide.model.fitted import Fitted
 from candide.model.plan import Plan
-from candide.rows.matching import codes
 from candide.rows.table import Name
-from candide.tasks.scoring import prepare_to_score, unknown_class
+from candide.tasks.scoring import LeftOut, Truth, prepare_to_score
 
 
 def columns_of(
     source: Source, fitted: Fitted, features: Sequence[Name], target: str | None = None
 ) -> tuple[dict[Name, Any], NDArray | None]:
-    """Columns of all rows, and class codes, -1 where there is none; None where no target is given."""
+    """Columns of all rows, and class codes, -1 where there is none; None where no target is given.
+
+    A warning says how many rows have no class, or one that the model does not know.
+    """
     import pyarrow as pa
 
     plan = _only(fitted.plan, features)
@@ -47,15 +49,12 @@ def columns_of(
         read[name] = column.to_numpy(zero_copy_only=False)
         if source.columns[str(name)].upper().startswith(("DATE", "TIMESTAMP")):
             read[name] = _dates(read[name])
-    return read, None if target is None else _classes(source, fitted, table.column("k0"))
-
-
-def _classes(source: Source, fitted: Fitted, column: Any) -> NDArray[np.intp]:
-    found = codes(fitted.labels, column)
-    strange = np.flatnonzero(found == len(fitted.labels))
-    if len(strange):
-        raise unknown_class(source, column[int(strange[0])].as_py(), fitted.labels)
-    return found
+    if target is None:
+        return read, None
+    truth, left_out = Truth.of_column(fitted.labels, table.column("k0")), LeftOut(fitted.labels)
+    left_out.add(truth)
+    left_out.tell(target, stacklevel=3)
+    return read, np.where(truth.known, truth.codes, -1)
 
 
 def _dates(days: NDArray) -> NDArray:

@@ -12,7 +12,6 @@ from typing import Any
 
 from candide.engines.base import Watch, open_source, silent
 from candide.engines.reading import Reading
-from candide.errors import InputError
 from candide.tasks.models import Model, fitted_of, target_of
 from candide.tasks.scores import Scores
 from candide.tasks.scoring import labelled
@@ -36,9 +35,5 @@ def evaluate(
     with open_source(data, reading) as source, watch(source, "scoring"):
         found = labelled(source, fitted, name, Scores.of, weight)
         scores = list(found.results)
-        where = source.name
-    if not scores:
-        labels = list(fitted.labels.values)
-        raise InputError(f"no row of {where} has a label the model knows, {labels}", column=name)
-    found.tell(name)
+    found.left_out.tell(name)
     return reduce(add, scores)

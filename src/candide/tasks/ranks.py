@@ -61,7 +61,7 @@ class Chunk(NamedTuple):
     weight: Floats | None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Ranks:
     """Rows as they came while they are few, in cells beyond; for every class a curve, or one for the second of two."""
 
@@ -80,6 +80,9 @@ class Ranks:
         else:
             cells = self.cells or other.cells
         return type(self)(self.chunks + other.chunks, cells, self.room)._bounded(self.curves)
+
+    def __repr__(self) -> str:
+        return f"Ranks(areas={self.areas().tolist()}, errors={self.errors().tolist()})"
 
     @property
     def curves(self) -> int:

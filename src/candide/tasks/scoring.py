@@ -10,7 +10,7 @@
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, Generic, TypeVar
 
@@ -21,7 +21,7 @@ from candide import wording
 from candide.engines.base import Source, has_columns
 from candide.engines.batch import blocks, number_columns
 from candide.engines.count import weights
-from candide.errors import InputError, unknown
+from candide.errors import InputError
 from candide.kernels import threads
 from candide.model.fitted import Fitted
 from candide.model.model import Model, ask
@@ -71,29 +71,42 @@ def scored_blocks(plan: Plan, model: Model, rows: list[Any]) -> tuple[Floats, Fl
 
 
 @dataclass
-class Labelled(Generic[T]):
-    """What came of each batch of rows that have a label, and how many rows were left out."""
+class LeftOut:
+    """Rows that were left out, for they have no label or one that the model does not know: one rule for all sources."""
 
-    results: Iterator[T]
-    missing: int = 0  # rows without a label
-    unknown: int = 0  # rows whose label the model does not know
-    strange: set[Any] = field(default_factory=set)  # some of such labels
+    labels: Labels  # that the model knows
+    missing: int = 0
+    unknown: int = 0
+    strange: set[Any] = field(default_factory=set)  # some labels that it does not know
+
+    def add(self, truth: "Truth") -> None:
+        self.missing += truth.n_missing
+        self.unknown += truth.n_unknown
+        self.strange.update(truth.strange)
 
     def tell(self, target: str, stacklevel: int = 2) -> None:
-        """Warn of rows that were left out, once all results have been read."""
-        strange = wording.listing(sorted(map(str, self.strange)), 3)
+        """Warn of them, once all rows have been read."""
+        met = sorted(map(str, self.strange))
+        near = [(name, close) for name in met[:3] for close in get_close_matches(name, map(str, self.labels.values), 1)]
+        hint = "did you mean " + ", ".join(f"{close!r} for {name!r}" for name, close in near) + "?" if near else ""
         told = left_out(self.missing, f"no value of {target!r}", target)
-        told += left_out(self.unknown, f"a label the model does not know ({strange})", target)
+        strange = f"a label the model does not know ({wording.listing(met, 3)})"
+        told += [replace(one, code="label-unknown", remedy=hint) for one in left_out(self.unknown, strange, target)]
         remarks.warn(told, stacklevel + 1)
 
 
-def labelled(
-    source: Source, fitted: Fitted, target: str, work: Work[T], weight: str | None = None, *, strict: bool = False
-) -> Labelled[T]:
+@dataclass
+class Labelled(Generic[T]):
+    """What came of each batch of rows that have a label, and which rows were left out."""
+
+    results: Iterator[T]
+    left_out: LeftOut
+
+
+def labelled(source: Source, fitted: Fitted, target: str, work: Work[T], weight: str | None = None) -> Labelled[T]:
     """Score the rows of a source against their labels: ``work`` on each batch, on threads, results in order.
 
-    Rows without a label, and with one that the model does not know, are left out, and counted; ``strict`` refuses the
-    latter.
+    Rows without a label, and with one that the model does not know, are left out, and counted; an error if all are.
     """
     has_columns(source, target=target, weight=weight)
     prepare_to_score(source, fitted.plan, fitted.spelled, stacklevel=4)
@@ -109,22 +122,18 @@ def labelled(
         return truth, work(log_posterior[known], truth.codes[known], w) if known.any() else None
 
     def results() -> Iterator[T]:
+        some = False
         for truth, result in threads.ahead(one, scan.batches):
-            out.missing += truth.n_missing
-            out.unknown += truth.n_unknown
-            out.strange.update(truth.strange)
-            if strict and truth.strange:
-                raise unknown_class(source, truth.strange[0], fitted.labels)
+            out.left_out.add(truth)
             if result is not None:
+                some = True
                 yield result
+        if not some:
+            known = wording.listing(fitted.labels.values)
+            raise InputError(f"no row of {source.name} has a label the model knows, {known}", column=target)
 
-    out = Labelled(results())
+    out = Labelled(results(), LeftOut(fitted.labels))
     return out
-
-
-def unknown_class(source: Source, label: Any, labels: Labels) -> InputError:
-    """The error for a label that the model does not know."""
-    return unknown(f"class in {source.name}:", label, labels.values[:40])
 
 
 @dataclass(frozen=True)
@@ -139,9 +148,14 @@ class Truth:
     @classmethod
     def of(cls, labels: Labels, batch: Any, weight: str | None = None) -> "Truth":
         """Of a batch that keeps the label first, and then the weight."""
-        column = batch.column("k0")
+        return cls.of_column(
+            labels, batch.column("k0"), None if weight is None else weights(weight, batch.column("k1"))
+        )
+
+    @classmethod
+    def of_column(cls, labels: Labels, column: Any, w: Floats | None = None) -> "Truth":
+        """Of a column of labels."""
         codes = matching.codes(labels, column)
-        w = None if weight is None else weights(weight, batch.column("k1"))
         strange = np.flatnonzero(codes == len(labels))[:3]
         return cls(codes, len(labels), w, tuple(column.take(strange).to_pylist()))
 

@@ -13,6 +13,9 @@ from functools import reduce
 from operator import add
 from typing import Any
 
+from candide import wording
+from candide.model.fitted import Fitted
+from candide.model.select import overstated
 from candide.report.record import Summary
 from candide.tasks.models import Model, fitted_of
 from candide.tasks.scores import METRICS, Scores, by_shares, spread
@@ -51,16 +54,19 @@ def of_scores(model: Model, scores: Scores | Sequence[Scores], told: Sequence[st
     metrics = [MetricSummary(name, *one, baseline[name], METRICS[name]) for name, one in spread(folds).items()]
     confusion = tuple(map(tuple, total.confusion.tolist()))
     [loss] = (one for one in metrics if one.name == "log_loss")
-    notes = (*told, *_worse_than_shares(loss))
+    notes = (*told, *([_worse_than_shares(loss, fitted)] if loss.mean > loss.baseline else []))
     return ScoreSummary(total.n, len(folds), tuple(metrics), fitted.labels.values, confusion, notes)
 
 
-def _worse_than_shares(loss: MetricSummary) -> list[str]:
-    """A word where the probabilities are worse than none."""
-    if not loss.mean > loss.baseline:
-        return []
-    return [
-        f"the log loss, {loss.mean:.4f}, is worse than the {loss.baseline:.4f} of giving every row the class "
-        "shares: trust the order of the rows, not the probabilities; columns that tell the same (--drop, --select) and "
-        "event models that do not fit (--event) make them too sure"
-    ]
+def _worse_than_shares(loss: MetricSummary, fitted: Fitted) -> str:
+    """A word where the probabilities are worse than none, which names the columns whose event model is to blame."""
+    found = (
+        f"the log loss, {loss.mean:.4f}, is worse than the {loss.baseline:.4f} of giving every row the class shares: "
+        "trust the order of the rows, not the probabilities; columns that tell the same (--drop, --select) and event "
+        "models that do not fit (--event) make them too sure"
+    )
+    wrong = overstated(fitted.chosen, fitted.settings.priors) if fitted.has_counts else []
+    if not wrong:
+        return found
+    names, seem = wording.listing(wrong, 3), "seems" if len(wrong) == 1 else "seem"
+    return f"{found}; {names} {seem} to tell more than there is to tell: try another event model there"
