@@ -28,7 +28,7 @@ def garden() -> Census:
     parts = (
         Part(Gaussian(), ("height_cm", "leaf_mm")),
         Part(Poisson(), ("flowers",)),
-        Part(Categorical(), ("soil", "scented")).with_labels((soil, scent)),
+        Part(Categorical(prior="dirichlet"), ("soil", "scented")).with_labels((soil, scent)),
     )
     hundred = np.full((3, 2), 100.0)
     tallies = (

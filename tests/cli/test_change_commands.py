@@ -114,7 +114,8 @@ def test_diff_says_what_moved(herbs, tmp_path):
     assert facts["rows"] == [300, 700]
     assert facts["classes"][0]["label"] == "thyme"
     assert facts["levels"][0]["column"] == "soil"
-    assert {m["label"] for m in facts["columns"][:5]} == {"thyme"}  # others move a little: what they share moved
+    # The flowers of thyme are as they were; of others what they share with it moved, a little.
+    assert {m["label"] for m in facts["columns"][:4]} == {"thyme"}
     assert sum(m["moved"] for m in facts["columns"] if m["label"] != "thyme") < 0.05 * facts["columns"][0]["moved"]
     surprises = [m["surprise"] for m in facts["columns"]]
     assert surprises == sorted(surprises, reverse=True)

@@ -111,9 +111,9 @@ def test_models_add_and_subtract():
 
 
 def test_new_classes_and_levels_in_partial_fit():
-    model = cd.NaiveBayes().partial_fit({"c": ["u"]}, ["b"])
+    model = cd.NaiveBayes().partial_fit({"c": ["u"] * 3}, ["b"] * 3)
     assert model.predict({"c": ["u"]}).tolist() == ["b"]
-    model.partial_fit({"c": ["v", "v"]}, ["a", "a"])
+    model.partial_fit({"c": ["v"] * 4}, ["a"] * 4)
     assert model.classes_.tolist() == ["a", "b"]
     assert model.predict({"c": ["u", "v"]}).tolist() == ["b", "a"]
 
@@ -203,7 +203,7 @@ def test_bad_weights(weight, message):
         ({"class_prior": [0.5, 0.5]}, "2 shares for 3 classes"),
         ({"class_prior": [0.5, 0.5, 0.5]}, "sum to 1"),
         ({"priors": {"poison": "gamma"}}, "unknown event in priors 'poison'; did you mean 'poisson'"),
-        ({"priors": {"categorical": "gamma"}}, "takes the priors Dirichlet, Jeffreys, Uniform"),
+        ({"priors": {"categorical": "gamma"}}, "takes the priors PooledDirichlet, Dirichlet, Jeffreys, Uniform"),
         ({"events": Gaussian()}, r"column 'colour' \(row 0\): '(blue|red|green)'"),
     ],
 )

@@ -66,7 +66,7 @@ def test_5_many_features_do_not_underflow(n_features):
 def test_6_one_nan_in_a_stream_does_not_poison_a_class():
     rng = np.random.default_rng(5)
     X, y = rng.normal(size=(300, 2)) + np.repeat([[0], [3]], 150, axis=0), np.repeat([0, 1], 150)
-    model = cd.NaiveBayes().partial_fit([[np.nan, 0.0]], [0], classes=[0, 1])
+    model = cd.NaiveBayes().partial_fit([[np.nan, 0.5]], [0], classes=[0, 1])
     for row, label in zip(X, y, strict=True):
         model.partial_fit([row], [label])
     assert model.score(X, y) > 0.95

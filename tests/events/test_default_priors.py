@@ -11,18 +11,20 @@ from tests.data import table
 
 import candide as cd
 from candide.engines import arrays
-from candide.events import Exponential, Gaussian, NegativeBinomial, Poisson
+from candide.events import Categorical, Exponential, Gaussian, NegativeBinomial, Poisson
 from candide.model.plan import make_plan
-from candide.priors import Gamma, NormalInverseGamma
+from candide.priors import Dirichlet, Gamma, NormalInverseGamma
 from candide.report import summary
 from candide.rows.table import Table
 
 NUMBERS = ("iris", "glass", "sonar", "ionosphere", "pima_diabetes", "segment")
 WHOLE = ("pima_diabetes", "letter", "breast_cancer_wisconsin")
+LEVELS = ("lymphography", "splice", "mushroom", "car_evaluation", "nursery", "german_credit", "adult_train", "bank")
 NORMAL = [NormalInverseGamma(a=a, kappa=k) for a in (1.1, 2, 4) for k in (0.001, 0.1, 1)]
 GRID = {
     "gaussian": (Gaussian(), NUMBERS, NORMAL),
     "full": (Gaussian(covariance="full"), NUMBERS, NORMAL),
+    "categorical": (Categorical(), LEVELS, [Dirichlet(alpha) for alpha in (0.1, 0.3, 1, 3, 10)]),
     "poisson": (Poisson(), WHOLE, [Gamma(rate=rows) for rows in (0.1, 0.3, 3, 10)]),
     "negativebinomial": (NegativeBinomial(), WHOLE, [Gamma(rate=rows) for rows in (0.1, 0.3, 3, 10)]),
     "exponential": (Exponential(), WHOLE, [Gamma(shape=values) for values in (0.1, 0.5, 5, 10)]),

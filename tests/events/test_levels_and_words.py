@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, MultinomialNB
 
+import candide as cd
 from candide.encode import Levels as Codes
 from candide.errors import CellError, InputError
 from candide.events import HOWS, Bernoulli, Categorical, Complement, Multinomial
@@ -43,7 +44,7 @@ def test_play_tennis_with_laplace():
     """P(sunny | play) = 4/5 from 3 of 3 days, P(sunny | not) = 1/3 from 0 of 1; (count + 1) / (n + 2)."""
     outlook, humidity = [0, 0, 0, 1], [0, 1, 0, 0]  # sunny, rainy; high, normal
     X, play = np.column_stack([outlook, humidity]), [1, 1, 1, 0]
-    law = Categorical().estimate(count(Categorical(), X, play, (2, 2)), how="mean")
+    law = Categorical().estimate(count(Categorical(), X, play, (2, 2)), Dirichlet(1), "mean")
     p = np.exp(law.terms(np.array([[0, 0]])))[0]  # (class, feature)
     np.testing.assert_allclose(p, [[1 / 3, 2 / 3], [4 / 5, 3 / 5]], rtol=1e-15)
 
@@ -90,7 +91,7 @@ def test_a_mode_on_the_border_is_the_border():
 @pytest.mark.parametrize("how", HOWS)
 def test_a_class_without_values_is_uniform_under_every_estimate(how):
     tally = count(Categorical(), [[0, -1], [2, -1]], [0, 0], (3, 4))
-    law = Categorical().estimate(tally, how=how)
+    law = Categorical().estimate(tally, Dirichlet(1), how)
     np.testing.assert_allclose(np.exp(law.log_prob(np.array([[1, -1], [-1, 3]])))[:, 1], [1 / 3, 1 / 4])
 
 
@@ -276,3 +277,19 @@ def test_shares_above_one_are_refused():
     with pytest.raises(CellError) as error:
         event.estimate(tally)
     assert (error.value.class_code, error.value.feature) == (0, 1)
+
+
+def test_under_mle_a_level_never_seen_is_impossible_and_says_nothing_of_the_class(tmp_path):
+    rows = {"sky": ["sun", "sun", "rain", "rain"], "wind": ["no", "no", "yes", "no"]}
+    model = cd.NaiveBayes("categorical", estimate="mle").fit(rows, ["out", "out", "in", "in"])
+    new = {"sky": ["snow", "snow", "sun", None], "wind": ["yes", "no", "gale", "no"]}
+    model.save(tmp_path / "m.candide", detail="score")
+    for one in (model, cd.load(tmp_path / "m.candide")):
+        assert one.log_density(new)[:3].tolist() == [-np.inf] * 3
+        assert one.predict_table(new)["log_density"].to_pylist()[:3] == [-np.inf] * 3
+        np.testing.assert_allclose(one.log_density(new)[3], np.log(0.75))  # an absent value is none
+        # what was seen of the row decides: in, then p(no | in) = 1/2 against p(no | out) = 1, then out
+        np.testing.assert_allclose(one.predict_proba(new)[:3], [[1, 0], [1 / 3, 2 / 3], [0, 1]], atol=1e-12)
+        assert np.isfinite(one.log_density(rows)).all()
+    [decision] = model.explain({"sky": ["snow"], "wind": ["no"]})
+    assert sum(part.nats for part in decision.contributions) == pytest.approx(np.log(2))

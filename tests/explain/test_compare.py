@@ -6,7 +6,7 @@ from scipy import integrate, special, stats
 
 import candide as cd
 from candide.errors import InputError
-from candide.events import Exponential, Gaussian, LogNormal, Poisson
+from candide.events import Categorical, Exponential, Gaussian, LogNormal, Poisson
 from candide.explain.compare import compare
 from candide.priors import Dirichlet
 
@@ -64,8 +64,9 @@ def test_moves_of_counts_are_divergences():
 
 def test_moves_of_levels_are_divergences_and_add_up():
     y = ["a"] * 10 + ["b"] * 10
-    before = fit("categorical", list("xxxxxyyyzz") + list("xyzxyzxyzx"), y)
-    after = fit("categorical", list("xyyyyyyyww") + list("xyzxyzxyzx"), y)
+    laplace = Categorical(prior="dirichlet")
+    before = fit(laplace, list("xxxxxyyyzz") + list("xyzxyzxyzx"), y)
+    after = fit(laplace, list("xyyyyyyyww") + list("xyzxyzxyzx"), y)
     found = compare(before, after)
     p, q = (np.array(c) + 1.0 for c in ([0, 5, 3, 2], [2, 1, 7, 0]))  # w, x, y, z; Laplace's rule
     p, q = p / p.sum(), q / q.sum()

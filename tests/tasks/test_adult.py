@@ -59,6 +59,7 @@ def test_equals_the_model_assembled_by_hand_from_scikit_learn(train, test):
     joint -= np.log(gauss.class_prior_)  # the prior was in both
     p = np.exp(joint - np.logaddexp.reduce(joint, axis=1)[:, None])
 
-    settings = Settings(estimate={"gaussian": "mle", "categorical": "mean"}, priors={"gaussian": AddedVariance(1e-9)})
+    priors = {"gaussian": AddedVariance(1e-9), "categorical": "dirichlet"}
+    settings = Settings(estimate={"gaussian": "mle", "categorical": "mean"}, priors=priors)
     fitted = learn(frame, "class", settings=settings).fitted
     np.testing.assert_allclose(fitted.posterior(Table.of(new)), p, rtol=1e-9, atol=1e-12)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import numerics
+from candide.distributions.categorical import said
 from candide.rows.blocks import Codes, Floats
 from candide.tally import Levels
 from candide.tally.base import difference, ratio
@@ -56,12 +57,15 @@ def _in_each_level(values: Floats, tally: Levels) -> Floats:
 
 
 def unseen_log_prob(tally: Levels, alpha: Floats, how: str) -> Floats:
-    """(feature, class) what a level never seen adds: the prior's share for one level, or 0 where the prior has none."""
+    """(feature, class) log-probability of a level never seen: the prior's share for one level, -inf where it has none.
+
+    Of a column that has shown no level at all nothing is known, and it says 0.
+    """
     extra = pseudo_counts(alpha, how)
     total = tally.per_feature(np.maximum(tally.counts + extra, 0.0))
     share = np.maximum(ratio(tally.per_feature(extra[None, :])[0], np.diff(tally.offsets)), 0.0)  # mean over the levels
-    says = (share > 0) & (total > 0)
-    return np.where(says, numerics.log(np.where(says, share / np.where(says, total, 1.0), 1.0)), 0.0).T
+    known = np.diff(tally.offsets) > 0
+    return np.where(known, numerics.log(ratio(np.broadcast_to(share, total.shape), total)), 0.0).T
 
 
 def held_out_levels(tally: Levels, alpha: Floats, how: str, codes: NDArray, y: Codes, weight: Floats | None) -> Floats:
@@ -81,7 +85,7 @@ def held_out_levels(tally: Levels, alpha: Floats, how: str, codes: NDArray, y: C
     total[row, y] = difference(total[row, y], held[row, y] - left)
     held[row, y] = left
     log_prob = np.where(total > 0, numerics.log_share(held, total), -numerics.log(sizes))
-    unseen = unseen_log_prob(tally, alpha, how).T
+    unseen = said(unseen_log_prob(tally, alpha, how)).T
     return np.where(known[:, None, :], log_prob, np.where(codes[:, None, :] < 0, 0.0, unseen))
 
 

@@ -59,6 +59,14 @@ class Distribution(ABC):
         """
         return self.add_log_prob(block, out)
 
+    def impossible(self, block: Block) -> "NDArray[np.bool_] | None":
+        """(row,) whether a row holds a value that has probability 0 in every class, though it adds 0 to its scores.
+
+        Such a value says nothing of the class, and the other columns decide; the density of the row is 0 for all that.
+        None where there is no such value.
+        """
+        return None
+
     @abstractmethod
     def _terms(self, x: NDArray) -> Floats:
         """What each feature adds, of a dense block without infinities."""

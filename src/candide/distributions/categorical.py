@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from candide import kernels
 from candide.distributions.arrays import LOGS, Found, Shape, take
-from candide.distributions.base import Distribution, moved, times
+from candide.distributions.base import Distribution, dense, moved, times
 from candide.rows.blocks import Block, Codes, Floats
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class Categorical(Distribution):
     table: Floats  # (levels of all features, class) log-probabilities
     offsets: Codes  # (features + 1) feature j owns rows offsets[j]:offsets[j+1]
-    unseen: Floats  # (feature, class) what a level never seen adds
+    unseen: Floats  # (feature, class) log-probability of a level never seen
 
     name: ClassVar[str] = "categorical"
     reads = "codes"
@@ -47,8 +47,23 @@ class Categorical(Distribution):
         return (
             np.ascontiguousarray(self.offsets, np.intp),
             kernels.padded(self.table),
-            kernels.padded(self.unseen),
+            kernels.padded(self._said),
         )
+
+    @cached_property
+    def _said(self) -> Floats:
+        """(feature, class) what a level never seen adds: 0 where every class has it for impossible.
+
+        It then says nothing of the class, so that the other columns decide; see :meth:`impossible`.
+        """
+        return said(self.unseen)
+
+    def impossible(self, block: Block) -> NDArray[np.bool_] | None:
+        """(row,) whether a row has a level never seen that has probability 0 in every class."""
+        never = np.isneginf(self.unseen).all(axis=1)
+        if not never.any():
+            return None
+        return np.any(dense(block)[:, never] >= np.diff(self.offsets)[never], axis=1)
 
     def add_log_prob(self, block: Block, out: Floats) -> int:
         return kernels.add_levels(block, *self._kernel_arrays, out)
@@ -59,7 +74,7 @@ class Categorical(Distribution):
         starts = self.offsets[:-1] + 2 * np.arange(self.n_features)
         full = np.zeros((len(self.table) + 2 * self.n_features, self.n_classes))
         full[np.arange(len(self.table)) + 2 * np.repeat(np.arange(self.n_features), sizes)] = self.table
-        full[starts + sizes] = self.unseen
+        full[starts + sizes] = self._said
         place = starts + np.where(x < 0, sizes + 1, np.minimum(x, sizes))
         return full[place].transpose(0, 2, 1)
 
@@ -125,7 +140,7 @@ class Categorical(Distribution):
     def form(self) -> "Lookup":
         from candide.distributions.form import Lookup
 
-        return Lookup.of(self.table, self.unseen, self.offsets)
+        return Lookup.of(self.table, self._said, self.offsets)
 
     def arrays(self) -> dict[str, NDArray]:
         """Offsets follow from the levels of the plan, and are not kept."""
@@ -135,3 +150,8 @@ class Categorical(Distribution):
     def from_arrays(cls, arrays: Found, shape: Shape, base: Distribution | None = None) -> Self:
         table = take(arrays, "table", (sum(shape.sizes), shape.n_classes), LOGS)
         return cls(table, shape.offsets, take(arrays, "unseen", (shape.n_features, shape.n_classes), LOGS))
+
+
+def said(log_prob: Floats) -> Floats:
+    """(feature, class) log-probabilities, and 0 where all classes have none: what is alike in all tells none apart."""
+    return np.where(np.isneginf(log_prob).all(axis=-1, keepdims=True), 0.0, log_prob)

@@ -190,10 +190,10 @@ class Generative(Estimator):
         >>> X, y = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None]}, ["no", "no", "yes", "yes"]
         >>> [decision] = cd.NaiveBayes().fit(X, y).explain({"age": [49], "job": ["cook"]})
         >>> print(decision)
-        yes, p = 0.982, against no, p = 0.018
+        yes, p = 0.988, against no, p = 0.012
         column       value   nats
         age             49  +4.81
-        job           cook  -0.81
+        job           cook  -0.39
         class prior         +0.00
         """
         from candide.explain.rows import explain

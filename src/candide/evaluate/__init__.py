@@ -4,12 +4,12 @@
 >>> plants, herb = rows(300, seed=0)
 >>> print(cross_validate({**plants, "herb": herb}, "herb", folds=5))
 5 folds of 300 rows   mean      sd
-accuracy            0.9367  0.0361
-balanced_accuracy   0.9285  0.0384
-log_loss            0.1439  0.0650
-brier               0.0906  0.0521
-auc                 0.9904  0.0077
-calibration_error   0.0530  0.0158
+accuracy            0.9400  0.0401
+balanced_accuracy   0.9321  0.0428
+log_loss            0.1471  0.0634
+brier               0.0919  0.0506
+auc                 0.9905  0.0078
+calibration_error   0.0427  0.0185
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,7 +1,10 @@
 """Categorical: one of K levels, counted. A level never seen gets the prior's share for one level: finite.
 
+By default the table of each class is drawn round the shares of all classes, as near as the counts say (see
+:mod:`candide.conjugate.pooled`); with ``Dirichlet(1)`` each has an imaginary row of every level, Laplace's rule.
+
 >>> tally = Levels(np.array([[3.0, 1.0, 0.0]]), np.array([0, 3]))
->>> law = Categorical().estimate(tally)  # (count + 1) / (n + K), Laplace's rule
+>>> law = Categorical().estimate(tally, Dirichlet(1))  # (count + 1) / (n + K)
 >>> np.exp(law.log_prob(np.array([[0], [1], [2], [99]]))).ravel().round(6).tolist()
 [0.571429, 0.285714, 0.142857, 0.142857]
 """
@@ -14,46 +17,58 @@ import numpy as np
 from candide import distributions as laws
 from candide.conjugate.checks import refuse_improper
 from candide.conjugate.dirichlet import held_out_levels, level_evidence, level_log_prob, unseen_log_prob
+from candide.conjugate.pooled import held_out_pooled, pooled_evidence, pooled_log_prob
 from candide.distributions.base import dense
 from candide.errors import InputError
 from candide.events.base import EventModel, Support
-from candide.priors import Dirichlet, Jeffreys, Prior, Uniform
+from candide.priors import Dirichlet, Jeffreys, PooledDirichlet, Prior, Uniform
 from candide.rows.blocks import Block, Codes, Floats
 from candide.tally import Levels
 
 
 @dataclass(frozen=True)
 class Categorical(EventModel):
-    """The probability of each level in each class, under a Dirichlet prior.
+    """The probability of each level in each class, under a prior round the shares of all classes or a Dirichlet.
 
     >>> import candide as cd
-    >>> model = cd.NaiveBayes({"code": Categorical()}).fit({"code": [7, 7, 9, 9]}, ["a", "a", "b", "b"])
+    >>> code, y = {"code": [7, 7, 9, 9]}, ["a", "a", "b", "b"]
+    >>> model = cd.NaiveBayes({"code": Categorical(prior="dirichlet")}).fit(code, y)
     >>> model.predict_proba({"code": [7, 8]}).round(3).tolist()  # (2 + 1) / (2 + 2) against 1/4; 8 was never seen
     [[0.75, 0.25], [0.5, 0.5]]
+    >>> cd.NaiveBayes({"code": Categorical()}).fit(code, y).predict_proba({"code": [7, 8]}).round(3).tolist()
+    [[0.716, 0.284], [0.5, 0.5]]
     """
 
     name: ClassVar[str] = "categorical"
     kind: ClassVar[str] = "levels"
-    accepts: ClassVar[tuple[type[Prior], ...]] = (Dirichlet, Jeffreys, Uniform)
+    accepts: ClassVar[tuple[type[Prior], ...]] = (PooledDirichlet, Dirichlet, Jeffreys, Uniform)
     support: ClassVar[Support | None] = None
 
-    prior: Prior | str | None = field(default=Dirichlet(1.0))
+    prior: Prior | str | None = field(default=PooledDirichlet())
 
     def _estimate(self, tally: Levels, prior: Prior | None, how: str) -> laws.Categorical:
         """The posterior predictive of one value is the posterior mean.
 
-        A level never seen says nothing where the prior has no share for it (MLE; MAP with alpha <= 1).
+        A level never seen has probability 0 where the prior has no share for it (MLE; MAP with alpha <= 1): it says
+        nothing of the class then, and the density of its row is 0.
         """
+        if isinstance(prior, PooledDirichlet) and how != "mle":
+            table, unseen = pooled_log_prob(tally, prior.alpha)
+            return laws.Categorical(table.T, tally.offsets, unseen)
         alpha = _alpha(prior, tally)
         log_prob = level_log_prob(tally, alpha, how)
         return laws.Categorical(log_prob.T, tally.offsets, unseen_log_prob(tally, alpha, how))
 
     def _evidence(self, tally: Levels, prior: Prior | None) -> Floats:
+        if isinstance(prior, PooledDirichlet):
+            return pooled_evidence(tally, prior.alpha)
         alpha = _alpha(prior, tally)
         refuse_improper(alpha <= 0, prior)
         return tally.per_feature(level_evidence(tally, alpha))
 
     def _held_out(self, tally: Any, prior: Any, how: str, block: Block, y: Codes, weight: Floats | None) -> Floats:
+        if isinstance(prior, PooledDirichlet) and how != "mle":
+            return held_out_pooled(tally, prior.alpha, dense(block), y, weight)
         return held_out_levels(tally, _alpha(prior, tally), how, dense(block), y, weight)
 
 

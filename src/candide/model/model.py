@@ -68,17 +68,28 @@ class Model:
         return self._score(blocks, lambda joint, out: self._normalise(joint), keep=True)
 
     def log_density(self, blocks: Sequence[Block]) -> Floats:
-        """log p(x), (row,): how well the model as a whole expects each row."""
+        """log p(x), (row,): how well the model as a whole expects each row.
+
+        -inf where a value has probability 0 in every class, such as a level never seen under MLE. That says nothing of
+        the class, so such a row still has a posterior, by its other columns.
+        """
 
         def finish(joint: Floats, out: Floats) -> None:
             out[:] = kernels.normalise(joint)
 
-        return self._score(blocks, finish, keep=False)
+        return self._without_impossible(self._score(blocks, finish, keep=False), blocks)
 
     def scored(self, blocks: Sequence[Block]) -> tuple[Floats, Floats]:
         """log p(class | x), (row, class), and log p(x), (row,), of the same rows."""
         joint = self.joint_log_likelihood(blocks)
-        return joint, self._normalise(joint)
+        return joint, self._without_impossible(self._normalise(joint), blocks)
+
+    def _without_impossible(self, density: Floats, blocks: Sequence[Block]) -> Floats:
+        """log p(x), -inf of rows that hold a value of probability 0 in every class."""
+        for law, block in zip(self.distributions, blocks, strict=True):
+            if (struck := law.impossible(block)) is not None:
+                density[struck] = -np.inf
+        return density
 
     def classify(self, blocks: Sequence[Block]) -> Codes:
         """The most probable class of each row; the first of several equals."""

@@ -1,0 +1,186 @@
+"""Tables of the classes drawn round the shares of all classes together, once for all families of levels.
+
+The shares q of all rows have ``alpha`` imaginary rows of each level. The table of a class is drawn from Dirichlet(s q),
+so that with s imaginary rows of the usual shares
+
+    p(level given class) = (n + s q) / (n_class + s)
+
+The concentration s is not known: a grid of them is averaged over, and the point s = infinity, where all classes have
+one table, has half of the prior mass. So a level met a few times has the usual share in every class.
+
+How probable the counts are (``log_odds``) is what a Dirichlet-multinomial says. Where one table holds, the mean of its
+odds against that table is 1, so that their log is at most 0 on average (Jensen): a column that tells nothing of the
+class has no evidence that it does, however many levels it has. How much each s weighs in the estimate is what it says
+of each row without that row, class by class: the counts made the shares too, and a large class most of them.
+
+The grid is of s / (rows + imaginary rows), so that without a row only the level of that row has another prior, and
+what is left out of the counts is left out exactly.
+
+>>> same = Levels(np.array([[30.0, 60.0], [10.0, 20.0]]), np.array([0, 2]))
+>>> told = Levels(np.array([[30.0, 60.0], [20.0, 10.0]]), np.array([0, 2]))
+>>> [log_odds(tally, 1.0).round(2).item() for tally in (same, told)]
+[-0.36, 0.96]
+>>> [np.exp(pooled_log_prob(tally, 1.0)[0]).round(2).tolist() for tally in (same, told)]
+[[[0.34, 0.66], [0.34, 0.66]], [[0.36, 0.64], [0.6, 0.4]]]
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide import numerics
+from candide.conjugate.dirichlet import level_evidence
+from candide.rows.blocks import Codes, Floats
+from candide.tally import Levels
+from candide.tally.base import difference, ratio
+
+_STEPS = 4.0 * np.exp(-np.arange(20.0))  # imaginary rows of the usual shares for each row there is
+_FEW = 4096  # cells up to which it is quicker to take each than to look for equal ones
+_CELLS = 1 << 18  # (step, case, class) worked at once
+
+
+def pooled_log_prob(tally: Levels, alpha: float) -> tuple[Floats, Floats]:
+    """(class, levels) log-probabilities, and (feature, class) that of a level never seen: its share of the prior."""
+    rows = tally.n.sum(axis=0) + alpha * np.diff(tally.offsets)
+    own, usual = _mixed(_left_out(tally, alpha), rows, tally.n)
+    share = ratio(np.ones_like(rows), rows)
+    q = _of_levels(tally, share) * (tally.counts.sum(axis=0) + alpha)
+    p = _of_levels(tally, own) * tally.counts + _of_levels(tally, usual) * q
+    return np.log(np.minimum(p, 1.0)), np.where(rows > 0, numerics.log(usual * share * alpha), 0.0).T
+
+
+def held_out_pooled(tally: Levels, alpha: float, codes: NDArray, y: Codes, weight: Floats | None) -> Floats:
+    """(row, class, feature) log-probability of each row's levels where the row itself is left out of the counts."""
+    out = np.zeros((len(codes), *tally.n.shape))
+    ratios, unseen = _left_out(tally, alpha), pooled_log_prob(tally, alpha)[1]
+    gone = np.ones(len(codes)) if weight is None else weight
+    step = max(1, _CELLS // (len(_STEPS) * len(tally.counts)))
+    for j, (start, stop) in enumerate(zip(tally.offsets[:-1], tally.offsets[1:], strict=True)):
+        known = (codes[:, j] >= 0) & (codes[:, j] < stop - start)
+        out[codes[:, j] >= stop - start, :, j] = unseen[j]
+        cases = np.stack([codes[known, j], y[known], gone[known]])
+        cases, place = np.unique(cases, axis=1, return_inverse=True)  # rows alike are left out alike
+        found = [
+            _without(tally.counts[:, start:stop], alpha, ratios[..., j], cases[:, at : at + step])
+            for at in range(0, cases.shape[1], step)
+        ]
+        if found:
+            out[known, :, j] = np.concatenate(found)[place.ravel()]
+    return out
+
+
+def pooled_evidence(tally: Levels, alpha: float) -> Floats:
+    """(class, feature) log marginal likelihood: that of one table for all, and the odds on one for each class.
+
+    It is of all classes together, and shared out by their weights.
+    """
+    pooled = tally.pool()
+    whole = pooled.per_feature(level_evidence(pooled, np.full(tally.offsets[-1], alpha)))[0]
+    return ratio(tally.n, tally.n.sum(axis=0)) * (whole + log_odds(tally, alpha))
+
+
+def log_odds(tally: Levels, alpha: float) -> Floats:
+    """(feature,) the log of how much more probable tables drawn round the shares make the counts than one table does.
+
+    One class has one table.
+    """
+    n, sizes = tally.n.sum(axis=0), np.diff(tally.offsets)
+    if len(tally.counts) == 1:
+        return np.zeros(len(sizes))
+    (_, feature, counts, pooled), times = _alike(*_cells(tally))
+    rows, prior, joint = n + alpha * sizes, pooled + alpha, np.empty((len(_STEPS), len(sizes)))
+    one_table = np.bincount(feature, times * counts * np.log(prior), len(sizes)) - numerics.xlogy(n, rows)
+    for i, t in enumerate(_STEPS):
+        levels = np.bincount(feature, times * numerics.log_rising(t * prior, counts), len(sizes))
+        norm = numerics.log_rising(np.broadcast_to(t * rows, tally.n.shape), tally.n).sum(axis=0)
+        joint[i] = levels - norm - one_table
+    return np.logaddexp(0.0, _log_sum(joint + _log_mass(rows))) - np.log(2.0)
+
+
+def _cells(tally: Levels) -> tuple[Codes, Codes, Floats, Floats]:
+    """Of every cell that counts something: its class, its feature, its count, and that of all classes."""
+    sizes = np.diff(tally.offsets)
+    c, cell = np.nonzero(tally.counts)
+    feature = np.repeat(np.arange(len(sizes)), sizes)[cell]
+    return c, feature, tally.counts[c, cell], tally.counts.sum(axis=0)[cell]
+
+
+def _alike(c: Codes, feature: Codes, n: Floats, pooled: Floats) -> tuple[tuple, Floats]:
+    """The cells but for those that only their class tells apart, and how many there are of each: of many levels few."""
+    if len(n) <= _FEW:
+        return (c, feature, n, pooled), np.ones(len(n))
+    order = np.lexsort((n, pooled, feature))
+    keys = [key[order] for key in (c, feature, n, pooled)]
+    first = np.flatnonzero(np.r_[True, np.any([np.diff(key) != 0 for key in keys[1:]], axis=0)])
+    return tuple(key[first] for key in keys), np.diff(np.append(first, len(n))).astype(np.float64)
+
+
+def _left_out(tally: Levels, alpha: float) -> Floats:
+    """(step, class, feature) what a concentration says of every row without that row, less what one table says."""
+    n, sizes = tally.n, np.diff(tally.offsets)
+    c, feature, counts, pooled = _cells(tally)
+    place, less = c * len(sizes) + feature, _less(pooled) + alpha
+    fewer = _less(n.sum(axis=0)) + alpha * sizes
+
+    def total(values: Floats) -> Floats:
+        return np.bincount(place, counts * values, n.size).astype(np.float64, copy=False).reshape(n.shape)
+
+    one_table = total(np.log(less)) - numerics.xlogy(n, fewer)
+    out = np.empty((len(_STEPS), *n.shape))
+    for i, t in enumerate(_STEPS):
+        out[i] = total(np.log(_less(counts) + t * less)) - numerics.xlogy(n, _less(n) + t * fewer) - one_table
+    return out
+
+
+def _without(counts: Floats, alpha: float, ratios: Floats, cases: Floats) -> Floats:
+    """(case, class) log-probability of a level without a row of it; a case is a level, a class and a weight.
+
+    What the row's level adds to the ``ratios`` of its column is taken out, and put in again as it is without the row.
+    """
+    level, y, gone = cases[0].astype(np.intp), cases[1].astype(np.intp), cases[2]
+    more, of_row = alpha * counts.shape[1], (y, np.arange(len(y)))
+    before, n = counts[:, level], np.tile(counts.sum(axis=1)[:, None], len(level))  # (class, case)
+    after, left = before.copy(), n.copy()
+    for whole in (after, left):
+        whole[of_row] = np.maximum(difference(whole[of_row], gone), 0.0)
+
+    def added(level: Floats, n: Floats) -> Floats:
+        """(step, class, case) what a level adds, and what the sum over the column's levels does."""
+        less, fewer, t = _less(level.sum(axis=0)) + alpha, _less(n.sum(axis=0)) + more, _STEPS[:, None, None]
+        one_table = numerics.xlogy(level, less) - numerics.xlogy(n, fewer)
+        return numerics.xlogy(level, _less(level) + t * less) - numerics.xlogy(n, _less(n) + t * fewer) - one_table
+
+    rows = left.sum(axis=0) + more
+    own, usual = _mixed(ratios[..., None] + added(after, left) - added(before, n), rows, left)
+    return np.log(np.minimum(own * after + usual * (after.sum(axis=0) + alpha) / rows, 1.0)).T
+
+
+def _mixed(ratios: Floats, rows: Floats, n: Floats) -> tuple[Floats, Floats]:
+    """(class, feature) what multiplies the counts of a class, and what the usual shares: means over concentrations."""
+    joint = ratios + _log_mass(rows)[:, None, :]
+    whole = _log_sum(joint)
+    several = 1.0 / (1.0 + np.exp(np.minimum(-whole.sum(axis=0), 700.0)))  # the posterior mass of more than one table
+    own = several * ratio(np.exp(joint - whole), np.multiply.outer(_STEPS, rows)[:, None, :] + n).sum(axis=0)
+    return own, 1.0 - own * n
+
+
+def _log_mass(rows: Floats) -> Floats:
+    """(step, ...) the log of the prior mass of each concentration: even on the log scale, but for less than one row."""
+    s = np.multiply.outer(_STEPS, np.maximum(rows, 1e-100))
+    mass = s / (1.0 + s)
+    return np.log(mass / mass.sum(axis=0))
+
+
+def _log_sum(joint: Floats) -> Floats:
+    """The log of the sum over steps."""
+    top = joint.max(axis=0)
+    return top + np.log(np.exp(joint - top).sum(axis=0))
+
+
+def _less(n: Floats) -> Floats:
+    """What is left without one row."""
+    return np.maximum(n - 1.0, 0.0)
+
+
+def _of_levels(tally: Levels, values: Floats) -> Floats:
+    """Values of each feature, once for each of its levels."""
+    return np.repeat(values, np.diff(tally.offsets), axis=-1)
