@@ -4,6 +4,7 @@
 ("'a', 'b'", '0, 1, 2 and 2 more', '1 row', '2,000 rows')
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -77,12 +78,23 @@ def number(one: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share as a percentage of three figures at most, never rounded to none or all.
+    """A share as a percentage; how far it is from none or all is told to two figures, or to a tenth.
 
-    >>> percent(0.5), percent(0.12345), percent(0.9996), percent(0.00012)
-    ('50%', '12.3%', '99.96%', '0.012%')
+    >>> percent(0.5), percent(0.12345), percent(0.00331), percent(0.9996), percent(0.0)
+    ('50%', '12.3%', '0.33%', '99.96%', '0%')
     """
-    rest = min(share, 1 - share)
-    digits = 1 if rest >= 0.001 else max(1, -int(f"{100 * rest:.0e}".partition("e")[2]) + (share < 0.5))
-    text = f"{100 * share:.{digits}f}"
-    return f"{text.rstrip('0').rstrip('.')}%"
+    rest = 100 * min(share, 1 - share)
+    digits = max(1, 1 - math.floor(math.log10(rest))) if rest > 0 else 1
+    return f"{f'{100 * share:.{digits}f}'.rstrip('0').rstrip('.')}%"
+
+
+def probability(p: float, digits: int = 4) -> str:
+    """A probability after its sign: one that rounds to 0 or to 1 is not said to be that.
+
+    >>> probability(0.87654), probability(1 - 1e-9), probability(1e-9, 2)
+    ('= 0.8765', '> 0.9999', '< 0.01')
+    """
+    least = 10.0**-digits
+    if p < least / 2:
+        return f"< {least:.{digits}f}"
+    return f"> {1 - least:.{digits}f}" if 1 - p < least / 2 else f"= {p:.{digits}f}"

@@ -98,7 +98,7 @@ def test_for_a_person(garden):
     shown = run("explain", garden / "m.candide", garden / "plants.parquet", "--row", 2).output
     lines = [line.split() for line in shown.splitlines()]
     [facts] = ask("explain", garden / "m.candide", garden / "plants.parquet", "--row", 2)
-    assert f"{facts['prediction']}, p = {facts['probability']:.4f}; then {facts['runner_up']}" in shown
+    assert f"{facts['prediction']}, p > 0.9999; then {facts['runner_up']}, p < 0.0001" in shown  # neither 0 nor 1
     assert f"labelled {HERBS[1]}" in shown
     at = lines.index(["column", "value", "nats"])
     assert [line[0] for line in lines[at + 1 : at + 6]] == [one["column"] for one in facts["columns"]]
@@ -176,3 +176,49 @@ def test_one_class_leaves_nothing_to_decide():
     model = cd.NaiveBayes().partial_fit({"a": [1.0, 2.0]}, ["x", "x"])
     with pytest.raises(InputError, match="one class only, 'x'"):
         explain(model.fitted_, {"a": [1.0]})
+
+
+NOTES = ["free prize call now", "see you at five", "free call for you", "at home now", "prize prize prize now"] * 6
+KINDS = ["spam", "ham", "spam", "ham", "spam"] * 6
+
+
+@pytest.mark.parametrize("how", ["multinomial", "bernoulli", "complement", "polya"])
+def test_words_of_a_document_add_up_to_what_it_says(how):
+    rows = {"note": NOTES, "size": np.arange(30.0) % 7}
+    model = cd.NaiveBayes({"note": cd.events.Text(model=how)}).fit(rows, KINDS)
+    some = {"note": ["free prize, free for you and unheard of", "", None], "size": [3.0, 4.0, 1.0]}
+    decisions = model.explain(some)
+    for i, decision in enumerate(decisions):
+        one = next(one for one in decision.contributions if one.column == "note")
+        assert one.nats == pytest.approx(sum(word.weight for word in one.words) + one.rest)
+        counts = {word.term: word.count for word in one.words}
+        assert counts == ({"free": 2, "prize": 1, "for": 1, "you": 1} if i == 0 else {})
+    if how == "multinomial":
+        assert decisions[0].contributions[0].rest == pytest.approx(0.0, abs=1e-12)
+    assert "  free" in str(decisions[0])
+
+
+def test_words_are_shown_and_told(tmp_path):
+    pq.write_table(pa.table({"note": NOTES, "kind": KINDS}), tmp_path / "m.parquet")
+    assert run("fit", tmp_path / "m.parquet", "-t", "kind", "--event", "note=text", "-o", tmp_path / "m").exit_code == 0
+    [facts] = ask("explain", tmp_path / "m", tmp_path / "m.parquet", "--row", 5)
+    [column] = facts["columns"]
+    assert [word["term"] for word in column["words"]] == ["prize", "now"]
+    assert sum(word["weight"] for word in column["words"]) == pytest.approx(column["nats"])
+    shown = run("explain", tmp_path / "m", tmp_path / "m.parquet", "--row", 5).output.split()
+    assert shown[shown.index("prize", shown.index("term")) :][:3] == [
+        "prize",
+        "3",
+        f"{column['words'][0]['weight']:+.3f}",
+    ]
+
+
+def test_very_many_columns_are_cut_in_print_and_still_add_up():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 90)), np.arange(60) % 2
+    [decision] = cd.GaussianNB().fit(X + y[:, None], y).explain(X[:1] + 9)
+    lines = str(decision).splitlines()
+    assert len(lines) == 24
+    assert lines[0] == "1, p > 0.999, against 0, p < 0.001"
+    assert lines[-2].startswith("and 70 more")
+    assert sum(float(line.split()[-1]) for line in lines[2:]) == pytest.approx(decision.log_odds, abs=0.2)

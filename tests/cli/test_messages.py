@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -111,13 +112,19 @@ def test_a_model_that_does_not_know_its_target_asks_for_it(herbs, tmp_path):
 # What comes next.
 
 
+def joined(shown):
+    """Lines as a shell reads them."""
+    return re.sub(r" \\\n +", " ", shown)
+
+
 def test_the_next_commands_repeat_the_options_and_run(tmp_path):
     rows = SMALL.replace("job", "the job").replace("35", "?") * 1 + "38,cook,no\n44,smith,yes\n"
     options = ("--drop", "age", "--event", "the job=categorical", "--class-prior", "uniform", "--na", "?", "--header")
     folder = tmp_path / "a folder"
     folder.mkdir()
     _, output = model_of(folder, rows, *options)
-    steps = [line.strip() for line in output.partition("Next")[2].splitlines() if line.strip()]
+    shown = output.partition("Next")[2]
+    steps = [line.strip() for line in joined(shown).splitlines() if line.strip()]
     assert [step.split()[1] for step in steps] == ["predict", "explain", "show", "evaluate"]
     assert steps[3].endswith(
         "--target y --folds 10 --event 'the job=categorical' --drop age --class-prior uniform --na '?' --header"
@@ -125,7 +132,7 @@ def test_the_next_commands_repeat_the_options_and_run(tmp_path):
     assert "--na '?' --header" in steps[0]
     assert "--drop" not in steps[0]
     new = f"'{folder}/rows.csv'"
-    script = "\n".join(["set -e", *steps]).replace("NEW_DATA", new).replace("--folds 10", "--folds 2")
+    script = f"set -e\n{shown}".replace("NEW_DATA", new).replace("--folds 10", "--folds 2")
     path = f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, cwd=tmp_path, env={"PATH": path})
     assert done.returncode == 0, done.stderr
@@ -136,12 +143,13 @@ def test_an_option_whose_value_looks_like_one_is_joined_to_it(tmp_path):
     assert "--na=- --no-header" in output
 
 
-def test_the_next_commands_are_not_broken_in_a_narrow_terminal(tmp_path):
+def test_the_next_commands_are_broken_as_a_shell_reads_them_in_a_narrow_terminal(tmp_path):
     (tmp_path / "rows.csv").write_text(SMALL)
     output = run(
         "fit", tmp_path / "rows.csv", "-t", "y", "--event", "job=categorical", "--drop", "age", width=50
     ).output
-    assert f"  candide fit {tmp_path / 'rows.csv'} --target y --event job=categorical --drop age -o" in output
+    assert f"  candide fit {tmp_path / 'rows.csv'} --target y --event job=categorical --drop age -o" in joined(output)
+    assert [line for line in output.splitlines() if len(line) > 50 and "rows.csv" not in line] == []
 
 
 # Changing a model.
@@ -215,7 +223,7 @@ def test_probabilities_worse_than_none_are_remarked(herbs, tmp_path):
     pq.write_table(rows, tmp_path / "same.parquet")
     facts = ask("evaluate", tmp_path / "same.parquet", "-t", "kind", "--folds", 4)
     assert facts["log_loss"]["mean"] > facts["baseline"]["log_loss"]
-    assert "worse than" in facts["notes"][0]
+    assert "worse than" in facts["notes"][-1]  # after the copies
     assert "note  the log loss" in run("evaluate", tmp_path / "same.parquet", "-t", "kind", "--folds", 4).output
     assert ask("evaluate", herbs / "herbs.candide", herbs / "herbs.csv")["notes"] == []
 
@@ -334,12 +342,12 @@ def test_scored_rows_keep_the_prediction_where_there_is_no_room():
 
 def test_classes_without_room_are_counted(tmp_path):
     names = [f"a class with a long name, number {i}" for i in range(9)]
-    rows = {"x": np.arange(180) % 9 + RNG.normal(size=180), "y": np.array(names)[np.arange(180) % 9]}
+    rows = {"x": [f"level {i % 17}" for i in range(180)], "y": np.array(names)[np.arange(180) % 9]}
     pq.write_table(pa.table(rows), tmp_path / "rows.parquet")
     assert run("fit", tmp_path / "rows.parquet", "-t", "y", "-o", tmp_path / "m.candide").exit_code == 0
     output = run("show", tmp_path / "m.candide", width=60).output
     assert max(map(len, output.splitlines())) <= 60
-    [title] = [line for line in output.splitlines() if line.startswith("x gaussian")]
+    [title] = [line for line in output.splitlines() if line.startswith("x categorical")]
     shown = output.partition(title)[2].splitlines()[1].split("…")
     assert f"({9 - len(shown) + 1} more columns without room)" in title
 
@@ -377,3 +385,13 @@ def test_a_word_where_a_number_is_expected(tmp_path, command):
     assert "column 'age': 'forty' is not a number; to candide fit pass --event age=categorical" in text
     assert "--na 'forty' (na=[...]) if it means a missing value" in text
     assert run(command, path, tmp_path / "new.csv", *rows, "--na", "forty").exit_code == 0
+
+
+def test_a_column_that_is_absent_is_not_taken_for_the_target(tmp_path):
+    model, _ = model_of(tmp_path, SMALL.replace("age", "ye"))
+    (tmp_path / "new.csv").write_text("job,y,yes\ncook,no,30\n")
+    told = run("predict", model, tmp_path / "new.csv").stderr
+    assert "did you mean 'yes' for 'ye'?" in told
+    (tmp_path / "new.csv").write_text("job,y\ncook,no\n")
+    assert "did you mean" not in run("predict", model, tmp_path / "new.csv").stderr
+    assert "did you mean" not in str(failure("fit", tmp_path / "rows.csv", "-t", "y", "--drop", "yy"))

@@ -300,6 +300,6 @@ def test_what_a_person_sees():
     rows, values = MAKE["multivariate_normal"](rng).describe(0, ["a", "b"])
     assert (rows, values.shape) == (["mean", "sd", "correlation with b"], (3, K))
     rows, values = _categorical(rng).describe(0, levels=["x", "y", "z"], often=np.array([1, 5, 2]), most=2)
-    assert rows == ["y", "z", "1 other levels"]
+    assert rows == ["y", "z", "1 other level"]
     np.testing.assert_allclose(values.sum(axis=0), 1.0)
     assert MAKE["polya_documents"](rng).describe(0)[0] == []

@@ -11,6 +11,7 @@ from tests.architecture import ROOT, imports
 import candide as cd
 from candide import demo, store, tasks
 from candide.cli import cli
+from candide.errors import InputError
 from candide.explain.features import feature_scores
 from candide.model.fitted import Fitted
 from candide.model.settings import Settings
@@ -193,3 +194,45 @@ def test_no_record_prints_arrays(learned):
         assert "array" not in repr(record) + str(record)
     assert f"log_loss           {scores.log_loss:.4f}" in str(scores)
     assert str(learned.fitted.without_counts()) == "<Fitted to 'herb', without counts>"
+
+
+def test_some_classes_and_columns_alone(learned):
+    whole = summary.of_model(learned.fitted)
+    some = summary.of_model(learned.fitted, classes=["thyme", "sage"], columns=["soil"])
+    assert [one.label for one in some.classes] == ["thyme", "sage"]
+    [soil] = some.columns
+    before = next(one for one in whole.columns if one.column == "soil")
+    assert soil.given == {name: (c, b) for name, (_, b, c) in before.given.items()}
+    assert "height_cm" not in str(some)
+    assert set(some.to_dict()["classes"]) == {"thyme", "sage"}
+    for wrong in ({"classes": ["mint"]}, {"columns": ["smell"]}):
+        with pytest.raises(InputError):
+            summary.of_model(learned.fitted, **wrong)
+
+
+def test_many_classes_stand_one_below_another():
+    rows = {"x": [float(i % 37) for i in range(260)], "y": [f"class {i % 26}" for i in range(260)]}
+    shown = str(summary.of_model(tasks.learn(rows, "y").fitted))
+    assert "without room" not in shown
+    assert len([line for line in shown.splitlines() if line.startswith("class 25 ")]) == 2
+
+
+def test_columns_modelled_together_have_one_figure():
+    fitted = tasks.learn(TABLE, "herb", events={("height_cm", "leaf_mm"): "gaussian-full"}).fitted
+    strength = f"{fitted.strengths['height_cm']:.3f}"
+    shown = str(summary.of_model(fitted)).partition("How much")[0]
+    assert shown.count(strength) == 1
+    assert [line.split()[-1] for line in shown.splitlines() if line.startswith("(height_cm, leaf_mm)")] == [strength]
+
+
+def test_terms_are_shown_as_the_law_has_them():
+    fitted = tasks.learn(MAIL, "kind", events={"body": "text"}).fitted
+    [body] = summary.of_model(fitted).columns
+    assert all(0 < p < 1 for shares in body.given.values() for p in shares)
+
+
+def test_doctor_lists_every_library_that_is_needed():
+    import tomllib
+
+    needed = tomllib.loads((ROOT.parents[1] / "pyproject.toml").read_text())["project"]["dependencies"]
+    assert {name.partition(">")[0] for name in needed} <= set(doctor.examine().findings)

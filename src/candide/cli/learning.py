@@ -41,7 +41,7 @@ def check(data: str, target: str, as_json: bool, **options: Any) -> None:
     in case or spaces only, levels and classes of too few rows. Exit status: 0 where nothing is found, 3 where something
     is.
 
-    Example: `candide check adult.parquet --target income`
+    Example: `candide check adult.parquet --target class`
     """
     from candide import tasks
     from candide.cli import progress
@@ -59,7 +59,7 @@ def check(data: str, target: str, as_json: bool, **options: Any) -> None:
 @click.argument("data")
 @click.option("--target", "-t", required=True, metavar="COL", help="The column to learn.")
 @output_option("MODEL", "Where to keep the model (a .candide file).")
-@click.option("--folds", type=click.IntRange(2), help="Cross-validate with this many folds as well.")
+@click.option("--folds", type=click.IntRange(2), metavar="N", help="Cross-validate with this many folds as well.")
 @learning_options
 @reading_options
 @AS_JSON
@@ -68,7 +68,7 @@ def fit(
 ) -> None:
     """Fit a model to a table: CSV, Parquet, JSON lines, Arrow, a folder, a database, a workbook, ARFF, a query, or `-`.
 
-    Example: `candide fit adult.parquet --target income -o adult.candide`
+    Example: `candide fit adult.parquet --target class -o adult.candide`
     """
     from candide import store, tasks
     from candide.cli import progress
@@ -105,7 +105,7 @@ def _next_commands(data: str, target: str, output: str | None, validated: bool) 
 @cli.command()
 @click.argument("what", nargs=-1, required=True, metavar="DATA | MODEL DATA")
 @click.option("--target", "-t", metavar="COL", help="The column to learn; the model's own where a model is given.")
-@click.option("--folds", default=10, show_default=True, type=click.IntRange(2), help="How many folds.")
+@click.option("--folds", default=10, show_default=True, type=click.IntRange(2), metavar="N", help="How many folds.")
 @click.option("--seed", default=0, show_default=True, help="Which division into folds.")
 @learning_options
 @reading_options
@@ -113,7 +113,7 @@ def _next_commands(data: str, target: str, output: str | None, validated: bool) 
 def evaluate(what: tuple[str, ...], target: str | None, folds: int, seed: int, as_json: bool, **options: Any) -> None:
     """Cross-validate on a table without refitting, or score a model on labelled rows.
 
-    Examples: `candide evaluate adult.csv --target income --folds 10`, `candide evaluate adult.candide test.csv`
+    Examples: `candide evaluate adult.csv --target class --folds 10`, `candide evaluate adult.candide test.csv`
     """
     from candide import tasks
     from candide.cli import progress

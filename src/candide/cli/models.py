@@ -9,21 +9,25 @@ from candide.cli.options import AS_JSON, MODEL
 @cli.command()
 @click.argument("model", type=MODEL)
 @click.option("--levels", default=12, show_default=True, help="How many levels of a category to show.")
+@click.option("--class", "classes", multiple=True, metavar="NAME", help="Show this class only (repeatable).")
+@click.option("--column", "columns", multiple=True, metavar="COL", help="Show this column only (repeatable).")
 @AS_JSON
-def show(model: str, levels: int, as_json: bool) -> None:
-    """Show a model: the class prior, and every column given the class.
+def show(model: str, levels: int, classes: tuple[str, ...], columns: tuple[str, ...], as_json: bool) -> None:
+    """Show a model: the class prior, and every column given the class; or some of the columns and classes.
 
-    Example: `candide show adult.candide`
+    Examples: `candide show adult.candide`, `candide show letters.candide --class A --class B --column width`
     """
     from candide.report import summary
 
-    show_result(summary.of_model(load_model(model), levels), as_json)
+    show_result(summary.of_model(load_model(model), levels, classes=classes, columns=columns), as_json)
 
 
 @cli.command()
 @click.argument("before", type=MODEL)
 @click.argument("after", type=MODEL)
-@click.option("--most", default=12, show_default=True, type=click.IntRange(1), help="How many moves of each sort.")
+@click.option(
+    "--most", default=12, show_default=True, type=click.IntRange(1), metavar="N", help="How many moves of each sort."
+)
 @AS_JSON
 def diff(before: str, after: str, most: int, as_json: bool) -> None:
     """Say what moved between two models: classes, columns and levels, most surprising first.
@@ -37,7 +41,9 @@ def diff(before: str, after: str, most: int, as_json: bool) -> None:
 
 
 @cli.command()
-@click.option("--rows", default=20_000, show_default=True, type=click.IntRange(40), help="How many rows to make.")
+@click.option(
+    "--rows", default=20_000, show_default=True, type=click.IntRange(40), metavar="N", help="How many rows to make."
+)
 @click.option("--seed", default=0, show_default=True, help="Seed of the random numbers.")
 @AS_JSON
 def demo(rows: int, seed: int, as_json: bool) -> None:

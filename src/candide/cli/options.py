@@ -16,6 +16,7 @@ from candide.engines.reading import Reading
 from candide.errors import InputError
 from candide.model.settings import Settings
 
+_SHORT = 18  # letters of all values together that may stand beside an option
 MODEL = click.Path(dir_okay=False)
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 TARGET = click.option("--target", "-t", metavar="COL", help="The column of the labels; the model's own if not given.")
@@ -48,14 +49,17 @@ def _option(field: Field) -> click.Option:
     if about["parse"] is bool:
         return click.Option([f"{switch}/--no-{switch[2:]}"], default=field.default, help=about["help"])
     kind: Any = click.Choice(about["choices"]) if about["choices"] else None
+    metavar = about["metavar"] or None
+    if kind is not None and len("|".join(kind.choices)) > _SHORT:  # the help names them, and has more room
+        metavar = "NAME"
     if about["parse"] is int:
-        kind = click.IntRange(about["least"])
+        kind, metavar = click.IntRange(about["least"]), "N"
     return click.Option(
         [switch],
         default=field.default,
         show_default=bool(about["choices"]),
         type=kind,
-        metavar=about["metavar"] or None,
+        metavar=metavar,
         multiple=about["repeated"],
         help=about["help"],
         callback=None if kind else _parsed(about["parse"]),

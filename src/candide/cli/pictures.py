@@ -43,9 +43,11 @@ from candide.errors import InputError
 @click.option(
     "--kind", metavar="NAME", help="Of a discriminant: strip, histogram, bars; of a surface: surface, contour."
 )
-@click.option("--bins", default=10, show_default=True, type=click.IntRange(1), help="Of a calibration.")
+@click.option("--bins", default=10, show_default=True, type=click.IntRange(1), metavar="N", help="Of a calibration.")
 @click.option("--normalise", is_flag=True, help="Shares instead of numbers of rows in a confusion matrix.")
-@click.option("--dpi", default=150, show_default=True, type=click.IntRange(20, 1200), help="Dots per inch of a .png.")
+@click.option(
+    "--dpi", default=150, show_default=True, type=click.IntRange(20, 1200), metavar="N", help="Dots per inch of a .png."
+)
 @reading_options
 @AS_JSON
 def plot(model: str, data: str | None, output: str, force: bool, as_json: bool, **options: Any) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from candide import kernels
+from candide import kernels, wording
 from candide.distributions.arrays import LOGS, Found, Shape, take
 from candide.distributions.base import Distribution, dense, moved, times
 from candide.rows.blocks import Block, Codes, Floats
@@ -134,7 +134,8 @@ class Categorical(Distribution):
         rows, values = [str(levels[i]) for i in order], probability[order]
         if len(often) > most:
             rest = np.setdiff1d(np.arange(len(often)), order)
-            rows, values = [*rows, f"{len(rest)} other levels"], np.vstack([values, probability[rest].sum(axis=0)])
+            rows.append(wording.plural(len(rest), "other level"))
+            values = np.vstack([values, probability[rest].sum(axis=0)])
         return rows, values
 
     def form(self) -> "Lookup":

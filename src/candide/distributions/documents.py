@@ -134,6 +134,10 @@ class OfDocuments(Distribution):
     def weights(self, place: Codes, times: Floats) -> Floats:
         """(term, class) what so many occurrences of these terms add."""
 
+    def shares(self, place: Codes) -> Floats | None:
+        """(term, class) how likely it is that the next term is one of these; None where scores are no such thing."""
+        return None
+
     def rows(self, documents: Documents) -> tuple[NDArray, NDArray, NDArray]:
         """Sparse rows of the known terms of documents."""
         return rows(self.cells.words, documents, self.tokens)

@@ -38,6 +38,9 @@ class PolyaDocuments(OfDocuments):
         alpha[owner, self.cells.column[at]] = self.cells.value[at]
         return numerics.log_rising(alpha, times[:, None])
 
+    def shares(self, place: Codes) -> Floats:
+        return np.exp(self.weights(place, np.ones(len(place)))) / self.concentration
+
     def add_log_prob(self, block: Block, out: Floats) -> int:
         from scipy.sparse import csr_array
 

@@ -72,6 +72,9 @@ class TermScores(OfDocuments):
             out += self.common[place][:, None] * self.scale
         return out * np.array([weight_of(self.manner, n) for n in times.tolist()])[:, None]
 
+    def shares(self, place: Codes) -> Floats | None:
+        return np.exp(self.weights(place, np.ones(len(place)))) if self.mean_length else None
+
     def scaled(self, weight: Floats) -> "TermScores":
         """One feature, and so one weight for all."""
         w = float(weight[0])

@@ -193,7 +193,7 @@ def has_columns(
     wanted = [("target", target), *(("column to drop", name) for name in drop), ("weight", weight)]
     for what, name in wanted:
         if name is not None and name not in source.columns:
-            raise unknown(what, name, source.columns)
+            raise unknown(what, name, [column for column in source.columns if name == target or column != target])
 
 
 _ENGINES = {  # name -> module and class, imported at first use

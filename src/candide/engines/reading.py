@@ -25,7 +25,7 @@ class Reading:
     )
     errors: str = setting(
         "strict",
-        "What is done with bytes that are not of the encoding.",
+        "What is done with bytes that are not of the encoding: strict, replace or ignore.",
         choices=("strict", "replace", "ignore"),
     )
     table: str | None = setting(

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from candide.encode.tokens import shown
 from candide.explain.terms import top_terms
 from candide.model.fitted import Fitted
 from candide.model.plan import Part
@@ -35,8 +36,8 @@ def conditionals(fitted: Fitted, most_levels: int = 12) -> Iterator[ColumnSummar
     counted: Any = fitted.chosen.tallies if fitted.has_counts else [None] * len(fitted.plan.parts)
     for part, law, tally in zip(fitted.plan.parts, fitted.model.distributions, counted, strict=True):
         for j, column in enumerate(part.columns):
-            if part.holds == "documents" and tally is not None:  # counts say more of terms than weights do
-                rows, values = _counted_terms(fitted, part, tally, most_levels)
+            if part.holds == "documents" and tally is not None:  # counts say which terms tell, as weights do not
+                rows, values = _terms(fitted, part, law, tally, most_levels)
             else:
                 levels = part.levels[j].values if part.holds == "codes" else ()
                 often = _frequency(part, law, tally, j, shares)
@@ -54,9 +55,14 @@ def _frequency(part: Part, law: Any, tally: Any, j: int, shares: Floats) -> Floa
     return law.parameters()["probability"][:, slice(*levels)].T @ shares
 
 
-def _counted_terms(fitted: Fitted, part: Part, tally: Any, most: int) -> tuple[list[str], Floats]:
-    """The shares in each class of the terms that speak most for each class."""
+def _terms(fitted: Fitted, part: Part, law: Any, tally: Any, most: int) -> tuple[list[str], Floats]:
+    """The shares in each class of the terms that speak most for each class: the law's, or else those counted."""
     each = max(1, most // max(1, len(fitted.labels)))
     best = {t.term: None for label in fitted.labels.values for t in top_terms(fitted, part.columns[0], label, each)}
+    place = {shown(law.cells.key(i), law.tokens): i for i in range(0 if law.tokens.bits else law.cells.n_terms)}
+    if best.keys() <= place.keys():
+        p = law.shares(np.array([place[term] for term in best], np.intp))
+        if p is not None:
+            return list(best), p
     counts = np.array([tally.table(term)[0] for term in best]).reshape(-1, len(fitted.labels))
     return list(best), counts / np.maximum(tally.length[:, 0], 1e-300)

@@ -23,7 +23,9 @@ def most_probable(names: Sequence[str], p: Floats, shares: ArrayLike, most: int)
         return list(names), p
     order = np.argsort(-(p @ np.asarray(shares)), kind="stable")
     best, rest = np.sort(order[: most - 1]), order[most - 1 :]
-    return [*(names[i] for i in best), f"{len(rest)} others"], np.vstack([p[best], p[rest].sum(axis=0)])
+    return [*(names[i] for i in best), "1 other" if len(rest) == 1 else f"{len(rest)} others"], np.vstack(
+        [p[best], p[rest].sum(axis=0)]
+    )
 
 
 def observed(codes: NDArray, y: NDArray, n_levels: int, n_classes: int) -> Floats:

@@ -26,6 +26,7 @@ import numpy as np
 from candide import wording
 from candide.distributions.base import Distribution, dense
 from candide.errors import InputError
+from candide.explain.terms import DocumentTerm, terms_of
 from candide.model.fitted import Fitted
 from candide.model.model import Model
 from candide.model.plan import Part
@@ -34,6 +35,7 @@ from candide.rows.labels import is_absent, is_arrow
 from candide.rows.table import Name, Table
 
 _VALUES = 1 << 22  # (row, class, feature) terms at a time
+_LINES, _WORDS = 20, 5  # columns, and words of a document, in print
 
 
 @dataclass(frozen=True)
@@ -44,11 +46,26 @@ class Contribution:
     value: Any
     nats: float
     known: bool = True  # False: a level that was never counted
+    words: tuple[DocumentTerm, ...] = ()  # of a document its known terms, strongest first
+
+    @property
+    def rest(self) -> float:
+        """What of a document its known terms do not say: its length, and terms that it does not have."""
+        return self.nats - sum(word.weight for word in self.words)
 
     @property
     def shown(self) -> str:
         """The value for a person."""
         return wording.value(self.value) + ("" if self.known else " (never seen)")
+
+    def lines(self) -> Iterator[tuple[str, str, str]]:
+        """Column, value and nats in words; of a document, its strongest terms below."""
+        yield wording.column(self.column), self.shown, f"{self.nats:+.2f}"
+        for word in self.words[:_WORDS]:
+            yield f"  {word.term}", wording.plural(word.count, "time"), f"{word.weight:+.2f}"
+        left = self.nats - sum(word.weight for word in self.words[:_WORDS])
+        if self.words and abs(left) > 5e-3:
+            yield "  all else in it", "", f"{left:+.2f}"
 
 
 @dataclass(frozen=True)
@@ -69,12 +86,15 @@ class Decision:
         return odds if odds == odds else self.class_prior  # a row impossible under both is left with the prior
 
     def __str__(self) -> str:
-        cells = [(wording.column(one.column), one.shown, f"{one.nats:+.2f}") for one in self.contributions]
+        shown, more = self.contributions[:_LINES], self.contributions[_LINES:]
+        cells = [cell for one in shown for cell in one.lines()]
+        if more:
+            cells.append((f"and {len(more):,} more", "", f"{sum(one.nats for one in more):+.2f}"))
         rows = [("column", "value", "nats"), *cells, ("class prior", "", f"{self.class_prior:+.2f}")]
         a, b, c = (max(map(len, column)) for column in zip(*rows, strict=True))
-        first = f"{self.prediction}, p = {self.probability:.3f}, against {self.runner_up}"
+        first = f"{self.prediction}, p {wording.probability(self.probability, 3)}, against {self.runner_up}"
         lines = [f"{name:{a}}  {value:>{b}}  {nats:>{c}}" for name, value, nats in rows]
-        return "\n".join([f"{first}, p = {self.runner_up_probability:.3f}", *lines])
+        return "\n".join([f"{first}, p {wording.probability(self.runner_up_probability, 3)}", *lines])
 
 
 def explain(fitted: Fitted, rows: Any, shown: Any = None) -> list[Decision]:
@@ -115,8 +135,9 @@ def _contributions(
             if part.event.joint:
                 seen = [None if all(v is None for v in seen) else tuple(seen)]
             unmet = [j for j, levels in enumerate(part.levels) if block[row, j] == len(levels)]
+            words = terms_of(law, block[row : row + 1], *order[row].tolist()) if part.holds == "documents" else ()
             each = enumerate(zip(names, seen, cells, strict=True))
-            yield [Contribution(*cell, known=j not in unmet) for j, cell in each]
+            yield [Contribution(*cell, j not in unmet, words) for j, cell in each]
 
 
 def _nats(terms: Floats, order: Codes, is_group: bool) -> Floats:

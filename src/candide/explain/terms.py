@@ -52,19 +52,30 @@ class DocumentTerm:
 
 def document_terms(fitted: Fitted, text: str, column: Name | None = None, n: int = 10) -> list[DocumentTerm]:
     """The terms of a document that decided, strongest first, whichever of the two classes they speak for."""
-    i, part = text_part(fitted, column)
+    i, _ = text_part(fitted, column)
     law: Any = fitted.model.distributions[i]
     documents = Documents.of([text])
     if fitted.model.n_classes < 2:
         return []  # where there is one class only, nothing was decided
     score = law.log_prob(documents)[0] + fitted.model.log_prior
     first, second = np.argsort(-score, kind="stable")[:2]
-    times, place, _ = law.rows(documents)
+    return list(terms_of(law, documents, int(first), int(second))[:n])
+
+
+def terms_of(law: Any, document: Documents, first: int, second: int) -> tuple[DocumentTerm, ...]:
+    """The terms of one document that a law knows, and what each says for one class against another, strongest first.
+
+    What else the law says of a document is of its length, or of terms that it does not have.
+    """
+    times, place, _ = law.rows(document)
     weight = law.weights(place, times)
     gain = weight[:, first] - weight[:, second]
-    order = np.argsort(-np.abs(gain), kind="stable")[:n]
-    keys = law.cells.names(place[order]) if not part.event.tokens.bits else ["hashed"] * len(order)  # type: ignore[attr-defined]
-    return [DocumentTerm(*row) for row in zip(keys, times[order].tolist(), gain[order].tolist(), strict=True)]
+    order = np.argsort(-np.abs(gain), kind="stable")
+    if law.tokens.bits:
+        keys = [f"hashed {i}" for i in place[order].tolist()]
+    else:
+        keys = [shown(law.cells.key(i), law.tokens) for i in place[order].tolist()]
+    return tuple(DocumentTerm(*row) for row in zip(keys, times[order].tolist(), gain[order].tolist(), strict=True))
 
 
 def text_part(fitted: Fitted, column: Name | None = None) -> tuple[int, Part]:

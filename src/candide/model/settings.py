@@ -55,7 +55,9 @@ class Settings:
 
     class_prior: Any = setting("empirical", "The shares of the classes.", choices=("empirical", "uniform"))
     estimate: Any = setting(
-        "predictive", "How counts become probabilities.", choices=("predictive", "mean", "map", "mle")
+        "predictive",
+        "How counts become probabilities: predictive, mean, map or mle.",
+        choices=("predictive", "mean", "map", "mle"),
     )
     priors: Any = setting(None, "A prior, or priors by event model.", typed=False)
     select: int | str | None = setting(

@@ -13,16 +13,8 @@ from candide.kernels import threads
 from candide.report.record import Summary
 
 _LIBRARIES = (
-    "numpy",
-    "scipy",
-    "scikit-learn",
-    "narwhals",
-    "duckdb",
-    "pyarrow",
-    "pandas",
-    "polars",
-    "matplotlib",
-    "python-calamine",
+    *("numpy", "scipy", "scikit-learn", "narwhals", "pyarrow", "duckdb", "sqlglot", "threadpoolctl", "rich"),
+    *("rich-click", "matplotlib", "pandas", "polars", "python-calamine"),
 )
 _REMARK = {
     "avx2": "avx2 (compiled, for this processor)",

@@ -12,6 +12,7 @@ from dataclasses import fields
 from functools import singledispatch
 from typing import Any
 
+from candide.explain.rows import Contribution
 from candide.report import summary
 from candide.report.doctor import Installation
 from candide.report.record import Summary
@@ -94,8 +95,14 @@ def _(found: summary.DecisionSummary) -> dict[str, Any]:
         "runner_up_probability": decision.runner_up_probability,
         "log_odds": decision.log_odds,
         "class_prior": decision.class_prior,
-        "columns": list(map(_fields, decision.contributions)),
+        "columns": [_said(one) for one in decision.contributions],
     }
+
+
+def _said(one: Contribution) -> dict[str, Any]:
+    """What a column says; of a document its terms too."""
+    known = {name: value for name, value in _fields(one).items() if name != "words"}
+    return {**known, "words": list(map(_fields, one.words))} if one.words else known
 
 
 @facts.register

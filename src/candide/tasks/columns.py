@@ -37,7 +37,7 @@ def columns_of(
     for name in features:
         if str(name) not in source.columns:
             raise unknown(f"column in {source.name}:", str(name), source.columns)
-    prepare_to_score(source, plan, fitted.spelled)
+    prepare_to_score(source, plan, fitted.spelled, target)
     scan = source.engine.score(source, plan, [target] if target else [], codes=False)
     table = pa.Table.from_batches(scan.batches, scan.schema).combine_chunks()
     read: dict[Name, Any] = {}

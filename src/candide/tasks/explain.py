@@ -10,6 +10,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from candide import wording
 from candide.engines.base import Source, open_source
 from candide.engines.reading import Reading
 from candide.errors import InputError
@@ -39,7 +40,7 @@ def explain(
     names = [name for part in fitted.plan.parts for name in part.columns]
     levels = {n: s for part in fitted.plan.parts for n, s in zip(part.columns, part.levels, strict=False)}
     with open_source(data, reading) as source:
-        prepare_to_score(source, fitted.plan, fitted.spelled)
+        prepare_to_score(source, fitted.plan, fitted.spelled, fitted.target)
         label = [str(fitted.target)] if fitted.target in source.columns else []
         raw = [name for name in names if not source.untyped and str(name) in source.columns]  # a CSV has only text
         for one in rows:
@@ -61,5 +62,5 @@ def _some(source: Source, fitted: Any, keep: list[str], first: int, last: int) -
     found = pa.Table.from_batches(scan.batches, scan.schema).combine_chunks()
     if found.num_rows < last - first + 1:
         n = sum(batch.num_rows for batch in source.batches(list(source.columns)[:1], 1 << 17))
-        raise InputError(f"{source.name} has {n:,} rows, counted from 1", row=first + found.num_rows)
+        raise InputError(f"{source.name} has {wording.plural(n)}, counted from 1", row=first + found.num_rows)
     return found

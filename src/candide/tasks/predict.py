@@ -50,7 +50,7 @@ def predict(
     outputs.check(out, model, data, ours=is_scored, force=force)
     fitted = fitted_of(model)
     with open_source(data, reading) as source, watch(source, "scoring"):
-        prepare_to_score(source, fitted.plan, fitted.spelled)
+        prepare_to_score(source, fitted.plan, fitted.spelled, fitted.target)
         names = [keep] if isinstance(keep, str) else list(keep)
         schema, batches = scored_table(source, fitted, list(source.columns) if names == ["all"] else names)
         if out is None:

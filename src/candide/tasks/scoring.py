@@ -37,7 +37,7 @@ Work = Callable[[Floats, NDArray[np.intp], Floats | None], T]  # log p(class | x
 
 
 def prepare_to_score(
-    source: Source, plan: Plan, spelled: Mapping[str, Spelling] | None = None, stacklevel: int = 3
+    source: Source, plan: Plan, spelled: Mapping[str, Spelling], target: str | None, stacklevel: int = 3
 ) -> None:
     """Have a source's numbers read, and see that it has the plan's columns: an error if none, a warning if not all."""
     told = source.read_numbers(number_columns(plan), spelled)
@@ -45,7 +45,7 @@ def prepare_to_score(
     absent = [str(name) for name in plan.columns if str(name) not in source.columns]
     if not absent:
         return
-    others = {name.lower(): name for name in source.columns if name not in plan.columns}
+    others = {name.lower(): name for name in source.columns if name not in (*plan.columns, target)}
     pairs = [(name, close) for name in absent[:3] for close in get_close_matches(name.lower(), others, 1)]
     near = ", ".join(f"{others[close]!r} for {name!r}" for name, close in pairs)
     hint = f"did you mean {near}?" if near else ""
@@ -109,7 +109,7 @@ def labelled(source: Source, fitted: Fitted, target: str, work: Work[T], weight:
     Rows without a label, and with one that the model does not know, are left out, and counted; an error if all are.
     """
     has_columns(source, target=target, weight=weight)
-    prepare_to_score(source, fitted.plan, fitted.spelled, stacklevel=4)
+    prepare_to_score(source, fitted.plan, fitted.spelled, target, stacklevel=4)
     scan = source.engine.score(source, fitted.plan, [target, *([weight] if weight else [])])
 
     def one(batch: Any) -> tuple[Truth, T | None]:

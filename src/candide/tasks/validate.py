@@ -96,7 +96,7 @@ def cross_validate(
             counted = count(rows, prepared)
         whole = checked(reduce(add, counted.censuses), target)
         if whole.n_rows < folds:
-            raise InputError(f"{whole.n_rows} rows cannot be divided into {folds} folds", value=folds)
+            raise InputError(f"{wording.plural(whole.n_rows)} cannot be divided into {folds} folds", value=folds)
         if settings.names_classes:
             counted = replace(counted, censuses=[census.declare_classes() for census in counted.censuses])
         trained = [Fitted(census, settings) for census in _others(counted.censuses)]  # each chooses its own columns

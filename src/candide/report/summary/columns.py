@@ -34,6 +34,7 @@ class ColumnSummary:
     levels: tuple[str, ...] = ()
     given: Mapping[str, tuple[float, ...]] | None = None  # a value for each class; None: the model does not use it
     less: tuple[str, ...] = ()  # names in ``given`` that others stand for
+    group: tuple[Name, ...] = ()  # the columns it is modelled together with, itself among them: one strength for all
 
 
 def counted(fitted: Fitted, kinds: Mapping[Name, str] | None = None) -> list[ColumnSummary]:
@@ -56,6 +57,7 @@ def counted(fitted: Fitted, kinds: Mapping[Name, str] | None = None) -> list[Col
                     max(1.0 - weight / total, 0.0),
                     pooled.seen(j) if weight else {},
                     _level_names(part, j),
+                    group=part.columns if part.event.joint else (),
                 )
             )
     return found

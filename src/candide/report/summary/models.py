@@ -1,9 +1,10 @@
 """A model, and what a fit made of a source: classes, columns, scores, remarks."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from candide.errors import unknown
 from candide.explain.features import FeatureScore, feature_scores
 from candide.model.fitted import Fitted
 from candide.report.record import Summary
@@ -39,6 +40,7 @@ class ModelSummary(Summary):
     scores: tuple[FeatureScore, ...] | None
     chosen: int | None  # how many of those scored the model uses; None: all
     notes: tuple[str, ...]
+    narrowed: bool = False  # whether only some of the columns or classes are in it
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,9 +72,41 @@ class DemoSummary(Summary):
     scores: ScoreSummary  # on the rows held out
 
 
-def of_model(model: Model, levels: int = 12) -> ModelSummary:
-    """The summary of a model, which may be the path of its file; with at most so many levels or terms of a column."""
-    fitted = fitted_of(model)
+def of_model(
+    model: Model, levels: int = 12, *, classes: Sequence[Any] = (), columns: Sequence[Any] = ()
+) -> ModelSummary:
+    """The summary of a model, which may be the path of its file; with at most so many levels or terms of a column.
+
+    ``classes`` and ``columns`` are those to look at; all if none is named.
+    """
+    whole = _of_model(fitted_of(model), levels)
+    if not classes and not columns:
+        return whole
+    at = [_place("class", name, [one.label for one in whole.classes]) for name in classes]
+    at = at or list(range(len(whole.classes)))
+    some = [_place("column", name, [one.column for one in whole.columns]) for name in columns]
+    return replace(
+        whole,
+        classes=tuple(whole.classes[c] for c in at),
+        columns=tuple(_of_classes(whole.columns[j], at) for j in some or range(len(whole.columns))),
+        narrowed=True,
+    )
+
+
+def _place(what: str, name: Any, known: Sequence[Any]) -> int:
+    """Where a class or a column is, by its name or by how that is written."""
+    written = [*known, *map(str, known)]
+    if name not in written:
+        raise unknown(what, name, known)
+    return written.index(name) % len(known)
+
+
+def _of_classes(one: ColumnSummary, at: Sequence[int]) -> ColumnSummary:
+    given = one.given and {name: tuple(values[c] for c in at) for name, values in one.given.items()}
+    return replace(one, given=given)
+
+
+def _of_model(fitted: Fitted, levels: int) -> ModelSummary:
     settings, known = fitted.settings, counted(fitted)
     some = len(fitted.labels) > 0  # where every row was forgotten there are no classes to tell apart
     scores = tuple(feature_scores(fitted)) if fitted.has_counts and some else None
@@ -83,7 +117,7 @@ def of_model(model: Model, levels: int = 12) -> ModelSummary:
         str(settings.class_prior),
         settings.select,
         dict(fitted.provenance),
-        classes(fitted),
+        classes_of(fitted),
         tuple(strongest_first(known)) if fitted.has_counts else None,
         tuple(given_the_class(fitted, levels)) if some else (),
         fitted.strengths,
@@ -101,7 +135,7 @@ def of_fit(learned: Any, validation: Any = None, output: str | None = None, comm
     return FitSummary(
         fitted.census.n_rows,
         fitted.target,
-        classes(fitted),
+        classes_of(fitted),
         tuple(columns),
         tuple(strongest_first(columns)),
         tuple(ColumnSummary(one.name, None, one.kind) for one in learned.columns if one.name not in used),
@@ -120,11 +154,11 @@ def of_demo(run: Any) -> DemoSummary:
     scores = of_scores(fitted, run.scores)
     rows = fitted.census.n_rows
     return DemoSummary(
-        rows + round(scores.rows), rows, classes(fitted), tuple(strongest_first(counted(fitted))), scores
+        rows + round(scores.rows), rows, classes_of(fitted), tuple(strongest_first(counted(fitted))), scores
     )
 
 
-def classes(fitted: Fitted) -> tuple[ClassSummary, ...]:
+def classes_of(fitted: Fitted) -> tuple[ClassSummary, ...]:
     """The classes with their shares; their weights too where counts are kept."""
     labels, shares = fitted.labels.values, fitted.shares.tolist()
     weights = fitted.census.class_weight.tolist() if fitted.has_counts else [None] * len(labels)

@@ -17,12 +17,14 @@ def _(found: ChangeSummary) -> Parts:
     text = f"{wording.plural(found.rows[0])} before, {found.rows[1]:,} after"
     shown = [
         panel(text, "candide diff"),
-        _moves("Classes", found.classes, lambda m: (str(m.label), _change(m.before, m.after, m.status, ".1%"))),
+        _moves(
+            "Classes", found.classes, lambda m: (str(m.label), _change(m.before, m.after, m.status, wording.percent))
+        ),
         _moves("Columns", found.columns, lambda m: (f"{wording.column(m.column)}, {m.label}", _changes(m.values))),
         _moves(
             "Levels",
             found.levels,
-            lambda m: (f"{m.column} = {m.level}, {m.label}", _change(m.before, m.after, m.status)),
+            lambda m: (f"{m.column} = {m.level}, {m.label}", _change(m.before, m.after, m.status, wording.percent)),
         ),
     ]
     if found.left_out:
@@ -46,13 +48,13 @@ def _moves(title: str, moves: tuple[Any, ...], words: Callable[[Any], tuple[str,
     """A table of moves: ``words`` says of one what moved, and how."""
     if not moves:
         return f"[dim]{title}: nothing moved[/dim]"
-    rows = [[*map(escape, words(one)), f"{one.moved:.3g}", f"{one.surprise:.3g}"] for one in moves]
+    rows = [[*map(escape, words(one)), f"{one.moved:.4f}", f"{one.surprise:,.1f}"] for one in moves]
     heads = (title.lower(), "how", "moved", "surprise")
-    return Sheet(f"{title} that moved, most surprising first", *heads, text=["how"], rows=rows)
+    return Sheet(f"{title} that moved, most surprising first", *heads, text=["how"], spare=["moved"], rows=rows)
 
 
-def _change(before: float, after: float, status: str, form: str = ".3g") -> str:
-    return f"{before:{form}} -> {after:{form}}" + (f" ({status})" if status else "")
+def _change(before: float, after: float, status: str, form: Callable[[float], str] = wording.number) -> str:
+    return f"{form(before)} -> {form(after)}" + (f" ({status})" if status else "")
 
 
 def _changes(values: dict[str, tuple[float, float]]) -> str:

@@ -1,11 +1,10 @@
 """What may be wrong with a table, on a terminal."""
 
 from rich.markup import escape
-from rich.table import Table
 
 from candide import wording
 from candide.report.summary import CheckSummary
-from candide.report.terminal.layout import MOST, Parts, notes, panel, parts
+from candide.report.terminal.layout import MOST, Hanging, Parts, notes, panel, parts
 
 
 @parts.register
@@ -15,13 +14,11 @@ def _(found: CheckSummary) -> Parts:
     what = wording.plural(len(found.findings), "finding") if found.findings else "nothing found"
     shown: Parts = [panel(escape(f"{' and '.join(many)} of {found.data}: {what}"), "candide check")]
     if found.findings:
-        table = Table.grid(padding=(0, 2, 0, 0))
-        table.add_column(no_wrap=True)
-        table.add_column()
+        rows = []
         for one in found.findings[:MOST]:
             remedy = f"\n[dim]{escape(one.remedy)}[/dim]" if one.remedy else ""
-            table.add_row(f"[yellow]{one.code}[/yellow]", escape(one.text) + remedy)
-        shown.append(table)
+            rows.append((f"[yellow]{one.code}[/yellow]", escape(one.text) + remedy))
+        shown.append(Hanging(rows))
     if len(found.findings) > MOST:
         shown.append(f"[dim]and {len(found.findings) - MOST:,} more; --json has them all[/dim]")
     return [*shown, *notes(found.notes)]

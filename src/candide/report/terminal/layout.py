@@ -10,6 +10,7 @@ thyme          3
 
 import io
 import os
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from functools import singledispatch
@@ -44,7 +45,7 @@ def say(found: Any) -> None:
     console = Console(highlight=False, width=None if known else _WIDTH)
     console.print()
     for part in parts(found):
-        console.print(part, soft_wrap=isinstance(part, Text))
+        _print(console, part)
         console.print()
 
 
@@ -56,8 +57,12 @@ def text(found: Any) -> str:
         for i, part in enumerate(parts(found)):
             if i:
                 console.print()
-            console.print(part, soft_wrap=isinstance(part, Text))
+            _print(console, part)
     return "\n".join(line.rstrip() for line in printed.get().splitlines())
+
+
+def _print(console: Console, part: RenderableType) -> None:
+    console.print(part, soft_wrap=isinstance(part, Text | Commands))
 
 
 def panel(text: str, title: str) -> Panel:
@@ -66,7 +71,65 @@ def panel(text: str, title: str) -> Panel:
 
 def notes(texts: Sequence[str]) -> Parts:
     """Remarks that a person should see, as one part; no part where there is none."""
-    return ["\n".join(f"[yellow]note[/yellow]  {escape(text)}" for text in texts)] if texts else []
+    return [Hanging([("[yellow]note[/yellow]", escape(text)) for text in texts])] if texts else []
+
+
+class Hanging:
+    """Paragraphs of markup beside their labels, each as wide as there is room.
+
+    >>> Console(width=26).print(Hanging([("note", "the soil is dry, and so is the air"), ("leak", "none")]))
+    note  the soil is dry, and
+          so is the air
+    leak  none
+    """
+
+    def __init__(self, rows: Sequence[tuple[str, str]]):
+        self.rows = rows
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        indent = max(_length(label) for label, _ in self.rows) + _GAP
+        for label, markup in self.rows:
+            first = Text.from_markup(label)
+            first.pad_right(indent - len(first))
+            for line in Text.from_markup(markup).wrap(console, max(options.max_width - indent, _NARROW)):
+                line.rstrip()
+                yield first + line
+                first = Text(" " * indent)
+
+
+class Commands:
+    """Commands to be copied, under a title. A long one goes on in the next line, as a shell reads it.
+
+    >>> Console(width=30).print(Commands("Next", ["candide fit rows.csv --target y -o m.candide"]))
+    Next
+      candide fit rows.csv \\
+        --target y -o m.candide
+    """
+
+    def __init__(self, title: str, commands: Sequence[str]):
+        self.title, self.commands = title, commands
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        lines = [line for command in self.commands for line in _broken(command, options.max_width - 2)]
+        yield Text.assemble((f"{self.title}\n", "bold"), "\n".join(f"  {line}" for line in lines))
+
+
+def _broken(command: str, width: int) -> list[str]:
+    """A command in lines that fit, as far as that can be: it is broken before options."""
+    pieces = list[str]()
+    for word in shlex.split(command):
+        if word.startswith("-") or not pieces:
+            pieces.append(shlex.quote(word))
+        else:
+            pieces[-1] += f" {shlex.quote(word)}"
+    lines = [pieces[0]]
+    for piece in pieces[1:]:
+        if len(lines[-1]) + len(piece) + 3 > width:
+            lines[-1] += " \\"
+            lines.append(f"  {piece}")
+        else:
+            lines[-1] += f" {piece}"
+    return lines
 
 
 class Sheet:

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 
 from rich.markup import escape
-from rich.text import Text
 
 from candide import wording
 from candide.explain.features import FeatureScore
 from candide.report.summary import ClassSummary, ColumnSummary, DemoSummary, FitSummary, ModelSummary
-from candide.report.terminal.layout import MOST, Parts, Sheet, notes, panel, parts
+from candide.report.terminal.layout import MOST, Commands, Parts, Sheet, notes, panel, parts
 from candide.report.terminal.scores import confusion, cross_validated, metrics
+
+_ACROSS = 8  # classes side by side, where they may as well stand one below another
 
 
 @parts.register
@@ -17,7 +18,8 @@ def _(found: FitSummary) -> Parts:
     """From classes to the next commands."""
     chosen = "" if found.chosen is None else f", {found.chosen} of them chosen"
     text = (
-        f"{wording.plural(found.rows)} counted, {len(found.classes)} classes of {escape(repr(found.target))}, "
+        f"{wording.plural(found.rows)} counted, "
+        f"{wording.plural(len(found.classes), 'class', 'classes')} of {escape(repr(found.target))}, "
         f"{wording.plural(len(found.columns), 'column')} modelled{chosen}"
     )
     shown: Parts = [panel(text, "candide fit"), classes(found.classes), columns(found.strongest, found.left_out)]
@@ -25,7 +27,7 @@ def _(found: FitSummary) -> Parts:
     if found.validation is not None:
         shown += cross_validated(found.validation)
     if found.commands:
-        shown.append(Text.assemble(("Next\n", "bold"), "\n".join(f"  {command}" for command in found.commands)))
+        shown.append(Commands("Next", found.commands))
     return shown
 
 
@@ -36,6 +38,8 @@ def _(found: ModelSummary) -> Parts:
     target = "" if found.target is None else f"predicts {escape(repr(found.target))}; "
     text = f"{counted}; {target}estimate: {found.estimate}; class prior: {escape(found.class_prior)}"
     shown: Parts = [panel(text, "candide show"), classes(found.classes)]
+    if found.narrowed:  # somebody asked for some columns or classes, and has seen the rest
+        return shown + [given(one, found.classes) for one in found.columns]
     if found.counted is not None:
         shown += [columns(found.counted), *notes(found.notes)]
     elif found.strengths is not None:
@@ -45,7 +49,7 @@ def _(found: ModelSummary) -> Parts:
         shown.append(feature_scores(found.scores, found.chosen))
     shown += [given(one, found.classes) for one in found.columns[:MOST]]
     if len(found.columns) > MOST:
-        shown.append(f"[dim]and {len(found.columns) - MOST} more columns; --json has them all[/dim]")
+        shown.append(f"[dim]and {wording.plural(len(found.columns) - MOST, 'more column')}; --json has them all[/dim]")
     return shown
 
 
@@ -77,7 +81,15 @@ def classes(some: Sequence[ClassSummary]) -> Sheet:
 
 def columns(counted: Sequence[ColumnSummary], left_out: Sequence[ColumnSummary] = ()) -> Sheet:
     """The columns with their event models and what was seen of each; then those left out."""
-    rows = [[escape(str(one.column)), str(one.event), escape(_seen(one)), *_figures(one)] for one in counted[:MOST]]
+    rows, groups = list[list[str]](), set[tuple]()
+    for one in counted[:MOST]:
+        if one.group and one.group not in groups:
+            groups.add(one.group)
+            figure = _figures(one)[1]
+            rows.append([escape(wording.column(one.group)), str(one.event), "modelled together", "", figure])
+        name, (missing, figure) = escape(str(one.column)), _figures(one)
+        cells = [f"  {name}", "", escape(_seen(one)), missing, ""]
+        rows.append(cells if one.group else [name, str(one.event), cells[2], missing, figure])
     for one in left_out:
         cells = [escape(str(one.column)), "left out", str(one.kind), "", ""]
         rows.append([f"[dim]{cell}[/dim]" for cell in cells])
@@ -86,7 +98,7 @@ def columns(counted: Sequence[ColumnSummary], left_out: Sequence[ColumnSummary] 
         *("column", "event model", "seen as", "missing", "nats per row"),
         text=["event model", "seen as"],
         rows=rows[:MOST],
-        more=len(counted) + len(left_out) - min(len(rows), MOST),
+        more=len(counted) + len(left_out) + len(groups) - min(len(rows), MOST),
     )
 
 
@@ -128,5 +140,10 @@ def given(one: ColumnSummary, labels: Sequence[ClassSummary]) -> Sheet:
     title = f"{escape(str(one.column))} [dim]{one.event}, given the class[/dim]"
     if not one.given:
         return Sheet(f"{title} [dim]: empty[/dim]", "")
-    rows = [[escape(name), *map(wording.number, values)] for name, values in one.given.items() if name not in one.less]
-    return Sheet(title, "", *(escape(str(each.label)) for each in labels), rows=rows)
+    given = {name: values for name, values in one.given.items() if name not in one.less}
+    names = [escape(str(each.label)) for each in labels]
+    if len(names) > _ACROSS and len(given) <= _ACROSS:  # classes down, where these are many and all else is short
+        rows = [[name, *(wording.number(values[c]) for values in given.values())] for c, name in enumerate(names)]
+        return Sheet(title, "", *map(escape, given), rows=rows)
+    rows = [[escape(name), *map(wording.number, values)] for name, values in given.items()]
+    return Sheet(title, "", *names, rows=rows)

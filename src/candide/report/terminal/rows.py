@@ -8,7 +8,7 @@ from candide import wording
 from candide.report.summary import DecisionSummary, RowsSummary, TextSummary
 from candide.report.terminal.layout import Parts, Sheet, panel, parts
 
-_LINES = 36  # contributions shown one by one
+_LINES, _TERMS = 36, 12  # contributions, and terms of a document, shown one by one
 
 
 @parts.register
@@ -16,7 +16,8 @@ def _(found: DecisionSummary) -> Parts:
     """The class of a row, and what speaks for it against the runner-up."""
     decision = found.decision
     first, second = escape(str(decision.prediction)), escape(str(decision.runner_up))
-    text = f"{first}, p = {decision.probability:.4f}; then {second}, p = {decision.runner_up_probability:.4f}"
+    one, other = wording.probability(decision.probability), wording.probability(decision.runner_up_probability)
+    text = f"{first}, p {one}; then {second}, p {other}"
     if found.label is not None:
         text += f"\nlabelled {escape(str(found.label))}"
     rows = [
@@ -29,7 +30,19 @@ def _(found: DecisionSummary) -> Parts:
     rows.append(["[dim]together[/dim]", "", f"{decision.log_odds:+.3f}"])
     title = f"What speaks for {first} [dim]against {second}, in nats[/dim]"
     sheet = Sheet(title, "column", "value", "nats", text=["value"], rows=rows)
-    return [panel(text, f"candide explain, row {found.row}"), sheet]
+    words = [_words(one) for one in decision.contributions if one.words]
+    return [panel(text, f"candide explain, row {found.row}"), sheet, *words]
+
+
+def _words(one: Any) -> Sheet:
+    """The terms of a document, which add up to what the document says."""
+    rows = [[escape(word.term), f"{word.count:g}", f"{word.weight:+.3f}"] for word in one.words[:_TERMS]]
+    if more := one.words[_TERMS:]:
+        rows.append([f"and {len(more):,} more", "", f"{sum(word.weight for word in more):+.3f}"])
+    if abs(one.rest) > 5e-4:
+        rows.append(["[dim]length, and terms it lacks[/dim]", "", f"{one.rest:+.3f}"])
+    rows.append(["[dim]together[/dim]", "", f"{one.nats:+.3f}"])
+    return Sheet(f"Terms of {escape(wording.column(one.column))}", "term", "times", "nats", rows=rows)
 
 
 def _value(one: Any) -> str:
