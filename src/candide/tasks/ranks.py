@@ -15,6 +15,7 @@ that have cells of their own add, too.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -90,24 +91,30 @@ class Ranks:
 
     def areas(self) -> Floats:
         """(curve,) the area under each; NaN where all rows are of the class, or none is."""
-        return np.array([_area(cells) for cells in self._all()])
+        return self._measured[0]
 
     def errors(self) -> Floats:
         """(curve,) how far its area can be off at most; 0 while all rows are kept."""
-        return np.array([_error(cells) for cells in self._all()])
+        return self._measured[1]
 
-    def _all(self) -> tuple[Cells, ...]:
-        """All rows in cells; one a value, unless they have been joined."""
+    @cached_property
+    def _measured(self) -> tuple[Floats, Floats]:
+        found = [(_area(cells), _error(cells)) for cells in map(self._curve, range(self.curves))]
+        areas, errors = np.array(found).T
+        return areas, errors
+
+    def _curve(self, c: int) -> Cells:
+        """All rows of a curve in cells; one a value, unless they have been joined."""
         if not self.chunks:
-            return self.cells
-        rows = tuple(_cells(self.chunks, c, c if self.curves > 1 else 1) for c in range(self.curves))
-        return tuple(_united(a, b) for a, b in zip(self.cells, rows, strict=True)) if self.cells else rows
+            return self.cells[c]
+        rows = _cells(self.chunks, c, c if self.curves > 1 else 1)
+        return _united(self.cells[c], rows) if self.cells else rows
 
     def _bounded(self, curves: int) -> Self:
         """The same in no more than the room there is."""
         most, chunks, cells = self.room.cells_of(curves), self.chunks, self.cells
         if sum(len(chunk.y) for chunk in chunks) > self.room.rows_of(curves):
-            chunks, cells = (), self._all()
+            chunks, cells = (), tuple(map(self._curve, range(curves)))
         if all(len(one.start) <= most for one in cells):
             return self if cells is self.cells else type(self)(chunks, cells, self.room)
         joined = (_joined(one, most // 2) if len(one.start) > most else one for one in cells)

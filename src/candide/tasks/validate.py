@@ -13,7 +13,7 @@ of each column, and so its event model.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import pairwise
 from operator import add
 from typing import Any
@@ -54,7 +54,7 @@ class Validation:
     folds: list[Scores]
     learned: Learned
 
-    @property
+    @cached_property
     def total(self) -> Scores:
         """All rows, each scored by the model that had not seen it."""
         return reduce(add, self.folds)
@@ -103,7 +103,8 @@ def cross_validate(
         with watch(source, "scoring"):
             scores = _score_folds(rows, whole, trained)
         spelled = spelled_in(source, prepared)
-    remarks = told(whole, target, prepared, counted) + _rare(target, counted.censuses)
+    rare = _rare(target, counted.censuses)
+    remarks = [one for one in told(whole, target, prepared, counted) if not (rare and one.code == "few-rows")] + rare
     return Validation(scores, Learned(Fitted(whole, settings, target, spelled=spelled), prepared.columns, remarks))
 
 
