@@ -3,7 +3,10 @@
 import datetime as dt
 import warnings
 
+import duckdb
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from candide import store
@@ -190,3 +193,18 @@ def test_a_merged_model_knows_the_spellings_of_both(tmp_path):
     a = learn(written(tmp_path, {"x": ["1,5", "2,25"] * N}), "y").fitted
     b = learn(written(tmp_path, {"x": ["1.5", "2.25"] * N}), "y").fitted
     assert (a + b).spelled == (b + a).spelled == a.spelled
+
+
+def test_text_of_a_frame_or_a_typed_file_is_read_as_the_model_knows_it(tmp_path):
+    texts = {"x": ["1.234,5 €", "2,25", "n/a"] * N, "d": ["13/04/2024", "03/04/2024", "05/06/2024"] * N}
+    path = written(tmp_path, texts)
+    fitted = learn(path, "y").fitted
+    frame = pa.table({**texts, "y": ["a", "b"] * (3 * N // 2)})
+    pq.write_table(frame, tmp_path / "rows.parquet")
+    want = predict(fitted, path, keep=["x", "d"])
+    for source in (frame, frame.to_pandas(), str(tmp_path / "rows.parquet"), duckdb.from_arrow(frame)):
+        assert predict(fitted, source, keep=["x", "d"]).to_pydict() == want.to_pydict()
+        assert count_like(fitted, source).tallies[0].mean.tolist() == fitted.census.tallies[0].mean.tolist()
+    with pytest.raises(InputError) as error:
+        predict(fitted, pa.table({"x": ["much"], "d": ["13/04/2024"]}))
+    assert (error.value.column, error.value.value) == ("x", "much")

@@ -100,16 +100,12 @@ class CsvForm:
 
         ``written`` has other names for some columns: under these they come once more, word for word.
         """
-        plainly = {name: mended(name, how) for name, how in spelled.items() if how != PLAIN}
         absent = {name: f"CASE WHEN {identifier(name)} NOT IN {tuple_of(self.hints.na)} THEN {identifier(name)} END"
                   for name in (self.names if written and self.hints.na else ())}  # fmt: skip
-        as_text = plainly.keys() | absent.keys() | written.keys()
+        odd = {name for name, how in spelled.items() if how != PLAIN}
+        as_text = odd | absent.keys() | written.keys()
         table = self._table({name: kind for name, kind in types.items() if name not in as_text}, not written)
-        copies = [f"{identifier(name)} AS {identifier(other)}" for name, other in written.items()]
-        casts = {name: f"CAST({identifier(name)} AS {kind})" for name, kind in types.items() if name in as_text}
-        for one, more in ((absent, copies), (plainly, []), (casts, [])):  # apart, so that an error names the column
-            table = _replaced(table, one, more)
-        return table
+        return read_text(table, {n: kind for n, kind in types.items() if n in as_text}, spelled, written, absent)
 
     def _table(self, types: Mapping[str, str], with_na: bool = True) -> str:
         """A table function call."""
@@ -129,6 +125,22 @@ class CsvForm:
             ]
         hints = self.hints if with_na else replace(self.hints, na=())
         return f"read_csv({literals(self.files)}, {', '.join(form + hints.options())})"
+
+
+def read_text(
+    table: str,
+    types: Mapping[str, str],
+    spelled: Mapping[str, Spelling],
+    written: Mapping[str, str] = _NOTHING,
+    absent: Mapping[str, str] = _NOTHING,
+) -> str:
+    """A table some of whose columns of text are read in other types, after what is absent; the rest is as in a form."""
+    plainly = {name: mended(name, how) for name, how in spelled.items() if how != PLAIN}
+    copies = [f"{identifier(name)} AS {identifier(other)}" for name, other in written.items()]
+    casts = {name: f"CAST({identifier(name)} AS {kind})" for name, kind in types.items()}
+    for one, more in ((absent, copies), (plainly, []), (casts, [])):  # apart, so that an error names the column
+        table = _replaced(table, one, more)
+    return table
 
 
 def _replaced(table: str, columns: Mapping[str, str], more: Sequence[str]) -> str:

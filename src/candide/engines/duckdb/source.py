@@ -23,7 +23,7 @@ from candide.engines.base import Folds
 from candide.engines.batch import Scan
 from candide.engines.duckdb import infer, pace
 from candide.engines.duckdb.attach import Attached, attach, temporary
-from candide.engines.duckdb.csv_form import mended
+from candide.engines.duckdb.csv_form import mended, read_text
 from candide.engines.duckdb.dialect import DuckDBDialect
 from candide.engines.duckdb.duckdb_errors import explained
 from candide.engines.duckdb.stoppable import stoppable
@@ -57,6 +57,7 @@ class DuckDBSource(SqlSource):
         self.columns: dict[str, str] = {}
         self.types: dict[str, str] = {}  # of a CSV, those found out, and how numbers are written there
         self.spelled: dict[str, Spelling] = {}
+        self.written: dict[str, str] = {}  # of other sources, the names of text that is read as numbers
         self.rows_read = 0
         self._folds: dict[Folds, str] = {}
         self._lock: Lock | None = None  # on the rows that queries have read, where one looks on
@@ -220,22 +221,38 @@ class DuckDBSource(SqlSource):
         return self._read_as(head, read.types, read.spelled), read.remarks
 
     def read_numbers(self, names: Sequence[str], spelled: Mapping[str, Spelling] | None = None) -> list[Remark]:
-        """In the way in which they are written in the head."""
+        """In the way in which they are written in the head, where they come as text."""
         names = [name for name in names if self.columns.get(name) == "VARCHAR"]
-        if self.attached.csv is None or not names:
+        if not names:
             return []
         head = self.arrow(
             f"SELECT {', '.join(map(identifier, names))} FROM {self.view} LIMIT {rows_of_look(len(names))}"
         )
         read = infer.numbers_of(self.con, head, spelled or {}, self.reading)
-        self._typed(read.types, read.spelled)
+        if self.attached.csv is None:
+            self._read_again(read)
+        else:
+            self._typed(read.types, read.spelled)
         return read.remarks
+
+    def _read_again(self, read: infer.Read) -> None:
+        """Have text of a source with types read as numbers, and beside that as it is."""
+        self.written = {name: f"{name} as it is written" for name in read.types}
+        sql = f"SELECT * FROM {read_text(self.view, read.types, read.spelled, self.written)}"
+        with explained(self.name):
+            if self.attached.relation is not None:
+                self.attached.relation = self._query(sql)
+            else:
+                self.con.execute(f"CREATE TEMP VIEW {self.view}_read AS {sql}")
+                self.view = f"{self.view}_read"
+        self.columns |= read.types
 
     def as_written(self, names: Sequence[str]) -> list[tuple[str, Any]]:
         """Of a CSV as text, from columns beside those that are read as numbers."""
         schema = self.attached.schema
         if self.attached.csv is None:
-            return [(name, None if schema is None or name not in schema.names else schema.field(name).type)
+            return [(self.written.get(name, name),
+                     None if schema is None or name not in schema.names else schema.field(name).type)
                     for name in names]  # fmt: skip
         written = {name: f"{name} as it is written" for name in names}
         self._typed({}, {}, written)
