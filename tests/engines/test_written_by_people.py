@@ -208,3 +208,16 @@ def test_text_of_a_frame_or_a_typed_file_is_read_as_the_model_knows_it(tmp_path)
     with pytest.raises(InputError) as error:
         predict(fitted, pa.table({"x": ["much"], "d": ["13/04/2024"]}))
     assert (error.value.column, error.value.value) == ("x", "much")
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_what_meant_missing_means_it_again(packed, tmp_path):
+    texts = {"x": ["1.5", "-999", "2.5"] * N, "k": ["u", "?", "v"] * N}
+    path, na = written(tmp_path, texts), Reading(na=("-999", "?"))
+    fitted = learn(path, "y", reading=na).fitted
+    fitted = store.loads(store.dumps(fitted)) if packed else fitted
+    assert predict(fitted, path).equals(predict(fitted, path, reading=na))
+    assert evaluate(fitted, path).log_loss == evaluate(fitted, path, reading=na).log_loss
+    assert update(fitted, path).fitted.census.tallies[0].n.sum() == 4 * N
+    other = learn(path, "y", reading=Reading(na="u")).fitted
+    assert (fitted + other).na == ("-999", "?", "u")

@@ -101,6 +101,8 @@ def tell(value, *keys):
         (tell({"x": {"missing": [1]}}, "spelled"), "not text"),
         (tell({"x": {"missing": "na"}}, "spelled"), "not text"),
         (tell({"x": {"wings": ""}}, "spelled"), "is expected"),
+        (tell([1], "na"), "not text"),
+        (tell("na", "na"), "wrong type"),
         (tell([], "parts"), "no parts"),
         (put("0.n", (0, 0), np.nan), "not finite"),
         (put("0.m2", (0, 0), -1.0), "negative"),

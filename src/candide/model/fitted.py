@@ -72,6 +72,7 @@ class Fitted:
     estimator: EstimatorRecord | None = None  # None: a NaiveBayes
     parameters: Parameters | None = None
     spelled: Mapping[str, Spelling] = field(default_factory=dict)  # numbers and dates of text, where not plainly
+    na: tuple[str, ...] = ()  # text that was said to mean a missing value
 
     def __repr__(self) -> str:
         what = "without counts" if self.counts is None else repr(self.counts)[1:-1]
@@ -169,7 +170,8 @@ class Fitted:
 
     def __add__(self, other: "Fitted") -> "Fitted":
         both = self.with_census(self.census + other.census.like(self.census))
-        return replace(both, spelled={**other.spelled, **self.spelled}) if other.spelled else both
+        na = tuple(dict.fromkeys(self.na + other.na))
+        return replace(both, spelled={**other.spelled, **self.spelled}, na=na)
 
     def __sub__(self, part: "Fitted") -> "Fitted":
         return self.with_census(self.census - part.census.like(self.census))

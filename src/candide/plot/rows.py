@@ -20,6 +20,7 @@ from candide.errors import InputError, unknown
 from candide.plot.drawable import Drawable
 from candide.rows.table import Name
 from candide.tasks.columns import columns_of
+from candide.tasks.models import reading_of
 from candide.tasks.scoring import labelled
 
 
@@ -34,13 +35,13 @@ class Rows:
 
     def columns(self, drawable: Drawable, features: Sequence[Name]) -> tuple[dict[Name, Any], NDArray | None]:
         """Some columns of all rows, and the class codes, -1 where absent; None where the labels are not there."""
-        with open_source(self.data, self.reading) as source, self.watch(source, "reading"):
+        with open_source(self.data, reading_of(drawable.fitted, self.reading)) as source, self.watch(source, "reading"):
             target = self._target(drawable, source, needed=False)
             return columns_of(source, drawable.fitted, features, target)
 
     def posteriors(self, drawable: Drawable) -> Iterator[tuple[NDArray, NDArray]]:
         """log p(class | x), (row, class), and class codes, batch by batch, of the rows that have a known class."""
-        with open_source(self.data, self.reading) as source, self.watch(source, "scoring"):
+        with open_source(self.data, reading_of(drawable.fitted, self.reading)) as source, self.watch(source, "scoring"):
             target = self._target(drawable, source, needed=True)
             found = labelled(source, drawable.fitted, target, lambda log_posterior, y, _: (log_posterior, y))
             yield from found.results

@@ -136,6 +136,7 @@ def _pieces(fitted: Fitted, detail: str | None, provenance: Mapping[str, str] | 
         "settings": values.pack_settings(fitted.settings, arrays),
         **(_pack_counts(fitted.census, arrays) if detail == "tally" else _pack_model(fitted, detail, arrays)),
         **({} if fitted.estimator is None else {"estimator": values.pack_estimator(fitted.estimator, arrays)}),
+        **({"na": list(fitted.na)} if fitted.na else {}),
         **({"spelled": {name: how.settings() for name, how in fitted.spelled.items()}} if fitted.spelled else {}),
     }
     return pack(header, arrays)
@@ -171,7 +172,7 @@ _HEADER = {
     "numbered": bool, "classes": int, "parts": list, "settings": (dict, type(None)), "rows": (int, type(None)),
     "distributions": (list, type(None)), "strengths": bool,
 }  # fmt: skip
-_OPTIONAL = ("estimator", "spelled")
+_OPTIONAL = {"estimator": dict, "spelled": dict, "na": list}
 
 
 def _unpack(file: memoryview, *, verify: bool) -> tuple[Fitted, bool]:
@@ -180,7 +181,7 @@ def _unpack(file: memoryview, *, verify: bool) -> tuple[Fitted, bool]:
     if header.get("format") != FORMAT:
         read = str(header.get("format"))[:20]
         raise ModelFileError(f"format {read}; this version of Candide ({__version__}) reads {FORMAT}", value=read)
-    header = fields(header, "the header", _HEADER | {name: dict for name in _OPTIONAL if name in header})
+    header = fields(header, "the header", _HEADER | {name: kind for name, kind in _OPTIONAL.items() if name in header})
     detail, provenance = header["detail"], header["provenance"]
     if detail not in DETAILS:
         raise ModelFileError(f"unknown detail {detail[:20]!r} in its header; expected one of {', '.join(DETAILS)}")
@@ -193,6 +194,9 @@ def _unpack(file: memoryview, *, verify: bool) -> tuple[Fitted, bool]:
     known = {**settings, "target": header["target"], "provenance": provenance}
     if "estimator" in header:
         known["estimator"] = values.unpack_estimator(header["estimator"], arrays)
+    if not all(isinstance(text, str) for text in header.get("na", ())):
+        raise ModelFileError("the field 'na' of its header holds what is not text")
+    known["na"] = tuple(header.get("na", ()))
     if "spelled" in header:
         known["spelled"] = values.unpack_spelled(header["spelled"])
     if detail == "tally":

@@ -12,7 +12,7 @@ from typing import Any
 
 from candide.engines.base import Watch, open_source, silent
 from candide.engines.reading import Reading
-from candide.tasks.models import Model, fitted_of, target_of
+from candide.tasks.models import Model, fitted_of, reading_of, target_of
 from candide.tasks.scores import Scores
 from candide.tasks.scoring import labelled
 
@@ -32,7 +32,7 @@ def evaluate(
     """
     fitted = fitted_of(model)
     name = target_of(fitted, target)
-    with open_source(data, reading) as source, watch(source, "scoring"):
+    with open_source(data, reading_of(fitted, reading)) as source, watch(source, "scoring"):
         found = labelled(source, fitted, name, Scores.of, weight)
         scores = list(found.results)
     found.left_out.tell(name)

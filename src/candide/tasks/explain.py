@@ -15,7 +15,7 @@ from candide.engines.base import Source, open_source
 from candide.engines.reading import Reading
 from candide.errors import InputError
 from candide.rows.matching import respelled
-from candide.tasks.models import Model, fitted_of
+from candide.tasks.models import Model, fitted_of, reading_of
 from candide.tasks.scoring import prepare_to_score
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def explain(
     fitted = fitted_of(model)
     names = [name for part in fitted.plan.parts for name in part.columns]
     levels = {n: s for part in fitted.plan.parts for n, s in zip(part.columns, part.levels, strict=False)}
-    with open_source(data, reading) as source:
+    with open_source(data, reading_of(fitted, reading)) as source:
         prepare_to_score(source, fitted.plan, fitted.spelled, fitted.target)
         label = [str(fitted.target)] if fitted.target in source.columns else []
         raw = [name for name in names if not source.untyped and str(name) in source.columns]  # a CSV has only text

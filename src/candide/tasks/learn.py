@@ -20,7 +20,7 @@ from candide.model.fitted import Fitted
 from candide.model.settings import Settings
 from candide.rows.kinds import Column
 from candide.rows.remarks import Remark, left_out
-from candide.rows.spelling import PLAIN, Spelling
+from candide.rows.spelling import PLAIN
 
 _LOOKED_AT = 4096  # rows, of those read first, in which a fit looks for what is wrong with them
 
@@ -66,9 +66,9 @@ def learn(
         prepared = prepare(source, target, events, drop, weight)
         with watch(source, "counting"):
             counted = count(Rows(source, target, weight), prepared)
-        spelled = spelled_in(source, prepared)
+        read = as_read(source, prepared, reading)
     [census] = counted.censuses
-    fitted = Fitted(checked(census, target), settings or Settings(), target, spelled=spelled)
+    fitted = Fitted(checked(census, target), settings or Settings(), target, **read)
     fitted.model  # noqa: B018  an estimate that cannot be had is an error now, not at the first prediction
     return Learned(fitted, prepared.columns, told(census, target, prepared, counted))
 
@@ -83,10 +83,11 @@ def told(census: Census, target: str, prepared: Prepared, counted: Counted) -> l
     return [*prepared.remarks, *unlabelled(target, counted), *shortened(found)]
 
 
-def spelled_in(source: Source, prepared: Prepared) -> dict[str, Spelling]:
-    """How the numbers and dates that were counted are spelled in the source, where that is not plain."""
+def as_read(source: Source, prepared: Prepared, reading: Reading | None) -> dict[str, Any]:
+    """What a model remembers of how text was read: the spelling of numbers and dates, and what meant missing."""
     counted = set(number_columns(prepared.plan))
-    return {name: how for name, how in source.spelled.items() if name in counted and how != PLAIN}
+    spelled = {name: how for name, how in source.spelled.items() if name in counted and how != PLAIN}
+    return {"spelled": spelled, "na": reading.missing if reading and source.untyped else ()}
 
 
 def checked(census: Census, target: str) -> Census:

@@ -7,8 +7,10 @@ True
 """
 
 import os
+from dataclasses import replace
 from typing import Any
 
+from candide.engines.reading import Reading
 from candide.errors import InputError, InputTypeError
 from candide.model.fitted import Fitted
 
@@ -29,6 +31,12 @@ def fitted_of(model: Model) -> Fitted:
     raise InputTypeError(
         f"{type(model).__name__} is no model", remedy="pass a fitted estimator, or the path of a model file"
     )
+
+
+def reading_of(fitted: Fitted, reading: Reading | None) -> Reading:
+    """How a source is read for a model: as is said, and what meant a missing value before does so again."""
+    reading = reading or Reading()
+    return reading if reading.missing or not fitted.na else replace(reading, na=fitted.na)
 
 
 def target_of(fitted: Fitted, target: str | None) -> str:

@@ -26,7 +26,7 @@ from candide.kernels import threads
 from candide.model.fitted import Fitted
 from candide.rows.remarks import Remark, warn
 from candide.tasks import outputs
-from candide.tasks.models import Model, fitted_of
+from candide.tasks.models import Model, fitted_of, reading_of
 from candide.tasks.scoring import prepare_to_score, scored
 
 _LONGEST = 1 << 24  # characters of the line that names the columns of a table
@@ -49,7 +49,7 @@ def predict(
     """
     outputs.check(out, model, data, ours=is_scored, force=force)
     fitted = fitted_of(model)
-    with open_source(data, reading) as source, watch(source, "scoring"):
+    with open_source(data, reading_of(fitted, reading)) as source, watch(source, "scoring"):
         prepare_to_score(source, fitted.plan, fitted.spelled, fitted.target)
         names = [keep] if isinstance(keep, str) else list(keep)
         schema, batches = scored_table(source, fitted, list(source.columns) if names == ["all"] else names)

@@ -34,7 +34,7 @@ from candide.model.fitted import Fitted
 from candide.rows.labels import Labels
 from candide.rows.remarks import Remark, warn
 from candide.tasks import outputs
-from candide.tasks.models import Model, fitted_of, target_of
+from candide.tasks.models import Model, fitted_of, reading_of, target_of
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def count_like(
 
     fitted = fitted_of(model)
     known, name = fitted.census, target_of(fitted, target)
-    with open_source(data, reading) as source:
+    with open_source(data, reading_of(fitted, reading)) as source:
         prepared = prepare_like(source, known, name, weight, fitted.spelled)
         warn(prepared.remarks)
         with watch(source, "counting"):

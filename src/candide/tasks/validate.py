@@ -35,7 +35,7 @@ from candide.model.settings import Settings
 from candide.rows.blocks import Block, Floats, rows_of
 from candide.rows.labels import Labels
 from candide.rows.remarks import Remark
-from candide.tasks.learn import Learned, checked, spelled_in, told
+from candide.tasks.learn import Learned, as_read, checked, told
 from candide.tasks.scores import Scores, spread
 from candide.tasks.scoring import Truth, scored_blocks
 
@@ -102,10 +102,10 @@ def cross_validate(
         trained = [Fitted(census, settings) for census in _others(counted.censuses)]  # each chooses its own columns
         with watch(source, "scoring"):
             scores = _score_folds(rows, whole, trained)
-        spelled = spelled_in(source, prepared)
+        read = as_read(source, prepared, reading)
     rare = _rare(target, counted.censuses)
     remarks = [one for one in told(whole, target, prepared, counted) if not (rare and one.code == "few-rows")] + rare
-    return Validation(scores, Learned(Fitted(whole, settings, target, spelled=spelled), prepared.columns, remarks))
+    return Validation(scores, Learned(Fitted(whole, settings, target, **read), prepared.columns, remarks))
 
 
 def _others(parts: list[Census]) -> Iterator[Census]:
