@@ -14,7 +14,7 @@ column that the source lacks is missing in every row.
 ['f0', 'f1', 'k0']
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -47,6 +47,18 @@ def batch_size(plan: Plan) -> int:
     if any(part.holds == "documents" for part in plan.parts):
         return _DOCUMENTS
     return min(BATCH, max(_VALUES // max(1, len(plan.columns)), 1 << 11))
+
+
+def pieces(batches: Iterable[Any], n_classes: int, most: int = _VALUES) -> Iterator[Any]:
+    """Batches cut so that a number for each row and class does not take much room.
+
+    >>> import pyarrow as pa
+    >>> batch = pa.RecordBatch.from_pydict({"x": [1.0, 2.0, 3.0]})
+    >>> [piece.num_rows for piece in pieces([batch, batch[:0]], n_classes=1000, most=2000)]
+    [2, 1, 0]
+    """
+    rows = max(1, most // n_classes)
+    return (batch.slice(start, rows) for batch in batches for start in range(0, max(1, batch.num_rows), rows))
 
 
 def places(plan: Plan) -> Iterator[tuple[Part, int]]:

@@ -11,8 +11,6 @@ machines are one case.
 """
 
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 from typing import ClassVar, Self
 
 import numpy as np
@@ -102,10 +100,15 @@ class Moments(Tally):
 
     def pool(self) -> Self:
         """The tally of all rows as if they were of one class."""
-        state = self.n, self.mean, self.m2
-        nothing = type(self)(*(np.zeros((*a.shape[:-2], 1, a.shape[-1])) for a in state))
-        parts = (type(self)(*(a[..., c : c + 1, :] for a in state)) for c in range(self.n.shape[-2]))
-        return reduce(add, parts, nothing)
+        left = self
+        while (n := left.n.shape[-2]) > 1:  # one half is added to the other: there may be very many classes
+            first, second, odd = (
+                left._each(lambda a, part=part: a[..., part, :])  # type: ignore[misc]
+                for part in (slice(n // 2), slice(n // 2, n // 2 * 2), slice(n // 2 * 2, n))
+            )
+            both = (first + second).arrays()
+            left = type(self)(**{name: np.concatenate([a, odd.arrays()[name]], axis=-2) for name, a in both.items()})
+        return left
 
     def seen(self, j: int) -> dict[str, float]:
         """What a person sees of a feature of a pooled tally."""

@@ -22,6 +22,7 @@ from candide.rows.table import Name
 from candide.tasks.looks import FEWEST, LEAK, Sample, drop_it, from_rows, leak, sentinel
 
 _ABSENT = frozenset(("?", "na", "n/a", "nan", "null", "nil", "#n/a", "-", "."))  # levels that may mean "missing"
+_MENDED = 100_000  # levels of which nobody mends the spelling
 _MANY, _EACH = 50, 5  # levels that are many, and rows a level that are few
 _RARE = 10  # rows of a class from which little can be learned
 _MOST = 0.9  # share of a class beside which accuracy says little
@@ -111,7 +112,9 @@ def _constant(name: Name, seen: dict[str, float], rows: int) -> Iterator[Remark]
 
 
 def _spellings(labels: Labels, what: str, column: Name | None) -> Iterator[Remark]:
-    """Labels or levels that differ in case or spaces only."""
+    """Labels or levels that differ in case or spaces only, unless there are very many."""
+    if len(labels) > _MENDED:
+        return
     alike: dict[str, list[str]] = {}
     for value in labels.values:
         if isinstance(value, str):

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from candide.engines.base import Source, Watch, open_source, silent
-from candide.engines.batch import arrow_type, as_type
+from candide.engines.batch import arrow_type, as_type, pieces
 from candide.engines.reading import Reading
 from candide.errors import InputError, unknown
 from candide.kernels import threads
@@ -30,6 +30,7 @@ from candide.tasks.models import Model, fitted_of, reading_of
 from candide.tasks.scoring import prepare_to_score, scored
 
 _LONGEST = 1 << 24  # characters of the line that names the columns of a table
+_VALUES = 1 << 25  # probabilities in a batch of the scored table
 
 
 def predict(
@@ -87,15 +88,21 @@ def scored_table(source: Source, fitted: Fitted, keep: Sequence[str] = ()) -> tu
     has_density = all(part.event.has_density for part in plan.parts)
 
     def work(batch: Any) -> Any:
-        log_posterior, density = scored(fitted, batch)
-        winner = values.take(pa.array(log_posterior.argmax(axis=1)))
-        p = np.exp(log_posterior)
+        n, k = batch.num_rows, len(labels)
+        p, winner, density = np.empty((k, n)), np.empty(n, np.intp), np.empty(n)
+        start = 0
+        for piece in pieces([batch], k):
+            some = slice(start, start := start + piece.num_rows)
+            log_posterior, density[some] = scored(fitted, piece)
+            winner[some] = log_posterior.argmax(axis=1)
+            np.exp(log_posterior.T, out=p[:, some])
         kept = [as_type(batch.column(f"k{i}"), kinds[i]) for i in range(len(keep))]
-        last = pa.array(density) if has_density else pa.nulls(len(density), pa.float64())
-        columns = [*kept, winner, *(pa.array(p[:, c]) for c in range(len(labels))), last]
+        last = pa.array(density) if has_density else pa.nulls(n, pa.float64())
+        flat = pa.array(p.ravel())  # a slice of it is made far quicker than an array, and there may be 100,000 classes
+        columns = [*kept, values.take(pa.array(winner)), *(flat.slice(c * n, n) for c in range(k)), last]
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
-    return schema, threads.ahead(work, scan.batches)
+    return schema, threads.ahead(work, pieces(scan.batches, len(labels), _VALUES))
 
 
 def is_scored(path: str) -> bool:

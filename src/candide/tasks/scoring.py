@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from candide import wording
 from candide.engines.base import Source, has_columns
-from candide.engines.batch import blocks, number_columns
+from candide.engines.batch import blocks, number_columns, pieces
 from candide.engines.count import weights
 from candide.errors import InputError
 from candide.kernels import threads
@@ -123,7 +123,7 @@ def labelled(source: Source, fitted: Fitted, target: str, work: Work[T], weight:
 
     def results() -> Iterator[T]:
         some = False
-        for truth, result in threads.ahead(one, scan.batches):
+        for truth, result in threads.ahead(one, pieces(scan.batches, len(fitted.labels))):
             out.left_out.add(truth)
             if result is not None:
                 some = True

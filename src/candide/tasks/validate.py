@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from candide import wording
 from candide.encode import Move
 from candide.engines.base import Folds, Rows, Watch, open_source, silent
-from candide.engines.batch import blocks
+from candide.engines.batch import blocks, pieces
 from candide.engines.reading import Reading
 from candide.errors import InputError
 from candide.kernels import threads
@@ -147,7 +147,7 @@ def _score_folds(rows: Rows, whole: Census, trained: list[Fitted]) -> list[Score
         return out
 
     scores: list[Scores | None] = [None] * len(trained)
-    for more in threads.ahead(score, scan.batches):
+    for more in threads.ahead(score, pieces(scan.batches, len(whole.labels))):
         for f, part in more:
             before = scores[f]
             scores[f] = part if before is None else before + part

@@ -150,20 +150,21 @@ def _levels_apart(rows: Rows, columns: Sequence[Column], keys: Keys, answers: An
     source: Any = rows.source
     names = [exp.column(column.alias) for column in columns]
     total = exp.Count(this=exp.Star()) if rows.weight is None else source.dialect.total(exp.column("w"))
-    group = [exp.column("y"), exp.column("fold")]
+    by = [exp.column("y"), exp.column("fold")]
     which = exp.Anonymous(this="grouping_id", expressions=names) if len(columns) > 1 else number(0)
     select = exp.select("y", "fold", exp.alias_(which, "which"), exp.alias_(total, "total"), *names)
     select = select.from_(_projected(rows, columns).subquery("t"))
     if len(columns) > 1:
-        sets = [exp.Tuple(expressions=[*group, name]) for name in names]
+        sets = [exp.Tuple(expressions=[*by, name]) for name in names]
         select.set("group", exp.Group(grouping_sets=[exp.GroupingSets(expressions=sets)]))
     else:
-        select = select.group_by(*group, *names)
+        select = select.group_by(*by, *names)
     bit = {(1 << len(columns)) - 1 - (1 << (len(columns) - 1 - j)): j for j in range(len(columns))}
+    met = [answers[levels_key(column)] for column in columns]
     for label, fold, mask, weight, *values in source.stream(select.sql(source.dialect.name)):
-        j = bit[mask]
-        if not is_absent(label) and not is_absent(values[j]):
-            answers[levels_key(columns[j])][keys[label, int(fold)]][values[j]] = weight
+        value, group = values[j := bit[mask]], keys.get((label, fold))  # of a row without a label there is none
+        if group is not None and not is_absent(value):
+            met[j][group][value] = weight
 
 
 def _nearer(counted: Counted, prepared: Prepared) -> dict[str, Any]:
