@@ -104,6 +104,8 @@ class TermScores(OfDocuments):
         if not self.mean_length or self.tokens.bits:
             return super().sample(y, rng)
         n_terms = self.cells.n_terms
+        if not n_terms:  # nothing can be said but nothing
+            return np.full((len(y), 1), "", object)
         unmet = self.shared if self.only_known is None else np.where(self.only_known, -np.inf, self.shared)
         log_prob = np.tile(unmet[:, None], (1, n_terms))
         term = np.repeat(np.arange(n_terms), np.diff(self.cells.ends))

@@ -134,7 +134,7 @@ def arrow_type(found: Any, own: Any) -> Any:
     """The type in which a column is passed on: its own, where what was read can be put into that again."""
     import pyarrow as pa
 
-    if own is None or pa.types.is_null(own):
+    if own is None or pa.types.is_null(own) or isinstance(own, pa.BaseExtensionType):
         return found
     try:
         return as_type(pa.nulls(0, found), own).type

@@ -17,6 +17,7 @@ from candide.errors import InputError
 from candide.events import event_of
 from candide.model.census import Census
 from candide.model.plan import Part, Plan, is_one, named_events, plan_of
+from candide.rows.arrow import check_not_nested
 from candide.rows.kinds import Column, look, rows_of_look
 from candide.rows.labels import Labels
 from candide.rows.remarks import Remark
@@ -56,6 +57,8 @@ def prepare(
         if c.event is None and c.name not in asked
     ]
     plan = plan_of(columns, events)
+    for name in (name for part in plan.parts if part.holds != "documents" for name in part.columns):
+        check_not_nested(values[str(name)], name)
     remarks += _fractions(head, plan)
     spelled = [str(n) for part in plan.parts if part.holds == "codes" for n in part.columns] if source.untyped else []
     nan = any(pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py() for column in head.columns)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.errors import InputError
+from candide.estimators.turns import turn
 from candide.estimators.validation import (
     as_classes,
     checked_labels,
@@ -87,17 +88,18 @@ class Classifier(Generative):
         >>> cd.NaiveBayes().fit([[1.0], [2.0], [8.0]], ["a", "a", "b"]).classes_.tolist()
         ['a', 'b']
         """
-        checked_settings(self)
-        table = self._read(X)
-        names = feature_names(table.names)
-        y, weight = self._labelled(table, y, sample_weight)
-        plan = self._plan(table)
-        census = self._count(table, y, weight, plan, self._classes(y))
-        fitted = self._fitted(census, len(table.names))
-        if census.class_weight.all():  # a class whose rows weigh nothing may get others later
-            self._settle(fitted)  # before anything is changed, so that an error changes nothing
-        remarks.warn(self._remarks(table, plan))
-        return self._keep(fitted, as_classes(census.labels, y.dtype), table.names, names)
+        with turn(self):
+            checked_settings(self)
+            table = self._read(X)
+            names = feature_names(table.names)
+            y, weight = self._labelled(table, y, sample_weight)
+            plan = self._plan(table)
+            census = self._count(table, y, weight, plan, self._classes(y))
+            fitted = self._fitted(census, len(table.names))
+            if census.class_weight.all():  # a class whose rows weigh nothing may get others later
+                self._settle(fitted)  # before anything is changed, so that an error changes nothing
+            remarks.warn(self._remarks(table, plan))
+            return self._keep(fitted, as_classes(census.labels, y.dtype), table.names, names)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Count more rows; however rows are divided among calls, the result is that of one ``fit``.
@@ -110,22 +112,23 @@ class Classifier(Generative):
         >>> model.census_.class_weight.tolist()
         [2.0, 1.0]
         """
-        checked_settings(self)
-        announced = self._announced(classes)
-        first = not hasattr(self, "fitted_")
-        table = self._read(X) if first else self._alike(self._read(X), self.census_.plan)
-        names = feature_names(table.names) if first else None
-        y, weight = self._labelled(table, y, sample_weight)
-        plan = self._plan(table) if first else self._plan_again()
-        census = self._count(table, y, weight, plan, self._stream(y, announced))
-        remarks.warn(self._remarks(table, plan))
-        if first:
-            fitted = self._fitted(census, len(table.names))
-            if census.class_weight.all():  # a class that is announced may get its rows later
-                self._settle(fitted)
-            dtype = y.dtype if classes is None else np.asarray(classes).dtype
-            return self._keep(fitted, as_classes(census.labels, dtype), table.names, names)
-        return self._change(self.census_ + census.like(self.census_))
+        with turn(self):
+            checked_settings(self)
+            announced = self._announced(classes)
+            first = not hasattr(self, "fitted_")
+            table = self._read(X) if first else self._alike(self._read(X), self.census_.plan)
+            names = feature_names(table.names) if first else None
+            y, weight = self._labelled(table, y, sample_weight)
+            plan = self._plan(table) if first else self._plan_again()
+            census = self._count(table, y, weight, plan, self._stream(y, announced))
+            remarks.warn(self._remarks(table, plan))
+            if first:
+                fitted = self._fitted(census, len(table.names))
+                if census.class_weight.all():  # a class that is announced may get its rows later
+                    self._settle(fitted)
+                dtype = y.dtype if classes is None else np.asarray(classes).dtype
+                return self._keep(fitted, as_classes(census.labels, dtype), table.names, names)
+            return self._change(self.census_ + census.like(self.census_))
 
     def unlearn(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Take away rows counted earlier, as if they had never been seen.
@@ -138,10 +141,11 @@ class Classifier(Generative):
         >>> model.census_.class_weight.tolist()
         [2.0, 1.0]
         """
-        table = self._alike(self._read(X), self.census_.plan)
-        y, weight = self._labelled(table, y, sample_weight)
-        part = self._count(table, y, weight, self._plan_again(), Labels.of(y))
-        return self._change(self.census_ - part.like(self.census_))
+        with turn(self):
+            table = self._alike(self._read(X), self.census_.plan)
+            y, weight = self._labelled(table, y, sample_weight)
+            part = self._count(table, y, weight, self._plan_again(), Labels.of(y))
+            return self._change(self.census_ - part.like(self.census_))
 
     def _labelled(self, table: Table, y: Any, sample_weight: Any) -> tuple[NDArray, Floats | None]:
         """Labels and weights of rows to count."""

@@ -89,6 +89,14 @@ def generator(random_state: Any) -> "np.random.Generator":
     return np.random.default_rng(random_state.randint(2**31 - 1))
 
 
+def checked_count(name: str, value: Any) -> int:
+    """A parameter that is a number of things, 0 or more."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 0:
+        remedy = "pass a whole number, 0 or more"
+        raise InputError(f"{name} is {value!r}", value=value, remedy=remedy)
+    return int(value)
+
+
 def feature_names(columns: tuple[Name, ...]) -> NDArray | None:
     """The columns as scikit-learn's ``feature_names_in_``: None where they have no names."""
     if columns is numbered(len(columns)):

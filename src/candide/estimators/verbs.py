@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from candide.errors import InputError
 from candide.estimators.contract import Estimator
-from candide.estimators.validation import generator
+from candide.estimators.validation import checked_count, generator
 from candide.model.fitted import Fitted
 from candide.model.model import Model, ask
 from candide.model.plan import Plan
@@ -210,6 +210,7 @@ class Generative(Estimator):
         (['a'], 3)
         """
         self._check_fitted()
+        n_samples = checked_count("n_samples", n_samples)
         plan, columns = self.fitted_.plan, {}
         blocks, y = self._model().sample(n_samples, generator(random_state))
         for part, block in zip(plan.parts, blocks, strict=True):

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.errors import InputError, InputTypeError
+from candide.rows.arrow import check_not_nested, in_plain_type, is_nested
 from candide.rows.blocks import Csr
 from candide.rows.labels import as_column, is_absent, is_arrow
 
@@ -153,7 +154,10 @@ class Table:
             raise InputTypeError("a sparse matrix cannot hold categories; pass a dense array or a data frame")
         if name not in self._read:
             self._read[name] = _column(self.source[name])
-        return self._read[name]
+        column = self._read[name]
+        if is_arrow(column):
+            check_not_nested(column, name)
+        return column
 
     def head(self, name: Name, n_rows: int) -> Any:
         """The first values of a column, read apart: documents are long."""
@@ -258,12 +262,15 @@ def _column(column: Any) -> Any:
 def _from_arrow(column: Any) -> Any:
     import pyarrow as pa
 
+    column = in_plain_type(column)
     kind = column.type
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or (pa.types.is_boolean(kind) and not column.null_count):
         return column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.to_numpy()
     if pa.types.is_decimal(kind) or pa.types.is_null(kind):
         return _from_arrow(column.cast(pa.float64()))
-    return column if pa.types.is_dictionary(kind) else column.dictionary_encode()  # hashed once, read often
+    if pa.types.is_dictionary(kind) or is_nested(kind):
+        return column
+    return column.dictionary_encode()  # hashed once, read often
 
 
 def arrow_floats(column: Any) -> NDArray[np.float64]:

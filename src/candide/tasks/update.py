@@ -28,7 +28,7 @@ from typing import Any
 from candide import wording
 from candide.engines.base import Rows, Watch, open_source, silent
 from candide.engines.reading import Reading
-from candide.errors import MergeError
+from candide.errors import InputError, MergeError
 from candide.model.census import Census
 from candide.model.fitted import Fitted
 from candide.rows.labels import Labels
@@ -127,6 +127,8 @@ def merge(
 
     That file may not be one of the models, nor one that is no model, but by ``force``.
     """
+    if isinstance(models, str | os.PathLike) or not models:
+        raise InputError("a merge is of one model or more", value=models, remedy="pass a list of models")
     outputs.check(out, *models, force=force)
 
     def plus(whole: Fitted, other: Model) -> Fitted:

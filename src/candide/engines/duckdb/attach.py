@@ -26,6 +26,8 @@ from candide.engines.reading import Reading
 from candide.engines.sql.text import identifier, literal, literals
 from candide.errors import InputError, InputTypeError, SourceError
 from candide.files import temporary_file, temporary_folder
+from candide.rows.arrow import table_in_plain_types
+from candide.rows.labels import is_arrow
 from candide.rows.remarks import Remark
 
 _QUERY = re.compile(r"\s*(\(|--|/\*|select\b|with\b|from\b|values\b)", re.IGNORECASE)
@@ -143,6 +145,7 @@ def _attach_frame(con: Any, data: Any, view: str, found: Attached) -> None:
     if isinstance(data, pa.RecordBatchReader):
         data = data.read_all()  # a reader can be read once only
     elif isinstance(data, Mapping):
+        _check_case(list(data))
         data = pa.table({str(k): _arrow_column(k, v) for k, v in data.items()})
     elif isinstance(data, pa.RecordBatch):
         data = pa.table(data)
@@ -151,6 +154,7 @@ def _attach_frame(con: Any, data: Any, view: str, found: Attached) -> None:
     found.schema = _arrow_schema(data)
     try:
         con.register(view, data)
+        con.sql(f"SELECT * FROM {view} LIMIT 0").fetchall()  # only now does it say which types it does not know
     except (duckdb.Error, RuntimeError, TypeError):
         if not hasattr(data, "__arrow_c_stream__"):
             raise InputTypeError(
@@ -158,9 +162,10 @@ def _attach_frame(con: Any, data: Any, view: str, found: Attached) -> None:
                 remedy="pass a file name, a query, a data frame, an Arrow table, a mapping of columns "
                 "or a DuckDB relation",
             ) from None
-        data = pa.table(data)
+        data = table_in_plain_types(pa.table(data))
         found.held[-1] = data
-        con.register(view, data)
+        with explained(found.name):
+            con.register(view, data)
 
 
 def _spool(found: Attached) -> Path:
@@ -203,10 +208,10 @@ def _check_case(names: Sequence[object]) -> None:
     """Refuse names that SQL does not tell apart: one of the columns would silently get another name."""
     seen: dict[str, object] = {}
     for name in names:
-        other = seen.setdefault(str(name).lower(), name)
-        if other is not name:
-            what = f"columns {other!r} and {name!r} differ in case only, or not at all"
+        if str(name).lower() in seen:
+            what = f"columns {seen[str(name).lower()]!r} and {name!r} differ in case only, or not at all"
             raise InputError(what, value=name, remedy="rename one of them")
+        seen[str(name).lower()] = name
 
 
 def _bytes_in(path: str) -> bool:
@@ -243,6 +248,8 @@ def _arrow_schema(data: Any) -> Any:
 def _arrow_column(name: object, values: Sequence[Any]) -> Any:
     import pyarrow as pa
 
+    if is_arrow(values):
+        return values
     try:
         return pa.array(values, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError):

@@ -293,7 +293,7 @@ class DuckDBSource(SqlSource):
         if self.attached.csv is not None:
             self.columns = dict.fromkeys(self.attached.csv.names, "VARCHAR")
         elif self.attached.relation is not None:
-            relation = self.attached.relation
+            relation = self.attached.relation.query(self.view, f"SELECT * FROM {self.view}")  # names it twice no more
             self.columns = dict(zip(relation.columns, map(str, relation.types), strict=True))
         else:
             self.columns = {row[0]: row[1] for row in self.rows(f"DESCRIBE {self.view}")}

@@ -44,6 +44,10 @@ def _parquet(schema: pa.Schema, batches: Iterator[pa.RecordBatch], path: Path) -
 
     # A dictionary of numbers costs more than it saves.
     words = [field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_dictionary(field.type)]
+    for field in schema:
+        if pa.types.is_interval(field.type) or pa.types.is_union(field.type):
+            what = f"a Parquet file cannot hold the type {field.type}"
+            raise InputError(what, column=field.name, remedy="keep other columns, or write a .csv or .jsonl file")
     n = 0
     with pq.ParquetWriter(path, schema, use_dictionary=words) as out:
         for batch in batches:

@@ -70,7 +70,8 @@ def _array(X: Any, who: str) -> NDArray:
         if type(array) is np.ndarray and array.ndim == 2 and array.dtype.kind in "fiub":
             return array
     try:
-        return check_array_here(array, who)
+        found = check_array_here(array, who)
+        return found if found.dtype.kind != "O" else check_array_here(found, who)  # of a table, now as numbers
     except InputError as error:
         where = _not_a_number(array)
         if where is None:
@@ -102,7 +103,7 @@ def check_array_here(X: Any, who: str, **settings: Any) -> Any:
             input_name="X",
             **settings,
         )
-    except TypeError as error:
+    except (TypeError, NotImplementedError) as error:
         raise InputTypeError(str(error)) from None
     except ValueError as error:
         raise InputError(str(error)) from None

@@ -1,0 +1,60 @@
+"""Arrow columns in the types that kernels and engines read; Arrow itself has more.
+
+>>> import pyarrow as pa
+>>> str(in_plain_type(pa.array([1.5, None], pa.float16())).type), is_nested(pa.list_(pa.int64()))
+('float', True)
+"""
+
+from typing import Any
+
+from candide.errors import InputTypeError
+
+
+def in_plain_type(column: Any) -> Any:
+    """The same values in a type that is known everywhere: half floats, views, runs and wide decimals are not."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if isinstance(kind, pa.BaseExtensionType):
+        if str(kind) == "extension<arrow.uuid>":
+            return pa.array([None if v is None else str(v) for v in column.to_pylist()], pa.string())
+        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+        stored = pa.chunked_array([chunk.storage for chunk in chunks], kind.storage_type)
+        return in_plain_type(stored if isinstance(column, pa.ChunkedArray) else stored.combine_chunks())
+    if pa.types.is_run_end_encoded(kind):
+        return in_plain_type(pc.run_end_decode(column))
+    other = _others().get(kind.id)
+    return column if other is None else column.cast(other)
+
+
+def _others() -> dict[int, Any]:
+    import pyarrow as pa
+
+    return {
+        pa.float16().id: pa.float32(),
+        pa.string_view().id: pa.large_string(),
+        pa.binary_view().id: pa.large_binary(),
+        pa.decimal256(1).id: pa.float64(),
+    }
+
+
+def table_in_plain_types(table: Any) -> Any:
+    """The same of every column of a table."""
+    import pyarrow as pa
+
+    return pa.table([in_plain_type(column) for column in table.columns], table.column_names)
+
+
+def is_nested(kind: Any) -> bool:
+    """Whether values of a type are lists, structures or maps, which are no value of a row."""
+    import pyarrow as pa
+
+    return pa.types.is_nested(kind.value_type if pa.types.is_dictionary(kind) else kind)
+
+
+def check_not_nested(column: Any, name: Any) -> None:
+    """Refuse a column that cannot be a level or a number."""
+    if is_nested(column.type):
+        what = f"its values are of the type {column.type}, and a row has one value"
+        raise InputTypeError(what, column=name, remedy="make a column of each of its parts, or drop it")

@@ -1,0 +1,148 @@
+"""Odd input is read for what it is, or ends in an error of Candide's that names the column; in no other library's."""
+
+import copy
+import pickle
+import sys
+import threading
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sklearn.base import clone
+
+import candide as cd
+from candide import tasks
+from candide.errors import InputError
+
+Y = ["a", "b"] * 4
+NESTED = {
+    "list": pa.array([[1, 2], None, [], [3]] * 2),
+    "fixed list": pa.array([[1, 2]] * 8, pa.list_(pa.int32(), 2)),
+    "structure": pa.array([{"a": 1}, None, {"a": 2}, {"a": 3}] * 2),
+    "map": pa.array([[("k", 1)], None, [], [("z", 3)]] * 2, pa.map_(pa.string(), pa.int64())),
+}
+PLAIN = {
+    "half": pa.array(np.arange(8), pa.float16()),
+    "wide decimal": pa.array([Decimal(i) for i in range(8)], pa.decimal256(50, 2)),
+    "runs": pa.RunEndEncodedArray.from_arrays(pa.array([4, 8], pa.int32()), pa.array([1.0, 2.0])),
+}
+
+
+def doors(column, path):
+    """Ways to fit a table with such a column, each from the event models of the columns."""
+    table = pa.table({"x": [1.0, 2.0, 8.0, 9.0] * 2, "v": column})
+    labelled = table.append_column("y", pa.array(Y))
+    yield lambda events: cd.NaiveBayes(events).fit(table, Y)
+    yield lambda events: cd.NaiveBayes(events).fit(dict(zip(table.column_names, table.columns, strict=True)), Y)
+    yield lambda events: cd.fit(labelled, "y", events=events)
+    yield lambda events: cd.fit(dict(zip(labelled.column_names, labelled.columns, strict=True)), "y", events=events)
+    try:
+        pq.write_table(labelled, path / "rows.parquet")
+    except pa.ArrowNotImplementedError:  # runs
+        return
+    yield lambda events: cd.fit(path / "rows.parquet", "y", events=events)
+
+
+@pytest.mark.parametrize("kind", NESTED)
+@pytest.mark.filterwarnings("ignore:column 'v'")
+def test_a_column_of_lists_is_left_out_and_cannot_be_asked_for(kind, tmp_path):
+    for fit in doors(NESTED[kind], tmp_path):
+        assert fit("auto").census_.plan.columns == ("x",)
+        for event in ("categorical", "gaussian"):
+            with pytest.raises(InputError) as refused:
+                fit({"v": event})
+            assert refused.value.column == "v"
+
+
+@pytest.mark.parametrize("kind", PLAIN)
+def test_numbers_are_read_in_whatever_type_they_come(kind, tmp_path):
+    expected = cd.NaiveBayes("gaussian").fit({"x": [1.0, 2.0, 8.0, 9.0] * 2, "v": PLAIN[kind].to_pylist()}, Y)
+    for fit in doors(PLAIN[kind], tmp_path):
+        model = fit({"x": "gaussian", "v": "gaussian"})
+        [tally], [wanted] = model.census_.tallies, expected.census_.tallies
+        assert np.allclose(tally.mean, wanted.mean, rtol=1e-12)
+
+
+def test_drop_ins_take_a_table_of_numbers_and_name_what_is_none():
+    numbers = pa.table({"x": [1.0, 2.0, 8.0, 9.0] * 2, "v": PLAIN["wide decimal"]})
+    assert (
+        cd.GaussianNB().fit(numbers, Y).theta_.tolist()
+        == cd.GaussianNB().fit(np.column_stack([[1.0, 2.0, 8.0, 9.0] * 2, np.arange(8.0)]), Y).theta_.tolist()
+    )
+    for column in (*NESTED.values(), pa.array(Y), pa.array([b"x"] * 8)):
+        for classifier in (cd.GaussianNB, cd.MultinomialNB, cd.CategoricalNB):
+            with pytest.raises(InputError):
+                classifier().fit(pa.table({"v": column}), Y)
+
+
+@pytest.mark.parametrize("n", [-1, 1.5, "3", None, True])
+def test_a_sample_is_of_a_number_of_rows(n):
+    model = cd.NaiveBayes().fit({"x": [1.0, 2.0, 8.0, 9.0]}, list("aabb"))
+    with pytest.raises(InputError) as refused:
+        model.sample(n)
+    assert refused.value.value == n
+    assert len(model.sample(0)[1]) == 0
+
+
+def test_where_no_term_is_known_documents_are_empty():
+    model = cd.TextNB(min_count=100).fit(["foo bar", "baz"], ["a", "b"])
+    assert model.sample(3, random_state=0)[0] == ["", "", ""]
+
+
+def test_a_name_that_stands_twice_is_refused_whichever_object_it_is():
+    twice = "".join(["v", "w"])
+    for data in (
+        pd.DataFrame([[1.0, 2.0, "a"], [3.0, 4.0, "b"]], columns=["v", "v", "y"]),
+        pa.table([[1.0, 2.0], [3.0, 4.0], ["a", "b"]], names=["vw", twice, "y"]),
+        {1: [1.0, 2.0], "1": [3.0, 4.0], "y": ["a", "b"]},
+    ):
+        with pytest.raises(InputError) as refused:
+            cd.fit(data, "y")
+        assert refused.value.value in ("v", "vw", "1")
+
+
+def test_a_relation_whose_names_stand_twice_is_read_under_the_names_of_a_query():
+    import duckdb
+
+    query = "SELECT * FROM (VALUES (1.5, 4, 'a'), (2.5, 3, 'b'), (3.5, 9, 'a')) t(v, V2, y)"
+    query = query.replace("SELECT *", "SELECT v, V2 AS v, y")
+    relation = cd.fit(duckdb.connect().sql(query), "y")
+    assert relation.census_.plan.columns == cd.fit(query, "y").census_.plan.columns
+
+
+def test_a_model_is_no_data_and_a_merge_is_of_models(tmp_path):
+    path = tmp_path / "m.candide"
+    cd.fit({"x": [1.0, 2.0, 8.0, 9.0], "y": list("aabb")}, "y").save(path)
+    before = path.read_bytes()
+    for task in (tasks.update, tasks.forget, tasks.predict, tasks.evaluate):
+        with pytest.raises(InputError, match="model"):
+            task(path, path)
+    for models in ([], path):
+        with pytest.raises(InputError):
+            tasks.merge(models)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("classifier", [cd.NaiveBayes, cd.GaussianNB])
+def test_rows_that_several_threads_count_are_all_counted(classifier):
+    model, X, y = classifier(), np.random.default_rng(0).normal(size=(12, 2)), np.arange(12) % 2
+    every = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        counting = [
+            threading.Thread(target=lambda: [model.partial_fit(X, y, classes=[0, 1]) for _ in range(20)])
+            for _ in range(6)
+        ]
+        for thread in counting:
+            thread.start()
+        for thread in counting:
+            thread.join()
+    finally:
+        sys.setswitchinterval(every)
+    assert model.census_.n_rows == 12 * 6 * 20
+    for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        assert other.partial_fit(X, y).census_.n_rows == 12 * 6 * 20 + 12
+    assert not hasattr(clone(model), "fitted_")
