@@ -14,7 +14,7 @@ import pytest
 
 from candide import store
 from candide.engines.reading import Reading
-from candide.errors import MissingLibraryError, SourceError
+from candide.errors import InputError, MissingLibraryError, SourceError
 from candide.tasks.evaluate import evaluate
 from candide.tasks.learn import learn
 from candide.tasks.predict import predict
@@ -241,6 +241,7 @@ def test_archives_and_strange_files_say_what_they_are(tmp_path):
         "a.pkl": (b"\x80\x04", "pickle", "Parquet"),
         "a.dta": (b"s", "Stata", "read_stata"),
         "a.pdf": (b"%PDF-1.7", "PDF", "CSV"),
+        "a.db": (b"no database at all", "no database", "name"),
         "m.txt": ((tmp_path / "m.candide").read_bytes(), "a model", "data"),
     }
     for name, (content, what, remedy) in strange.items():
@@ -248,3 +249,29 @@ def test_archives_and_strange_files_say_what_they_are(tmp_path):
         with pytest.raises(SourceError, match=what) as error:
             learn(tmp_path / name, "y")
         assert remedy in error.value.remedy, name
+
+
+def test_of_workbooks_one_is_read_at_a_time(tmp_path):
+    (tmp_path / "books").mkdir()
+    for name in "ab":
+        xlsx(tmp_path / "books" / f"{name}.xlsx", {"s": [["x", "y"], [1, "a"]]})
+    for path in (tmp_path / "books", tmp_path / "books" / "*.xlsx"):
+        with pytest.raises(SourceError, match="xlsx") as error:
+            learn(path, "y")
+        assert "one" in error.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"\xff\xfe", "is empty"),
+        (b"\xef\xbb\xbf", "empty"),
+        (b'x,y\n1,a\n"2,b\n3,a\n', "not closed"),
+        (b"x,y\r\n1,a\n2,b\r\n3,a\n", "end in"),
+    ],
+)
+def test_what_is_wrong_with_a_csv_is_said_in_words(content, what, tmp_path):
+    (tmp_path / "a.csv").write_bytes(content)
+    with pytest.raises(InputError, match=what) as error:
+        learn(tmp_path / "a.csv", "y")
+    assert "Error" not in str(error.value)

@@ -87,7 +87,10 @@ def _attach_path(con: Any, path: str, reading: Reading, view: str, found: Attach
             if not _bytes_in(path):
                 raise InputError(f"{found.name} is empty")
             hints = CsvHints(reading.delimiter, reading.header, reading.missing)
-            found.csv = form_of(con, _text_files(path, reading, found), hints)
+            files = _text_files(path, reading, found)
+            if len(files) == 1 and not _bytes_in(files[0]):  # but for the mark of its encoding
+                raise InputError(f"{found.name} is empty")
+            found.csv = form_of(con, files, hints)
             _create(con, view, found.csv.reader({}))
         elif kind == "parquet":
             _create(con, view, f"read_parquet({literals(files_of(path))}, union_by_name = true)")
@@ -106,10 +109,9 @@ def _attach_path(con: Any, path: str, reading: Reading, view: str, found: Attach
 def _format(path: str) -> str:
     if os.path.isdir(path):
         return formats.format_of_folder(path)
-    is_glob = glob.has_magic(path) and not os.path.exists(path)
-    if not is_glob and not os.path.exists(path):
+    if not glob.has_magic(path) and not os.path.exists(path):
         raise SourceError("no such file", where=path)
-    return formats.format_of(path, not is_glob)
+    return formats.format_of(path)
 
 
 def _attach_untyped(

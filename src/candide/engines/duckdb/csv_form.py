@@ -158,6 +158,8 @@ def _pairs(types: Mapping[str, str]) -> str:
 def form_of(con: Any, files: tuple[str, ...], hints: CsvHints) -> CsvForm:
     """Find out the form of a CSV, or of several: of the first from its beginning, and the columns of all."""
     form = _form_of_first(con, files, hints)
+    if not any(form.names):
+        raise SourceError("empty", where=_first(files))
     if not form.is_divided:
         return form
     names = tuple(row[0] for row in con.sql(f"DESCRIBE SELECT * FROM {form.reader({})}").fetchall())

@@ -51,6 +51,11 @@ def _told(name: str, text: str) -> InputError:
     if bad := _COLUMNS.search(text):
         remedy = "mend the line, or pass the delimiter"
         return SourceError(f"{bad[2]} fields where {bad[1]} are expected", value=int(bad[2]), remedy=remedy, **where)
+    if "unterminated quote" in text:
+        return SourceError("a quote is opened there, and not closed", remedy="mend the line", **where)
+    if "invalid state" in text:
+        remedy = "let them all end alike, with dos2unix say"
+        return SourceError("some lines end in \\r\\n, and some in \\n or \\r alone", remedy=remedy, **where)
     if "not utf-8" in text or "unicode" in text.lower():
         remedy = "pass the encoding, such as --encoding cp1252 (encoding='cp1252')"
         return SourceError("not UTF-8 text", remedy=remedy, **where)

@@ -2,8 +2,8 @@
 
 What cannot be read says what it is, and what to do.
 
->>> format_of("rows.csv.gz", exists=False), format_of("SALES.XLSX", exists=False), format_of("rows", exists=False)
-('csv', 'sheets', 'csv')
+>>> format_of("rows-*.csv.gz"), format_of("rows-*.parquet"), format_of("rows-*")
+('csv', 'parquet', 'csv')
 >>> refuse("https://example.org/rows.csv")
 Traceback (most recent call last):
     ...
@@ -30,6 +30,7 @@ ALONE = {  # those of which one file is read at a time
     "xlsx": "sheets", "xlsm": "sheets", "xlsb": "sheets", "xls": "sheets", "ods": "sheets",
     "sqlite": "sqlite", "sqlite3": "sqlite", "arff": "arff",
 }  # fmt: skip
+_DATABASES = ("db", "sqlite", "sqlite3")
 TABLES = ("duckdb", "sqlite", "sheets")  # formats that may hold several
 _BYTES = (  # where, what stands there, and the format that it means
     (0, b"PAR1", "parquet"),
@@ -86,10 +87,10 @@ def refuse(path: str) -> None:
     raise SourceError(what, where=path, value=scheme, remedy=remedy)
 
 
-def format_of(path: str, exists: bool = True) -> str:
+def format_of(path: str) -> str:
     """The format of a file, or of a glob by its ending."""
     ending = ending_of(path)
-    if exists and os.path.isfile(path):
+    if os.path.isfile(path) and os.path.getsize(path):
         with open(path, "rb") as file:
             head = file.read(262)
         if kind := next((kind for at, mark, kind in _BYTES if head[at:].startswith(mark)), None):
@@ -103,6 +104,10 @@ def format_of(path: str, exists: bool = True) -> str:
             raise SourceError("a model, not data", where=path, remedy="pass data; candide show tells what is in it")
         if head.startswith(b"\x1f\x8b") and not path.lower().endswith(".gz"):
             raise SourceError("packed by gzip", where=path, remedy="let its name end in .gz")
+        if ending in _DATABASES:
+            raise SourceError("no database of SQLite or DuckDB", where=path, remedy="let its name tell what it is")
+    elif ending in ALONE:
+        raise SourceError(f"several files (.{ending})", where=path, remedy="pass one at a time")
     if ending in _ENDINGS:
         what, remedy = _ENDINGS[ending]
         raise SourceError(what, where=path, remedy=remedy)
@@ -142,6 +147,9 @@ def format_of_folder(path: str) -> str:
     """The one format of the files in a folder."""
     found = sorted({ending_of(name) for name in files_of(path)})
     kinds = {FORMATS[ending] for ending in found}
+    alone = sorted({ending_of(str(p)) for p in Path(path).rglob("*") if ending_of(str(p)) in ALONE})
+    if not found and alone:
+        raise SourceError(f"a folder of files (.{', .'.join(alone)})", where=path, value=alone, remedy="pass one file")
     if len(kinds) != 1 or (kinds == {"csv"} and len(found) > 1):  # a .tsv is no .csv
         what = f"a folder must hold files of one known format, found {found or 'none'}"
         raise SourceError(what, where=path, value=found)
@@ -163,5 +171,6 @@ def chosen_table(asked: str | None, there: Sequence[str], where: str, what: str 
     name = asked or (there[0] if len(there) == 1 else None)
     if name is None or name not in there:
         remedy = f"name one: {where}::{there[0]} (or --table, table=)" if there else ""
-        raise SourceError(f"its {what} are {sorted(there)}", where=where, value=name, remedy=remedy)
+        holds = f"its {what} are {sorted(there)}" if there else f"it holds no {what}"
+        raise SourceError(holds, where=where, value=name, remedy=remedy)
     return name
