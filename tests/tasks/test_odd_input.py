@@ -146,3 +146,12 @@ def test_rows_that_several_threads_count_are_all_counted(classifier):
     for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
         assert other.partial_fit(X, y).census_.n_rows == 12 * 6 * 20 + 12
     assert not hasattr(clone(model), "fitted_")
+
+
+def test_one_value_is_no_column_and_a_word_is_no_size():
+    with pytest.raises(InputError) as refused:
+        cd.fit({"x": 1.5, "y": ["a", "b"]}, "y")
+    assert refused.value.column == "x"
+    with pytest.raises(InputError) as refused:
+        cd.fit({"x": [1.5, 2.5], "y": ["a", "b"]}, "y", memory_limit="much")
+    assert refused.value.value == "much"

@@ -252,6 +252,9 @@ def _arrow_column(name: object, values: Sequence[Any]) -> Any:
 
     if is_arrow(values):
         return values
+    if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
+        what = f"a single {type(values).__name__}"
+        raise InputTypeError(what, column=name, remedy="pass a sequence of values, one a row")
     try:
         return pa.array(values, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError):

@@ -72,7 +72,11 @@ class DuckDBSource(SqlSource):
         # The least and largest values that Parquet files note leave NaN out, and with them isnan() is taken for false.
         con.execute("SET disabled_optimizers = 'statistics_propagation'")
         if reading.memory_limit:
-            con.execute(f"SET memory_limit = {literal(reading.memory_limit)}")
+            try:
+                con.execute(f"SET memory_limit = {literal(str(reading.memory_limit))}")
+            except duckdb.Error:
+                what, remedy = f"memory_limit is {reading.memory_limit!r}", "pass a size, such as 2GB"
+                raise InputError(what, value=reading.memory_limit, remedy=remedy) from None
         if reading.threads:
             con.execute(f"SET threads = {int(reading.threads)}")
         source = cls(con, reading, engine)
