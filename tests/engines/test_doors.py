@@ -1,16 +1,19 @@
 """One rule of what a value is, through every door: a model fitted by one knows the same values by any other."""
 
 import datetime as dt
+import warnings
 from decimal import Decimal
 
 import duckdb
 import numpy as np
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import candide as cd
+from candide.rows.remarks import RemarkWarning
 
 FITTED = ("rows.csv", "rows.parquet", "rows.jsonl", "arrow", "dict")
 ZONE = dt.timezone(dt.timedelta(hours=2))
@@ -89,3 +92,89 @@ def test_a_class_is_the_same_through_every_door(kind, tmp_path):
         for data in every.values():
             assert cd.evaluate.evaluate(model, data).accuracy == want.accuracy, name
         assert len((first + model).classes_) == len(first.classes_), name
+
+
+TIMES = {
+    "date": [dt.date(2024, 1, 1) + dt.timedelta(7 * i % 90) for i in range(40)],
+    "timestamp": [dt.datetime(2024, 1, 1) + dt.timedelta(hours=7 * i % 90) for i in range(40)],
+    "zone": [dt.datetime(2024, 1, 1, tzinfo=ZONE) + dt.timedelta(hours=7 * i % 90) for i in range(40)],
+    "time": [dt.time(7 * i % 24, 30) for i in range(40)],
+    "duration": [dt.timedelta(hours=7 * i % 90, seconds=1) for i in range(40)],
+    "nanoseconds": pa.array([10**9 * (7 * i % 90 + 1) for i in range(40)], pa.duration("ns")),
+    "nothing": pa.nulls(40),
+}
+
+
+@pytest.mark.parametrize("kind", TIMES)
+def test_times_are_days_and_nothing_is_a_category_through_every_door(kind, tmp_path):
+    y = ["ab"[7 * i % 90 > 40] for i in range(40)]
+    table = pa.table({"x": TIMES[kind], "size": [float(i % 7) for i in range(40)], "y": y})
+    every = doors(table, tmp_path)
+    if kind in ("duration", "nanoseconds"):  # a query of a Parquet file has whole numbers, and no schema
+        del every["query"]
+    frames = {name: every[name] for name in ("arrow", "pandas", "polars", "dict", "arrays")}
+    want = cd.fit(table, "y")
+    event = "categorical" if kind == "nothing" else "gaussian"
+    assert [part.event.name for part in want.fitted_.plan.parts if "x" in part.columns] == [event]
+    answers = want.predict_table(table)["p_a"].to_numpy()
+    for name, data in every.items():
+        model = cd.fit(data, "y")
+        assert [part.event for part in model.fitted_.plan.parts] == [part.event for part in want.fitted_.plan.parts]
+        np.testing.assert_allclose(model.predict_table(data)["p_a"].to_numpy(), answers, err_msg=name)
+        np.testing.assert_allclose(want.predict_table(data)["p_a"].to_numpy(), answers, err_msg=name)
+    for name, data in frames.items():
+        X = {"x": data["x"], "size": data["size"]}
+        np.testing.assert_allclose(cd.NaiveBayes().fit(X, y).predict_proba(X)[:, 0], answers, err_msg=name)
+
+
+def test_a_duration_has_one_unit():
+    """Two days are 2, from whatever holds them."""
+    length = [dt.timedelta(2), dt.timedelta(3), dt.timedelta(4), dt.timedelta(6)]
+    for column in (length, pa.array(length), pl.Series(length), pd.Series(length), np.array(length, "m8[h]")):
+        for model in (cd.fit({"x": column, "y": [*"aabb"]}, "y"), cd.NaiveBayes().fit({"x": column}, [*"aabb"])):
+            assert model.census_.tallies[0].mean.ravel().tolist() == [2.5, 5.0]
+
+
+def test_whole_numbers_behind_a_dictionary_are_categories():
+    codes, y = pa.array([3, 1, 2, 3, 1, 2] * 5).dictionary_encode(), [*"abbaba"] * 5
+    table = pa.table({"x": codes, "y": y})
+    for data in (table, table.to_pandas(), {"x": codes, "y": y}):
+        assert [part.event.name for part in cd.fit(data, "y").fitted_.plan.parts] == ["categorical"]
+        X = data[["x"]] if hasattr(data, "iloc") else {"x": data["x"]}
+        assert [part.event.name for part in cd.NaiveBayes().fit(X, y).fitted_.plan.parts] == ["categorical"]
+
+
+def test_wide_whole_numbers_with_gaps_are_not_rounded():
+    wide = [2**53, 2**53 + 1, None] * 9
+    for column in (wide, pa.array(wide), pl.Series(wide), pd.Series(wide, dtype="Int64")):
+        model = cd.NaiveBayes("categorical").fit({"x": column}, ["a", "b", "b"] * 9)
+        assert model.fitted_.plan.parts[0].levels[0].values == (2**53, 2**53 + 1)
+
+
+def test_text_among_other_values_makes_all_of_them_text():
+    X, y = {"x": [1, "a", True, 2.5, dt.date(2024, 2, 29), "true", None] * 5}, [*"ababbab"] * 5
+    streamed, asked = cd.fit(X | {"y": y}, "y"), cd.NaiveBayes().fit(X, y)
+    for model in (streamed, asked):
+        assert model.fitted_.plan.parts[0].levels[0].values == ("1", "2.5", "2024-02-29", "a", "true")
+        np.testing.assert_allclose(model.predict_proba(X)[:, 0], model.predict_table(X)["p_a"].to_numpy())
+
+
+def test_a_column_of_strangers_is_told(tmp_path):
+    X, y = {"colour": ["red", "blue", "red", "blue"], "size": ["s", "l", "s", "l"]}, [*"abab"]
+    model = cd.fit(X | {"y": y}, "y")
+    strange = {"colour": ["rot", None, "blau"], "size": ["s", "xl", "l"]}
+    pq.write_table(pa.table(strange), tmp_path / "rows.parquet")
+    labelled = strange | {"y": [*"aba"]}
+    for ask, rows in (
+        (model.predict_proba, strange),
+        (model.predict_table, strange),
+        (model.predict_table, str(tmp_path / "rows.parquet")),
+        (lambda rows: model.predict_table(rows, tmp_path / "out.csv"), strange),
+        (lambda rows: cd.evaluate.evaluate(model, rows), labelled),
+    ):
+        with pytest.warns(RemarkWarning) as told:
+            ask(rows)
+        assert [(one.message.remark.code, one.message.remark.column) for one in told] == [("unseen", "colour")]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict_proba({"colour": ["rot", "red"], "size": [None, None]})

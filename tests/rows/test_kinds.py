@@ -41,7 +41,7 @@ def _cells(*values):
         ([True, None], "category"),
         (["1", "2"], "category"),
         ([1, "a"], "category"),
-        ([None, None], "number"),
+        ([None, None], "category"),
         ([], "number"),
         (np.array(["a"]), "category"),
         (np.array(["2020-01-01", "NaT"], "M8[s]"), "date"),

@@ -51,6 +51,7 @@ class Source(Protocol):
     name: str  # what to call it in messages
     columns: Mapping[str, str]  # the type of each, in the engine's words
     documents: tuple[str, ...] = ()  # columns known to be free text, however short
+    categories: tuple[str, ...] = ()  # columns of numbers that are declared to be categories
     untyped: bool = False  # whether categories are read as text, and what it spells is found out after
     needs_middle: bool = False  # whether moments come from sums around a value near the middle
     rows_read: int = 0  # so far, of the work that is looked on at

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from candide.engines.base import Engine, Folds, Source
 from candide.engines.reading import Reading
 from candide.rows.labels import Labels, is_arrow
+from candide.rows.objects import as_arrow
 from candide.rows.table import Table
 
 
@@ -39,7 +40,7 @@ class TableSource(Source):
     def head(self, n: int) -> Any:
         import pyarrow as pa
 
-        return pa.table({name: _arrow(self.table.head(original, n)) for name, original in self._names.items()})
+        return pa.table({name: as_arrow(self.table.head(original, n)) for name, original in self._names.items()})
 
     def batches(self, columns: Sequence[str], size: int, folds: Folds | None = None) -> Iterator[Any]:
         import pyarrow as pa
@@ -48,7 +49,7 @@ class TableSource(Source):
         held = [*(self.table.column(self._names[name]) for name in columns), *fold]
         names = [*columns, *(["fold"] if fold else [])]
         for start in range(0, self.table.n_rows, size):
-            some = [_arrow(column[start : start + size]) for column in held]
+            some = [as_arrow(column[start : start + size]) for column in held]
             self.rows_read += len(some[0]) if some else 0
             yield pa.RecordBatch.from_arrays(some, names)
 
@@ -66,11 +67,3 @@ class TableSource(Source):
 
 def _kind(column: Any) -> str:
     return str(column.type if is_arrow(column) else column.dtype)
-
-
-def _arrow(column: Any) -> Any:
-    import pyarrow as pa
-
-    if not is_arrow(column):
-        return pa.array(column, from_pandas=True)
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

@@ -49,7 +49,9 @@ def prepare(
     remarks = [*source.remarks, *remarks]
     remarks += check_target(target, values[target])
     wanted = {n: column for n, column in values.items() if n not in {target, weight, *drop}}
-    columns = [Column(n, "text") if n in source.documents else look(n, column) for n, column in wanted.items()]
+    told = {name: Column(name, "category") for name in source.categories}
+    told |= {name: Column(name, "text") for name in source.documents}
+    columns = [told.get(n) or look(n, column) for n, column in wanted.items()]
     remarks += [note for c in columns if c.kind in _WORDY for note in _spelled_numbers(str(c.name), values[c.name])]
     remarks += [
         Remark("left-out", f"column {c.name!r} is left out: {c.why}", c.name)

@@ -13,6 +13,8 @@ from candide.estimators.validation import checked_count, generator
 from candide.model.fitted import Fitted
 from candide.model.model import Model, ask
 from candide.model.plan import Plan
+from candide.model.strangers import Strangers
+from candide.rows import remarks
 from candide.rows.blocks import Block, not_finite
 from candide.rows.table import Table
 
@@ -49,6 +51,9 @@ class Generative(Estimator):
         blocks = self._blocks(X)
         if blocks[0].shape[0] == 0:
             return verb(self._model(), [np.empty((0, 0))] * len(blocks))
+        strangers = Strangers(self.fitted_.plan)
+        strangers.look(blocks)
+        remarks.warn(strangers.remarks(), stacklevel=3)
         return ask(verb, self._model(), [part.columns for part in self.fitted_.plan.parts], blocks, self._unusable(X))
 
     def _unusable(self, X: Any) -> Callable[[Any, Block], InputError]:

@@ -5,7 +5,8 @@ kind            when                                                            
 ==============  ===================================================================  ===================
 number          a numeric type, or objects that are all numbers                      gaussian
 date            dates and times: days since 1970; times of day and durations: days   gaussian
-category        text, booleans, other objects; numbers that are all 0 or 1           categorical
+category        text, booleans, other objects; numbers that are all 0 or 1; columns  categorical
+                of no type that hold nothing; numbers behind a dictionary
 count           a sparse matrix                                                      multinomial
 identifier      named columns of 20 or more values, all different: text of fewer     left out
                 than four words, or whole numbers that step by one or are named
@@ -91,7 +92,9 @@ def look(name: Name, values: Any) -> Column:
         return _look_text(name, values.tolist()) if values.dtype.kind in "US" else Column(name, "category")
     if values.dtype.kind == "O":
         present = [v for v in values.tolist() if not is_absent(v)]
-        if present and all(isinstance(v, str) for v in present):
+        if not present:
+            return Column(name, "category")  # of which nothing is known, and which takes whatever comes
+        if all(isinstance(v, str) for v in present):
             return _look_text(name, present)
         if not all(map(_is_number, present)):
             nested = any(isinstance(v, _NESTED) for v in present)
@@ -126,12 +129,22 @@ def _look_arrow(name: Name, values: Any) -> Column:
         return _category(name, distinct.to_pylist()) if few else _look_text(name, present.to_pylist())
     if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         return _nested(name)
+    if is_coded_number(values.type):
+        return Column(name, "category")
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        if pa.types.is_dictionary(values.type):  # somebody declared these numbers to be categories
-            return Column(name, "category")
         whole = pa.types.is_integer(kind)  # looked at as they are: as floats, large ones would seem equal
         return _look_numbers(name, values.drop_null().to_numpy() if whole else arrow_floats(values))
     return Column(name, "category")
+
+
+def is_coded_number(kind: Any) -> bool:
+    """Whether an Arrow type is that of numbers behind a dictionary: somebody declared them to be categories."""
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(kind):
+        return False
+    of = kind.value_type
+    return bool(pa.types.is_integer(of) or pa.types.is_floating(of) or pa.types.is_decimal(of))
 
 
 def _look_text(name: Name, values: list[Any]) -> Column:

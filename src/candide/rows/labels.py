@@ -186,10 +186,22 @@ def as_column(values: Any) -> Any:
     """A column as an ndarray or an Arrow array, whatever array, series or iterable it comes as."""
     if isinstance(values, np.ndarray) or is_arrow(values):
         return values
-    for convert in ("to_arrow", "to_numpy"):  # a polars series has both, a pandas one the second
-        if hasattr(values, convert):
-            return getattr(values, convert)()
+    if hasattr(values, "to_arrow"):  # a polars series
+        return values.to_arrow()
+    if hasattr(values, "to_numpy"):  # a pandas one
+        own = hasattr(values, "dtype") and not isinstance(values.dtype, np.dtype)
+        return (_extension(values) if own else None) or values.to_numpy()
     return _objects(values)
+
+
+def _extension(values: Any) -> Any:
+    """A series of a type that numpy has not, which it would round or forget: as an Arrow array, if it can be one."""
+    import pyarrow as pa
+
+    try:
+        return pa.array(values, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError):
+        return None
 
 
 def is_arrow(column: Any) -> bool:

@@ -19,6 +19,7 @@ from candide.errors import InputError, InputTypeError
 from candide.rows.arrow import check_not_nested, in_plain_type, is_nested
 from candide.rows.blocks import Csr
 from candide.rows.labels import as_column, is_absent, is_arrow
+from candide.rows.objects import as_arrow, typed
 
 if TYPE_CHECKING:
     from candide.rows.documents import Documents
@@ -149,7 +150,8 @@ class Table:
     def column(self, name: Name) -> Any:
         """One column: an ndarray, or an Arrow array where it is text, dates or booleans with gaps."""
         if isinstance(self.source, np.ndarray):
-            return self.source[:, self.names.index(name)]
+            column = self.source[:, self.names.index(name)]
+            return typed(column) if column.dtype.kind == "O" else column
         if isinstance(self.source, Csr):
             raise InputTypeError("a sparse matrix cannot hold categories; pass a dense array or a data frame")
         if name not in self._read:
@@ -244,19 +246,20 @@ def _listed(values: Any, name: Name) -> Any:
 def _column(column: Any) -> Any:
     """An ndarray of numbers (NaN where null) or objects, or else an Arrow array; what is coded already as it is."""
     if isinstance(column, np.ndarray):
-        return _plain(column)
+        return typed(column) if column.dtype.kind == "O" else _plain(column)
     if isinstance(column, Coded):
         return column
     if is_arrow(column):
         return _from_arrow(column)
-    if column.dtype.is_numeric() and not column.dtype.is_decimal():
+    gaps = column.dtype.is_integer() and column.null_count()  # as floats, wide ones would be rounded
+    if column.dtype.is_numeric() and not column.dtype.is_decimal() and not gaps:
         return _plain(column.to_numpy())
     import pyarrow as pa
 
     try:
         return _from_arrow(column.to_arrow())
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):  # objects of several types
-        return as_column(column.to_list())
+        return typed(as_column(column.to_list()))
 
 
 def _from_arrow(column: Any) -> Any:
@@ -264,13 +267,24 @@ def _from_arrow(column: Any) -> Any:
 
     column = in_plain_type(column)
     kind = column.type
+    if pa.types.is_integer(kind) and column.null_count and _is_wide(column):
+        return column
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or (pa.types.is_boolean(kind) and not column.null_count):
         return column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.to_numpy()
-    if pa.types.is_decimal(kind) or pa.types.is_null(kind):
-        return _from_arrow(column.cast(pa.float64()))
-    if pa.types.is_dictionary(kind) or is_nested(kind):
-        return column
-    return column.dictionary_encode()  # hashed once, read often
+    if pa.types.is_decimal(kind) and not kind.scale:
+        return column if _is_wide(column) else _from_arrow(column.cast(pa.float64()))
+    if pa.types.is_decimal(kind):  # by its text, for Arrow's own cast is off by a bit
+        return _from_arrow(column.cast(pa.string()).cast(pa.float64()))
+    as_is = pa.types.is_dictionary(kind) or pa.types.is_null(kind) or pa.types.is_interval(kind)
+    return column if as_is or is_nested(kind) else column.dictionary_encode()  # hashed once, read often
+
+
+def _is_wide(column: Any) -> bool:
+    """Whether some whole number of an Arrow column is not exact as a float."""
+    import pyarrow.compute as pc
+
+    ends = pc.min_max(column).as_py().values()
+    return any(end is not None and abs(end) > 1 << 53 for end in ends)
 
 
 def arrow_floats(column: Any) -> NDArray[np.float64]:
@@ -295,7 +309,7 @@ def arrow_floats(column: Any) -> NDArray[np.float64]:
 def numbers_of(column: Any, name: Name | None = None) -> NDArray:
     """An ndarray or Arrow array as numbers, NaN where absent; dates and times are days."""
     if is_arrow(column):
-        column = _times(column) if _is_time(column) else as_column(column.to_pylist())
+        column = _times(column) if _is_time(column) else _numbers(column)
     if column.dtype.kind in "fiub":
         return column
     if column.dtype.kind in "mM":
@@ -304,6 +318,13 @@ def numbers_of(column: Any, name: Name | None = None) -> NDArray:
         return column.astype(np.float64)  # None becomes NaN, and text that spells a number that number
     except (TypeError, ValueError):
         return np.array([_number(value, name, row) for row, value in enumerate(column.tolist())], np.float64)
+
+
+def _numbers(column: Any) -> NDArray:
+    import pyarrow as pa
+
+    whole = pa.types.is_integer(column.type) or pa.types.is_decimal(column.type) or pa.types.is_null(column.type)
+    return arrow_floats(column) if whole else as_column(column.to_pylist())
 
 
 def _is_time(column: Any) -> bool:
@@ -318,6 +339,8 @@ def _times(column: Any) -> NDArray:
     import pyarrow as pa
 
     plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    if pa.types.is_interval(plain.type):
+        plain = as_arrow(as_column(plain.to_pylist()))
     if pa.types.is_time(plain.type):
         plain = plain.cast(pa.time64("us")).cast(pa.int64()).cast(pa.duration("us"))
     return plain.to_numpy(zero_copy_only=False) if isinstance(plain, pa.Array) else plain.to_numpy()

@@ -24,6 +24,7 @@ from candide.engines.reading import Reading
 from candide.errors import InputError, unknown
 from candide.kernels import threads
 from candide.model.fitted import Fitted
+from candide.model.strangers import Strangers
 from candide.rows.remarks import Remark, warn
 from candide.tasks import outputs
 from candide.tasks.models import Model, fitted_of, reading_of
@@ -53,20 +54,26 @@ def predict(
     with open_source(data, reading_of(fitted, reading)) as source, watch(source, "scoring"):
         prepare_to_score(source, fitted.plan, fitted.spelled, fitted.target)
         names = [keep] if isinstance(keep, str) else list(keep)
-        schema, batches = scored_table(source, fitted, list(source.columns) if names == ["all"] else names)
+        strangers = Strangers(fitted.plan)
+        schema, batches = scored_table(source, fitted, list(source.columns) if names == ["all"] else names, strangers)
         if out is None:
             import pyarrow as pa
 
-            return pa.Table.from_batches(batches, schema)
-        from candide.engines.duckdb.write import write
+            found: Any = pa.Table.from_batches(batches, schema)
+        else:
+            from candide.engines.duckdb.write import write
 
-        if source.encoding is not None:
-            warn([Remark("written-utf-8", f"{out} is written in UTF-8; {source.name} is in {source.encoding}")])
-        return write(schema, batches, Path(out))
+            if source.encoding is not None:
+                warn([Remark("written-utf-8", f"{out} is written in UTF-8; {source.name} is in {source.encoding}")])
+            found = write(schema, batches, Path(out))
+    warn(strangers.remarks())
+    return found
 
 
-def scored_table(source: Source, fitted: Fitted, keep: Sequence[str] = ()) -> tuple[Any, Iterator[Any]]:
-    """The schema and the batches of the scored table."""
+def scored_table(
+    source: Source, fitted: Fitted, keep: Sequence[str], strangers: Strangers
+) -> tuple[Any, Iterator[Any]]:
+    """The schema and the batches of the scored table; ``strangers`` takes note of values never met."""
     import pyarrow as pa
 
     for name in keep:
@@ -93,7 +100,7 @@ def scored_table(source: Source, fitted: Fitted, keep: Sequence[str] = ()) -> tu
         start = 0
         for piece in pieces([batch], k):
             some = slice(start, start := start + piece.num_rows)
-            log_posterior, density[some] = scored(fitted, piece)
+            log_posterior, density[some] = scored(fitted, piece, strangers)
             winner[some] = log_posterior.argmax(axis=1)
             np.exp(log_posterior.T, out=p[:, some])
         kept = [as_type(batch.column(f"k{i}"), kinds[i]) for i in range(len(keep))]

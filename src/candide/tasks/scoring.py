@@ -26,6 +26,7 @@ from candide.kernels import threads
 from candide.model.fitted import Fitted
 from candide.model.model import Model, ask
 from candide.model.plan import Plan
+from candide.model.strangers import Strangers
 from candide.rows import matching, remarks
 from candide.rows.blocks import Floats
 from candide.rows.labels import Labels
@@ -60,9 +61,11 @@ def prepare_to_score(
     remarks.warn([Remark("column-absent", text, absent[0], hint)], stacklevel)
 
 
-def scored(fitted: Fitted, batch: Any) -> tuple[Floats, Floats]:
-    """log p(class | x) and log p(x) of the rows of a batch."""
-    return scored_blocks(fitted.plan, fitted.model, blocks(fitted.plan, batch))
+def scored(fitted: Fitted, batch: Any, strangers: Strangers) -> tuple[Floats, Floats]:
+    """log p(class | x) and log p(x) of the rows of a batch; ``strangers`` takes note of values never met."""
+    rows = blocks(fitted.plan, batch)
+    strangers.look(rows)
+    return scored_blocks(fitted.plan, fitted.model, rows)
 
 
 def scored_blocks(plan: Plan, model: Model, rows: list[Any]) -> tuple[Floats, Floats]:
@@ -78,6 +81,7 @@ class LeftOut:
     missing: int = 0
     unknown: int = 0
     strange: set[Any] = field(default_factory=set)  # some labels that it does not know
+    strangers: Strangers | None = None  # values that it does not know
 
     def add(self, truth: "Truth") -> None:
         self.missing += truth.n_missing
@@ -85,13 +89,14 @@ class LeftOut:
         self.strange.update(truth.strange)
 
     def tell(self, target: str, stacklevel: int = 2) -> None:
-        """Warn of them, once all rows have been read."""
+        """Warn of them, and of columns of values that the model does not know, once all rows have been read."""
         met = sorted(map(str, self.strange))
         near = [(name, close) for name in met[:3] for close in get_close_matches(name, map(str, self.labels.values), 1)]
         hint = "did you mean " + ", ".join(f"{close!r} for {name!r}" for name, close in near) + "?" if near else ""
         told = left_out(self.missing, f"no value of {target!r}", target)
         strange = f"a label the model does not know ({wording.listing(met, 3)})"
         told += [replace(one, code="label-unknown", remedy=hint) for one in left_out(self.unknown, strange, target)]
+        told += self.strangers.remarks() if self.strangers else []
         remarks.warn(told, stacklevel + 1)
 
 
@@ -115,7 +120,7 @@ def labelled(source: Source, fitted: Fitted, target: str, work: Work[T], weight:
     def one(batch: Any) -> tuple[Truth, T | None]:
         truth = Truth.of(fitted.labels, batch, weight)
         known = truth.known
-        log_posterior, _ = scored(fitted, batch)
+        log_posterior, _ = scored(fitted, batch, strangers)
         if known.all():
             return truth, work(log_posterior, truth.codes, truth.weight) if len(known) else None
         w = None if truth.weight is None else truth.weight[known]
@@ -132,7 +137,8 @@ def labelled(source: Source, fitted: Fitted, target: str, work: Work[T], weight:
             known = wording.listing(fitted.labels.values)
             raise InputError(f"no row of {source.name} has a label the model knows, {known}", column=target)
 
-    out = Labelled(results(), LeftOut(fitted.labels))
+    strangers = Strangers(fitted.plan)
+    out = Labelled(results(), LeftOut(fitted.labels, strangers=strangers))
     return out
 
 

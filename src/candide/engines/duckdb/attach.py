@@ -14,6 +14,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import duckdb
@@ -22,14 +23,20 @@ from candide.engines.duckdb import encodings, folders, formats
 from candide.engines.duckdb.csv_form import CsvForm, CsvHints, form_of
 from candide.engines.duckdb.duckdb_errors import explained
 from candide.engines.duckdb.formats import chosen_table, ending_of, files_of
+from candide.engines.duckdb.spellings import LENGTH
 from candide.engines.reading import Reading
 from candide.engines.sql.text import identifier, literal, literals
 from candide.errors import InputError, InputTypeError, SourceError
 from candide.files import temporary_file, temporary_folder
+from candide.model.plan import naming
 from candide.rows.arrow import table_in_plain_types
-from candide.rows.labels import is_arrow
+from candide.rows.kinds import LOOK
+from candide.rows.objects import as_arrow
 from candide.rows.remarks import Remark
+from candide.rows.table import Table
 
+_LENGTHS = {"s": "to_seconds({})", "ms": "to_milliseconds({})", "us": "to_microseconds({})",
+            "ns": "to_microseconds({} // 1000)"}  # fmt: skip
 _QUERY = re.compile(r"\s*(\(|--|/\*|select\b|with\b|from\b|values\b)", re.IGNORECASE)
 
 
@@ -63,8 +70,11 @@ def attach(con: Any, data: Any, reading: Reading, view: str, found: Attached) ->
         _attach_frame(con, data, view, found)
 
 
-def _create(con: Any, view: str, reader: str) -> None:
-    con.execute(f"CREATE OR REPLACE TEMP VIEW {view} AS SELECT * FROM {reader}")
+def _create(con: Any, view: str, reader: str, instead: Mapping[str, str] = MappingProxyType({})) -> None:
+    """A view, with expressions instead of some columns."""
+    each = ", ".join(f"{what} AS {identifier(name)}" for name, what in instead.items())
+    chosen = f"* REPLACE ({each})" if each else "*"
+    con.execute(f"CREATE OR REPLACE TEMP VIEW {view} AS SELECT {chosen} FROM {reader}")
 
 
 def _attach_path(con: Any, path: str, reading: Reading, view: str, found: Attached) -> None:
@@ -93,11 +103,14 @@ def _attach_path(con: Any, path: str, reading: Reading, view: str, found: Attach
             found.csv = form_of(con, files, hints)
             _create(con, view, found.csv.reader({}))
         elif kind == "parquet":
-            _create(con, view, f"read_parquet({literals(files_of(path))}, union_by_name = true)")
+            reader = f"read_parquet({literals(files_of(path))}, union_by_name = true)"
+            _create(con, view, reader)  # first, for it says what is wrong with a file
             found.schema = _parquet_schema(path)
+            _create(con, view, reader, _durations(found.schema))
         elif kind == "json":
             form = "auto" if ending_of(path) == "json" else "newline_delimited"
-            _create(con, view, f"read_json_auto({literals(_text_files(path, reading, found))}, format = '{form}')")
+            reader = f"read_json_auto({literals(_text_files(path, reading, found))}, format = '{form}')"
+            _create(con, view, reader, _spelled_durations(con, reader))
         elif kind == "duckdb":
             _attach_database(con, path, table, view, found)
         elif kind == "arrow":
@@ -148,7 +161,7 @@ def _attach_frame(con: Any, data: Any, view: str, found: Attached) -> None:
         data = data.read_all()  # a reader can be read once only
     elif isinstance(data, Mapping):
         _check_case(list(data))
-        data = pa.table({str(k): _arrow_column(k, v) for k, v in data.items()})
+        data = pa.table({str(name): _arrow_column(name, column) for name, column in Table.of(data).source.items()})
     elif isinstance(data, pa.RecordBatch):
         data = pa.table(data)
     _check_case(getattr(data, "column_names", None) or list(getattr(data, "columns", ())))
@@ -234,6 +247,26 @@ def _parquet_schema(path: str) -> Any:
     return pq.read_schema(first)
 
 
+def _durations(schema: Any) -> dict[str, str]:
+    """The durations of a Parquet file, which holds them as whole numbers of a unit that its Arrow schema tells."""
+    import pyarrow as pa
+
+    kinds = {field.name: field.type for field in schema if pa.types.is_duration(field.type)}
+    return {name: _LENGTHS[kind.unit].format(identifier(name)) for name, kind in kinds.items()}
+
+
+def _spelled_durations(con: Any, reader: str) -> dict[str, str]:
+    """The durations of JSON lines, which spell them: JSON has no type for them, and no reader guesses it."""
+    described = con.sql(f"DESCRIBE SELECT * FROM {reader}").fetchall()
+    names = [row[0] for row in described if row[1] == "VARCHAR"]
+    if not names:
+        return {}
+    each = ", ".join(f"bool_and(regexp_full_match({identifier(n)}, {literal(LENGTH)}))" for n in names)
+    some = f"SELECT {', '.join(map(identifier, names))} FROM {reader} LIMIT {LOOK}"
+    found = con.sql(f"SELECT {each} FROM ({some})").fetchall()[0]
+    return {name: f"CAST({identifier(name)} AS INTERVAL)" for name, are in zip(names, found, strict=True) if are}
+
+
 def _arrow_schema(data: Any) -> Any:
     """The Arrow types of a frame, as far as they are known without reading it."""
     import pyarrow as pa
@@ -247,18 +280,6 @@ def _arrow_schema(data: Any) -> Any:
         return None
 
 
-def _arrow_column(name: object, values: Sequence[Any]) -> Any:
-    import pyarrow as pa
-
-    if is_arrow(values):
-        return values
-    if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
-        what = f"a single {type(values).__name__}"
-        raise InputTypeError(what, column=name, remedy="pass a sequence of values, one a row")
-    try:
-        return pa.array(values, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        try:
-            return pa.array([None if v is None else str(v) for v in values])
-        except pa.ArrowInvalid as error:
-            raise InputError(str(error), column=name) from None
+def _arrow_column(name: object, column: Any) -> Any:
+    with naming(name):  # type: ignore[arg-type]
+        return as_arrow(column)

@@ -33,7 +33,7 @@ from candide.engines.sql.source import SqlSource, deal
 from candide.engines.sql.text import identifier, literal
 from candide.errors import InputError
 from candide.files import remove
-from candide.rows.kinds import rows_of_look
+from candide.rows.kinds import is_coded_number, rows_of_look
 from candide.rows.remarks import Remark
 from candide.rows.spelling import PLAIN, Spelling
 
@@ -95,6 +95,10 @@ class DuckDBSource(SqlSource):
     @property
     def documents(self) -> tuple[str, ...]:  # type: ignore[override]
         return self.attached.documents
+
+    @property
+    def categories(self) -> tuple[str, ...]:  # type: ignore[override]
+        return tuple(field.name for field in self.attached.schema or () if is_coded_number(field.type))
 
     @property
     def remarks(self) -> list[Remark]:  # type: ignore[override]

@@ -31,7 +31,18 @@ _WHOLE = r"^\s*[+-]?\d{1,18}\s*$"
 _NUMBER = r"^\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*$|^\s*(?i:nan|[+-]?inf(inity)?)\s*$"
 _DATE = r"^\d{4}-\d{2}-\d{2}$"
 _TIME = r"^\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?$"
-KINDS = ((_WHOLE, "BIGINT"), (_NUMBER, "DOUBLE"), (_DATE, "DATE"), (_TIME, "TIMESTAMP"))  # the plain way
+_ZONED = rf"{_TIME[:-1]} ?(Z|UTC|[+-]\d{{2}}(:?\d{{2}})?)$"
+_CLOCK = r"^([01]\d|2[0-3]):\d{2}(:\d{2}(\.\d+)?)?$"
+LENGTH = r"(-?\d+ days?( -?\d+:\d{2}:\d{2}(\.\d+)?)?|-?\d{2,}:\d{2}:\d{2}(\.\d+)?)"  # a duration, as SQL reads it
+KINDS = (  # the plain way
+    (_WHOLE, "BIGINT"),
+    (_NUMBER, "DOUBLE"),
+    (_DATE, "DATE"),
+    (_TIME, "TIMESTAMP"),
+    (_ZONED, "TIMESTAMP WITH TIME ZONE"),
+    (_CLOCK, "TIME"),
+    (f"^{LENGTH}$", "INTERVAL"),
+)
 NAS = ("na", "n/a", "nan", "null", "none", "nil", "missing", "unknown", "?", "-", ".", "#n/a", "#na")
 
 _INK = rf"\d.,'{RAISED}{SPACES}+{MINUS}-"  # what a number is written with, but for its unit
