@@ -4,6 +4,7 @@
 ("'a', 'b'", '0, 1, 2 and 2 more', '1 row', '2,000 rows')
 """
 
+import datetime as dt
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -66,6 +67,30 @@ def plural(n: float, what: str = "row", many: str = "") -> str:
     ('0.5 rows', '2 classes')
     """
     return f"{n:,.10g} {what if n == 1 else many or what + 's'}"
+
+
+def date(days: float) -> Any:
+    """Days since 1970 as a date, with a time where it is no whole day; the number, where there is no such date.
+
+    >>> str(date(19782.0)), str(date(0.5)), date(1e12)
+    ('2024-02-29', '1970-01-01 12:00:00', 1000000000000.0)
+    """
+    try:
+        moment = dt.datetime(1970, 1, 1) + dt.timedelta(days=days)
+    except (OverflowError, ValueError):
+        return days
+    return moment.date() if days == int(days) else moment.replace(microsecond=0)
+
+
+def figure(name: str, one: float, is_date: bool = False) -> str:
+    """A figure of a column: of a column of dates a place among them is a date, and a distance so many days.
+
+    >>> figure("mean", 19782.4, True), figure("sd", 30.25, True), figure("mean", 19782.4)
+    ('2024-02-29', '30.25 days', '19,782')
+    """
+    if is_date and name in ("mean", "loc"):
+        return str(date(float(math.floor(one)))) if math.isfinite(one) else number(one)
+    return f"{number(one)} days" if is_date and name in ("sd", "scale") else number(one)
 
 
 def number(one: float) -> str:

@@ -60,11 +60,23 @@ def check(data: str, target: str, as_json: bool, **options: Any) -> None:
 @click.option("--target", "-t", required=True, metavar="COL", help="The column to learn.")
 @output_option("MODEL", "Where to keep the model (a .candide file).")
 @click.option("--folds", type=click.IntRange(2), metavar="N", help="Cross-validate with this many folds as well.")
+@click.option(
+    "--provenance/--no-provenance",
+    default=True,
+    help="Whether the model keeps its source, rows, date, version and options.",
+)
 @learning_options
 @reading_options
 @AS_JSON
 def fit(
-    data: str, target: str, output: str | None, force: bool, folds: int | None, as_json: bool, **options: Any
+    data: str,
+    target: str,
+    output: str | None,
+    force: bool,
+    folds: int | None,
+    provenance: bool,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Fit a model to a table: CSV, Parquet, JSON lines, Arrow, a folder, a database, a workbook, ARFF, a query, or `-`.
 
@@ -74,6 +86,7 @@ def fit(
     from candide.cli import progress
     from candide.report import summary
     from candide.tasks import outputs
+    from candide.tasks.provenance import of as provenance_of
 
     outputs.check(output, data, force=force)
     learning = learning_of(options, data)
@@ -81,7 +94,9 @@ def fit(
         validation = tasks.cross_validate(data, target, folds=folds, watch=watch, **learning) if folds else None
         learned = validation.learned if validation else tasks.learn(data, target, watch=watch, **learning)
     if output:
-        store.save(learned.fitted, output, force=force)
+        typed = retyped([*LEARNING, *READING])
+        origin = {} if not provenance else provenance_of(data, learned.fitted.census.n_rows, typed)
+        store.save(learned.fitted, output, provenance=origin, force=force)
     commands = _next_commands(data, target, output, bool(validation))
     show_result(summary.of_fit(learned, validation, output, commands), as_json)
 

@@ -95,7 +95,7 @@ class Classifier(Generative):
             y, weight = self._labelled(table, y, sample_weight)
             plan = self._plan(table)
             census = self._count(table, y, weight, plan, self._classes(y))
-            fitted = self._fitted(census, len(table.names))
+            fitted = replace(self._fitted(census, len(table.names)), dates=table.dates & set(census.plan.columns))
             if census.class_weight.all():  # a class whose rows weigh nothing may get others later
                 self._settle(fitted)  # before anything is changed, so that an error changes nothing
             remarks.warn(self._remarks(table, plan))
@@ -123,7 +123,7 @@ class Classifier(Generative):
             census = self._count(table, y, weight, plan, self._stream(y, announced))
             remarks.warn(self._remarks(table, plan))
             if first:
-                fitted = self._fitted(census, len(table.names))
+                fitted = replace(self._fitted(census, len(table.names)), dates=table.dates & set(census.plan.columns))
                 if census.class_weight.all():  # a class that is announced may get its rows later
                     self._settle(fitted)
                 dtype = y.dtype if classes is None else np.asarray(classes).dtype

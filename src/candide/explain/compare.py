@@ -82,6 +82,7 @@ class Comparison:
     columns: list[ColumnMove]
     levels: list[LevelMove]
     left_out: list[Name] = field(default_factory=list)  # columns whose family gives no divergence here
+    dates: frozenset[str] = frozenset()  # columns whose numbers are days since 1970
 
 
 def compare(a: Fitted, b: Fitted, most: int = 1000) -> Comparison:
@@ -101,7 +102,7 @@ def compare(a: Fitted, b: Fitted, most: int = 1000) -> Comparison:
     columns.sort(key=lambda m: -m.surprise)
     levels.sort(key=lambda m: -m.surprise)
     classes = _class_moves(before, after)
-    return Comparison((before.n_rows, after.n_rows), classes, columns[:most], levels[:most], left_out)
+    return Comparison((before.n_rows, after.n_rows), classes, columns[:most], levels[:most], left_out, a.dates)
 
 
 @dataclass(frozen=True)

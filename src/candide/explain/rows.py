@@ -17,7 +17,7 @@ flowers      missing  +0.00
 class prior           +0.00
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,7 +109,7 @@ def explain(fitted: Fitted, rows: Any, shown: Any = None) -> list[Decision]:
     log_posterior = fitted.apply(Model.log_posterior, table)  # names the column of a value that cannot be used
     order = np.argsort(-log_posterior, axis=1, kind="stable")[:, :2]
     parts = zip(fitted.plan.parts, fitted.model.distributions, fitted.plan.blocks(table), strict=True)
-    each = [list(_contributions(part, law, block, values_of, order)) for part, law, block in parts]
+    each = [list(_contributions(part, law, block, values_of, order, fitted.dates)) for part, law, block in parts]
     p, prior, values = np.exp(log_posterior), fitted.model.log_prior, fitted.labels.values
     decisions = []
     for row, (first, second) in enumerate(order.tolist()):
@@ -121,11 +121,11 @@ def explain(fitted: Fitted, rows: Any, shown: Any = None) -> list[Decision]:
 
 
 def _contributions(
-    part: Part, law: Distribution, block: Any, table: Table, order: Codes
+    part: Part, law: Distribution, block: Any, table: Table, order: Codes, dates: Collection[Name]
 ) -> Iterator[list[Contribution]]:
     """Row by row what the columns of a part say; a column of several parts speaks in each."""
     names = [part.columns] if part.event.joint else part.columns
-    values = [_values(part, block, table, j) for j in range(len(part.columns))]
+    values = [_values(part, block, table, j, dates) for j in range(len(part.columns))]
     step = max(1, _VALUES // (law.n_classes * max(1, len(part.columns))))
     for start in range(0, len(order), step):
         some = slice(start, start + step)
@@ -153,7 +153,7 @@ def _difference(a: Any, b: Any) -> Any:
         return np.where(np.isneginf(a) & np.isneginf(b), 0.0, np.subtract(a, b))
 
 
-def _values(part: Part, block: Block, table: Table, j: int) -> list[Any]:
+def _values(part: Part, block: Block, table: Table, j: int, dates: Collection[Name]) -> list[Any]:
     """The values of a column as they were given, None where absent."""
     name = part.columns[j]
     if part.holds == "documents":
@@ -162,5 +162,11 @@ def _values(part: Part, block: Block, table: Table, j: int) -> list[Any]:
     if table.is_sparse:
         return dense(block)[:, j].tolist()
     column = table.column(name)
+    if not is_arrow(column) and column.dtype.kind in "mM":
+        column = column.astype(f"{column.dtype.kind}8[us]")  # of which Python makes dates
     values = column.to_pylist() if is_arrow(column) else column.tolist()
+    if name in dates:  # a date, or the days since 1970 that an engine makes of it
+        values = [
+            wording.date(value) if isinstance(value, int | float) and value == value else value for value in values
+        ]
     return [None if is_absent(value) else value for value in values]

@@ -73,6 +73,7 @@ class Fitted:
     parameters: Parameters | None = None
     spelled: Mapping[str, Spelling] = field(default_factory=dict)  # numbers and dates of text, where not plainly
     na: tuple[str, ...] = ()  # text that was said to mean a missing value
+    dates: frozenset[str] = frozenset()  # columns of numbers that are days since 1970
 
     def __repr__(self) -> str:
         what = "without counts" if self.counts is None else repr(self.counts)[1:-1]
@@ -171,7 +172,7 @@ class Fitted:
     def __add__(self, other: "Fitted") -> "Fitted":
         both = self.with_census(self.census + other.census.like(self.census))
         na = tuple(dict.fromkeys(self.na + other.na))
-        return replace(both, spelled={**other.spelled, **self.spelled}, na=na)
+        return replace(both, spelled={**other.spelled, **self.spelled}, na=na, dates=self.dates | other.dates)
 
     def __sub__(self, part: "Fitted") -> "Fitted":
         return self.with_census(self.census - part.census.like(self.census))

@@ -43,7 +43,10 @@ def _(found: summary.ModelSummary) -> dict[str, Any]:
         "estimate": found.estimate,
         "select": found.select,
         "provenance": found.provenance,
-        "columns": [{"column": one.column, "event": one.event, "given": one.given} for one in found.columns],
+        "columns": [
+            {"column": one.column, "event": one.event, **({"date": True} if one.is_date else {}), "given": one.given}
+            for one in found.columns
+        ],
     }
     if found.scores is not None:
         known |= {"scores": list(map(_fields, found.scores)), "notes": found.notes}

@@ -134,6 +134,19 @@ class Table:
         return Table(names, self.n_rows, dict(zip(names, columns, strict=True)))
 
     @property
+    def dates(self) -> frozenset[str]:
+        """The columns of dates, with times or without.
+
+        >>> Table.of({"day": np.array(["2024-02-29"], "M8[D]"), "length": [1.0]}).dates
+        frozenset({'day'})
+        """
+        columns = {name: column for name, column in self._columns().items() if isinstance(name, str)}
+        return frozenset(name for name, column in columns.items() if _holds_dates(column))
+
+    def _columns(self) -> dict[Name, Any]:
+        return self.source if isinstance(self.source, dict) else {}
+
+    @property
     def is_sparse(self) -> bool:
         return isinstance(self.source, Csr)
 
@@ -373,3 +386,8 @@ def _side_by_side(columns: list[NDArray]) -> NDArray:
     for j, column in enumerate(columns):
         out[:, j] = column
     return out
+
+
+def _holds_dates(column: Any) -> bool:
+    kind = str(getattr(column, "type", getattr(column, "dtype", ""))).lower()
+    return kind.startswith(("date", "timestamp"))

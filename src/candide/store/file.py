@@ -137,6 +137,7 @@ def _pieces(fitted: Fitted, detail: str | None, provenance: Mapping[str, str] | 
         **(_pack_counts(fitted.census, arrays) if detail == "tally" else _pack_model(fitted, detail, arrays)),
         **({} if fitted.estimator is None else {"estimator": values.pack_estimator(fitted.estimator, arrays)}),
         **({"na": list(fitted.na)} if fitted.na else {}),
+        **({"dates": sorted(fitted.dates)} if fitted.dates else {}),
         **({"spelled": {name: how.settings() for name, how in fitted.spelled.items()}} if fitted.spelled else {}),
     }
     return pack(header, arrays)
@@ -172,7 +173,7 @@ _HEADER = {
     "numbered": bool, "classes": int, "parts": list, "settings": (dict, type(None)), "rows": (int, type(None)),
     "distributions": (list, type(None)), "strengths": bool,
 }  # fmt: skip
-_OPTIONAL = {"estimator": dict, "spelled": dict, "na": list}
+_OPTIONAL = {"estimator": dict, "spelled": dict, "na": list, "dates": list}
 
 
 def _unpack(file: memoryview, *, verify: bool) -> tuple[Fitted, bool]:
@@ -197,6 +198,7 @@ def _unpack(file: memoryview, *, verify: bool) -> tuple[Fitted, bool]:
     if not all(isinstance(text, str) for text in header.get("na", ())):
         raise ModelFileError("the field 'na' of its header holds what is not text")
     known["na"] = tuple(header.get("na", ()))
+    known["dates"] = _dates(header.get("dates", []), plan)
     if "spelled" in header:
         known["spelled"] = values.unpack_spelled(header["spelled"])
     if detail == "tally":
@@ -206,6 +208,12 @@ def _unpack(file: memoryview, *, verify: bool) -> tuple[Fitted, bool]:
         out = Fitted(None, **known, parameters=Parameters(plan, labels, model, header["rows"], strengths))
     arrays.finish()
     return out, is_census
+
+
+def _dates(names: list[Any], plan: Plan) -> frozenset[str]:
+    if strange := [name for name in names if name not in plan.columns]:
+        raise ModelFileError(f"its header takes {str(strange[0])[:20]!r} for a date, and it has no such column")
+    return frozenset(names)
 
 
 def _unpack_model(header: dict[str, Any], arrays: plans.Taken, plan: Plan, n_classes: int) -> tuple[Model, Any]:

@@ -84,10 +84,12 @@ def told(census: Census, target: str, prepared: Prepared, counted: Counted) -> l
 
 
 def as_read(source: Source, prepared: Prepared, reading: Reading | None) -> dict[str, Any]:
-    """What a model remembers of how text was read: the spelling of numbers and dates, and what meant missing."""
+    """What a model remembers of how rows were read: how text spells numbers, what meant missing, what is a date."""
     counted = set(number_columns(prepared.plan))
     spelled = {name: how for name, how in source.spelled.items() if name in counted and how != PLAIN}
-    return {"spelled": spelled, "na": reading.missing if reading and source.untyped else ()}
+    kinds = {name: source.columns[name].upper() for name in counted}
+    dates = frozenset(name for name, kind in kinds.items() if kind.startswith(("DATE", "TIMESTAMP")))
+    return {"spelled": spelled, "na": reading.missing if reading and source.untyped else (), "dates": dates}
 
 
 def checked(census: Census, target: str) -> Census:

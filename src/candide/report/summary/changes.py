@@ -20,6 +20,7 @@ class ChangeSummary(Summary):
     columns: tuple[ColumnMove, ...]
     levels: tuple[LevelMove, ...]
     left_out: tuple[Name, ...]
+    dates: frozenset[str] = frozenset()  # columns whose numbers are days since 1970
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,7 +49,12 @@ class MergeSummary(Summary):
 def of_changes(found: Comparison) -> ChangeSummary:
     """The summary of a comparison."""
     return ChangeSummary(
-        found.rows, tuple(found.classes), tuple(found.columns), tuple(found.levels), tuple(found.left_out)
+        found.rows,
+        tuple(found.classes),
+        tuple(found.columns),
+        tuple(found.levels),
+        tuple(found.left_out),
+        found.dates,
     )
 
 

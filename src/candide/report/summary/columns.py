@@ -34,6 +34,7 @@ class ColumnSummary:
     levels: tuple[str, ...] = ()
     given: Mapping[str, tuple[float, ...]] | None = None  # a value for each class; None: the model does not use it
     less: tuple[str, ...] = ()  # names in ``given`` that others stand for
+    is_date: bool = False  # whether its numbers are days since 1970
     group: tuple[Name, ...] = ()  # the columns it is modelled together with, itself among them: one strength for all
 
 
@@ -57,6 +58,7 @@ def counted(fitted: Fitted, kinds: Mapping[Name, str] | None = None) -> list[Col
                     max(1.0 - weight / total, 0.0),
                     pooled.seen(j) if weight else {},
                     _level_names(part, j),
+                    is_date=name in fitted.dates,
                     group=part.columns if part.event.joint else (),
                 )
             )
@@ -68,7 +70,9 @@ def given_the_class(fitted: Fitted, levels: int) -> list[ColumnSummary]:
     known, strength = {one.column: one for one in counted(fitted)}, fitted.strengths or {}
     found = []
     for one in explained.conditionals(fitted, levels):
-        before = known.get(one.column) or ColumnSummary(one.column, one.event, strength=strength.get(one.column))
+        before = known.get(one.column) or ColumnSummary(
+            one.column, one.event, strength=strength.get(one.column), is_date=one.column in fitted.dates
+        )
         rows = dict(zip(one.rows, one.values, strict=True))
         rows, less = _with_moments(rows)
         given = {name: tuple(values.tolist()) for name, values in rows.items()}

@@ -20,7 +20,11 @@ def _(found: ChangeSummary) -> Parts:
         _moves(
             "Classes", found.classes, lambda m: (str(m.label), _change(m.before, m.after, m.status, wording.percent))
         ),
-        _moves("Columns", found.columns, lambda m: (f"{wording.column(m.column)}, {m.label}", _changes(m.values))),
+        _moves(
+            "Columns",
+            found.columns,
+            lambda m: (f"{wording.column(m.column)}, {m.label}", _changes(m.values, m.column in found.dates)),
+        ),
         _moves(
             "Levels",
             found.levels,
@@ -57,5 +61,6 @@ def _change(before: float, after: float, status: str, form: Callable[[float], st
     return f"{form(before)} -> {form(after)}" + (f" ({status})" if status else "")
 
 
-def _changes(values: dict[str, tuple[float, float]]) -> str:
-    return "; ".join(f"{name} {_change(*pair, '')}" for name, pair in values.items())
+def _changes(values: dict[str, tuple[float, float]], is_date: bool) -> str:
+    pairs = {name: [wording.figure(name, one, is_date) for one in pair] for name, pair in values.items()}
+    return "; ".join(f"{name} {' -> '.join(pair)}" for name, pair in pairs.items())

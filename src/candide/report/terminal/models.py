@@ -10,6 +10,7 @@ from candide.report.summary import ClassSummary, ColumnSummary, DemoSummary, Fit
 from candide.report.terminal.layout import MOST, Commands, Parts, Sheet, notes, panel, parts
 from candide.report.terminal.scores import confusion, cross_validated, metrics
 
+_ORIGIN = "source rows date version options"  # the order in which a reader asks for them
 _ACROSS = 8  # classes side by side, where they may as well stand one below another
 
 
@@ -37,6 +38,10 @@ def _(found: ModelSummary) -> Parts:
     counted = "no counts kept" if found.rows is None else f"{wording.plural(found.rows)} counted"
     target = "" if found.target is None else f"predicts {escape(repr(found.target))}; "
     text = f"{counted}; {target}estimate: {found.estimate}; class prior: {escape(found.class_prior)}"
+    if found.provenance:
+        order = sorted(found.provenance.items(), key=lambda pair: _ORIGIN.find(pair[0]))
+        known = (f"{name}: {wording.shortened(value, 60)}" for name, value in order if value)
+        text += f"\n[dim]{escape('; '.join(known))}[/dim]"
     shown: Parts = [panel(text, "candide show"), classes(found.classes)]
     if found.narrowed:  # somebody asked for some columns or classes, and has seen the rest
         return shown + [given(one, found.classes) for one in found.columns]
@@ -112,7 +117,7 @@ def _seen(one: ColumnSummary) -> str:
     if one.weight == 0:
         return "empty"
     text = ", ".join(
-        wording.plural(value, name) if isinstance(value, int) else f"{name} {wording.number(value)}"
+        wording.plural(value, name) if isinstance(value, int) else f"{name} {wording.figure(name, value, one.is_date)}"
         for name, value in one.seen.items()
     )
     names = ", ".join(wording.shortened(name, 20) for name in one.levels[:3])
@@ -143,7 +148,13 @@ def given(one: ColumnSummary, labels: Sequence[ClassSummary]) -> Sheet:
     given = {name: values for name, values in one.given.items() if name not in one.less}
     names = [escape(str(each.label)) for each in labels]
     if len(names) > _ACROSS and len(given) <= _ACROSS:  # classes down, where these are many and all else is short
-        rows = [[name, *(wording.number(values[c]) for values in given.values())] for c, name in enumerate(names)]
+        rows = [
+            [label, *(wording.figure(name, values[c], one.is_date) for name, values in given.items())]
+            for c, label in enumerate(names)
+        ]
         return Sheet(title, "", *map(escape, given), rows=rows)
-    rows = [[escape(name), *map(wording.number, values)] for name, values in given.items()]
+    rows = [
+        [escape(name), *(wording.figure(name, value, one.is_date) for value in values)]
+        for name, values in given.items()
+    ]
     return Sheet(title, "", *names, rows=rows)

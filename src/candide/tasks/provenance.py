@@ -1,0 +1,28 @@
+"""Provenance: where a model came from, as text by name, kept in its file.
+
+>>> of("rows.csv", 12, ["--drop", "id"], now=0.0)["date"], of("-", 12)["source"]
+('1970-01-01T00:00:00Z', 'standard input')
+"""
+
+import os
+import shlex
+import time
+from collections.abc import Sequence
+
+from candide import __version__
+
+
+def of(source: str, rows: int, options: Sequence[str] = (), *, now: float | None = None) -> dict[str, str]:
+    """Source, rows, date, version, and the options that were typed.
+
+    The date is that of ``SOURCE_DATE_EPOCH`` where that is set, so that what is built again is the same.
+    """
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    seconds = now if now is not None else float(epoch) if epoch.isdecimal() else time.time()
+    return {
+        "source": "standard input" if source == "-" else source,
+        "rows": str(rows),
+        "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds)),
+        "version": f"candide {__version__}",
+        "options": shlex.join(options),
+    }
