@@ -20,14 +20,29 @@ def stoppable(con: Any, call: Callable[[], T]) -> T:
     """What a call on a connection gives. Where this thread is told to stop meanwhile, the connection is."""
     if threading.current_thread() is not threading.main_thread():  # no signal comes there
         return call()
-    from concurrent.futures import ThreadPoolExecutor, wait
+    found: list[T] = []
+    failed: list[BaseException] = []
+    begun, stop, ended = threading.Event(), threading.Event(), threading.Event()
 
-    with ThreadPoolExecutor(1, "candide-query") as pool:
-        waiting = pool.submit(call)
+    def work() -> None:
+        begun.set()
         try:
-            return waiting.result()
-        except BaseException:
-            while not waiting.done():  # one that is yet to begin would not know of it
-                con.interrupt()
-                wait([waiting], _PAUSE)
-            raise
+            if not stop.is_set():
+                found.append(call())
+        except BaseException as error:
+            failed.append(error)
+        finally:
+            ended.set()
+
+    thread = threading.Thread(target=work, name="candide-query")
+    try:
+        thread.start()
+        ended.wait()
+    except BaseException:
+        stop.set()  # a signal may come before the thread has begun
+        while begun.is_set() and not ended.wait(_PAUSE):  # and a query that is yet to begin not know of an interrupt
+            con.interrupt()
+        raise
+    if failed:
+        raise failed[0]
+    return found[0]
