@@ -18,8 +18,9 @@ FILE = HERE / f"format-{store.FORMAT}.candide"
 
 
 @pytest.mark.parametrize("detail", ["", ".explain", ".score"])
-def test_the_golden_file_predicts_as_it_did(detail):
-    model = cd.load(FILE.with_suffix(f"{detail}.candide"))
+@pytest.mark.parametrize("format", [2, 3])
+def test_the_golden_file_predicts_as_it_did(format, detail):
+    model = cd.load(HERE / f"format-{format}{detail}.candide")
     expected = json.loads((HERE / "numbers.json").read_text())
     X, _ = make.rows()
     assert model.predict(X).tolist() == expected["predictions"]
@@ -36,6 +37,7 @@ def test_what_is_written_now_is_the_golden_file(tmp_path):
 def _without_rounding(file):
     """The header without the package's version, and the arrays to ten digits: sums may round otherwise elsewhere."""
     header, arrays = store.container.unpack(memoryview(file), verify=True)
+    arrays = {name: a for name, a in arrays.items() if not name.endswith(".rest")}  # what rounding took
     rounded = {
         n: [f"{v:.9e}" for v in a.ravel().tolist()] if a.dtype.kind == "f" else a.tolist() for n, a in arrays.items()
     }

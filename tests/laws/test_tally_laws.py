@@ -501,7 +501,7 @@ def test_arrays_hold_the_whole_state(encoding, data):
     rows = data.draw(rows_of(encoding))
     tally = rows.tally()
     file = io.BytesIO()
-    np.savez(file, **tally.arrays())
+    np.savez(file, **tally.arrays(), **tally.rest())
     file.seek(0)
     again = type(tally).from_arrays(dict(np.load(file)), rows.spec)
     assert_identical(again, tally)

@@ -11,7 +11,7 @@ from candide.report import summary
 from candide.tasks.learn import learn
 from candide.tasks.update import forget, slide, update
 
-EVENTS = {"note": "text", "size": "exponential", "code": "categorical"}
+EVENTS = {"note": "text", "code": "categorical"}
 
 
 def days(seed, secret=()):

@@ -28,7 +28,7 @@ T = TypeVar("T", bound=Tally)  # a dataclass of arrays whose first axis is the c
 def own_without(tally: T, rows: T, y: Codes) -> T:
     """The tally of each row's class without the row; ``rows`` is the tally of each row as a class of its own."""
     try:
-        return tally.some_classes(y) - rows
+        return tally.some_classes(y).less(rows)
     except NotWithinError as error:
         raise NotWithinError(error.why, row=error.cell and error.cell[0]) from None
 

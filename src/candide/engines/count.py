@@ -30,6 +30,9 @@ from candide.model.plan import Part, Plan
 from candide.rows.labels import Labels
 from candide.rows.matching import read_levels
 from candide.rows.table import Table
+from candide.tally.spread import scale_of
+
+_LOOK = 1 << 10  # rows, where none were looked at before
 
 
 def count(rows: Rows, prepared: Prepared) -> Counted:
@@ -47,14 +50,60 @@ def _count(rows: Rows, prepared: Prepared) -> Counted:
     own = engine.own(plan)
     itself, rest = _plan_of(plan, own), _plan_of(plan, [part for part in plan.parts if part not in own])
     if not rest.parts:
-        return engine.count(rows, prepared)
+        return _exactly(rows, prepared, engine.count(rows, prepared))
     rows.source.passes = 2 if itself.parts else 1
     read = _from_batches(rows, replace(prepared, plan=rest))
     if not itself.parts:
         return read
-    asked = engine.count(rows, replace(prepared, plan=itself))
+    mine = replace(prepared, plan=itself)
+    asked = _exactly(rows, mine, engine.count(rows, mine))
     joined = [join(a, b, plan) for a, b in zip(asked.censuses, read.censuses, strict=True)]
     return Counted(joined, read.unlabelled)
+
+
+def _exactly(rows: Rows, prepared: Prepared, counted: Counted) -> Counted:
+    """What an engine sums in doubles, with columns that spread too far for that summed again, exactly, from batches."""
+    head, far = None, list[tuple[int, list[int]]]()
+    for i, part in enumerate(prepared.plan.parts):
+        tallies = [census.tallies[i] for census in counted.censuses]
+        if tallies[0].can_be_far:
+            head = _look(rows, prepared) if head is None else head
+            scale = _scale(part, head)
+            columns = sorted({int(j) for tally in tallies for j in tally.far(scale)})
+            far += [(i, columns)] if columns else []
+    if not far:
+        return counted
+    plan = _plan_of(prepared.plan, [prepared.plan.parts[i].only(columns) for i, columns in far])
+    rows.source.passes += 1
+    again = _from_batches(rows, replace(prepared, plan=plan))
+    pairs = zip(counted.censuses, again.censuses, strict=True)
+    return replace(counted, censuses=[_mended(census, exact, far) for census, exact in pairs])
+
+
+def _look(rows: Rows, prepared: Prepared) -> Table:
+    """Some rows of the plan's columns."""
+    head = rows.source.head(_LOOK) if prepared.head is None else prepared.head
+    return Table.of(head.select([str(name) for name in prepared.plan.columns]))
+
+
+def _scale(part: Part, head: Table) -> NDArray[np.float64]:
+    """How fine the values of each column are; where the head does not say it in numbers, none is far."""
+    try:
+        block = part.spec.tallied(np.asarray(part.block(head), np.float64))
+    except InputError:
+        return np.full(len(part.columns), np.inf)
+    return scale_of(block, len(block))
+
+
+def _mended(census: Census, exact: Census, places: list[tuple[int, list[int]]]) -> Census:
+    """A census in which some columns of some parts are as another has counted them."""
+    classes = np.array([census.labels.index[label] for label in exact.labels.values], np.intp)
+    tallies: list[Any] = list(census.tallies)
+    for (i, columns), tally in zip(places, exact.tallies, strict=True):
+        moved = tally.remap(classes, len(census.labels))
+        for at, j in enumerate(columns):
+            tallies[i] = tallies[i].with_feature(j, moved, at)
+    return replace(census, tallies=tuple(tallies))
 
 
 def _plan_of(plan: Plan, parts: list[Part]) -> Plan:

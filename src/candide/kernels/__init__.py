@@ -19,9 +19,11 @@ from candide.kernels.choice import (
     first_largest,
     level_counts,
     moments,
+    moments_of,
     normalise,
     padded,
     posterior,
+    power_sums,
 )
 
 __all__ = [
@@ -40,7 +42,9 @@ __all__ = [
     "first_largest",
     "level_counts",
     "moments",
+    "moments_of",
     "normalise",
     "padded",
     "posterior",
+    "power_sums",
 ]

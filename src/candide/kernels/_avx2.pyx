@@ -3,6 +3,7 @@
 include "_lanes.pxi"
 include "_tables.pxi"
 include "_counting.pxi"
+include "_powers.pxi"
 include "_rows.pxi"
 include "_student.pxi"
 include "_levels.pxi"

@@ -9,6 +9,8 @@ and return how many absent values they met, or ``INFINITE`` if a value was infin
 import numpy as np
 from numpy.typing import NDArray
 
+from candide.kernels.powers import moments_of, power_sums  # noqa: F401  twins of their own
+
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 INFINITE = -1

@@ -39,7 +39,8 @@ from candide.model.plan import Plan
 from candide.store import plans, values
 from candide.store.container import fields, is_count, is_model, pack, unpack
 
-FORMAT = 2
+FORMAT = 3
+_READS = (2, FORMAT)  # one of format 2 keeps nothing of what rounding took from its sums, and nothing declared
 DETAILS = ("tally", "explain", "score")
 READ_WHOLE = 1 << 26  # bytes: a longer file is mapped, and its arrays are read where and when they are used
 
@@ -179,9 +180,11 @@ _OPTIONAL = {"estimator": dict, "spelled": dict, "na": list, "dates": list}
 def _unpack(file: memoryview, *, verify: bool) -> tuple[Fitted, bool]:
     """The model, and whether the file holds a census alone."""
     header, found = unpack(file, verify=verify)
-    if header.get("format") != FORMAT:
+    if header.get("format") not in _READS:
         read = str(header.get("format"))[:20]
-        raise ModelFileError(f"format {read}; this version of Candide ({__version__}) reads {FORMAT}", value=read)
+        raise ModelFileError(
+            f"format {read}; this version of Candide ({__version__}) reads {_READS[0]} to {FORMAT}", value=read
+        )
     header = fields(header, "the header", _HEADER | {name: kind for name, kind in _OPTIONAL.items() if name in header})
     detail, provenance = header["detail"], header["provenance"]
     if detail not in DETAILS:

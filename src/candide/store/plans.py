@@ -44,6 +44,9 @@ class Taken:
         self._left.discard(name)
         return self._arrays.get(name)
 
+    def has(self, name: str) -> bool:
+        return name in self._arrays
+
     def whole(self, name: str, length: int | None = None) -> list[int]:
         """Whole numbers."""
         array = self.get(name)
@@ -226,7 +229,7 @@ def pack_counts(census: Census, arrays: Arrays) -> None:
     arrays["class_weight"] = census.class_weight
     for i, tally in enumerate(census.tallies):
         keep = np.ascontiguousarray if tally.open_ended else _once
-        arrays |= {f"{i}.{name}": keep(a) for name, a in tally.arrays().items()}
+        arrays |= {f"{i}.{name}": keep(a) for name, a in (tally.arrays() | tally.rest()).items()}
 
 
 def unpack_counts(plan: Plan, labels: Labels, rows: Any, arrays: Taken) -> Census:
@@ -240,6 +243,7 @@ def unpack_counts(plan: Plan, labels: Labels, rows: Any, arrays: Taken) -> Censu
             continue
         empty = kind.empty(0, spec).arrays()  # shapes, and no room taken
         shapes = {name: (len(labels), *like.shape[1:]) for name, like in empty.items()}
+        shapes |= {name: s for name, s in kind.rest_shapes(len(labels), spec).items() if arrays.has(f"{i}.{name}")}
         state = {name: arrays.floats(f"{i}.{name}", shape) for name, shape in shapes.items()}
         tallies.append(kind.from_arrays(state, spec))
     return Census(plan, labels, arrays.floats("class_weight", (len(labels),)), tuple(tallies), rows)

@@ -91,6 +91,7 @@ class Tally:
 
     encoding: ClassVar[Encoding] = Identity()  # of its columns, where an event model names no other
     state: ClassVar[tuple[str, ...]]  # the names of its arrays (classes, ...)
+    can_be_far: ClassVar[bool] = False  # whether it has sums in which doubles may lose what is small
     open_ended: ClassVar[bool] = False  # whether its arrays are as long as what was met, which no plan says
 
     @classmethod
@@ -138,6 +139,14 @@ class Tally:
         """The tally of some of the levels of each feature."""
         return self
 
+    def far(self, scale: Floats) -> Codes:
+        """The features that spread so far beyond the (features,) scale of their values that doubles lose digits."""
+        return np.empty(0, np.intp)
+
+    def with_feature(self, j: int, other: Self, at: int) -> Self:
+        """This tally with a feature as another has counted it."""
+        raise NotImplementedError
+
     def place(self, cell: int) -> tuple[int, int | None]:
         """The feature, and the level where there are any, at a position of the second axis."""
         return cell, None
@@ -150,9 +159,22 @@ class Tally:
         """The whole state, but for what follows from the spec."""
         return {name: a for name in self.state if (a := getattr(self, name)) is not None}
 
+    def rest(self) -> dict[str, NDArray]:
+        """What rounding to doubles took from the state, where it is known: kept in files so that sums stay exact."""
+        return {}
+
+    @classmethod
+    def rest_shapes(cls, n_classes: int, spec: Spec) -> dict[str, tuple[int, int]]:
+        """The shapes of what ``rest`` may give."""
+        return {}
+
+    def less(self, part: Self) -> Self:
+        """Self - part, to the rounding of doubles: quick where many are taken at once."""
+        return self - part
+
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray], spec: Spec) -> Self:
-        """The tally whose ``arrays`` these are."""
+        """The tally whose ``arrays``, and ``rest`` if it is there, these are."""
         return cls(**arrays)
 
     def _each(self, change: Callable[[NDArray], NDArray]) -> Self:
@@ -160,16 +182,34 @@ class Tally:
         return replace(self, **changed)  # type: ignore[type-var]
 
 
-def by_parts(tally: Callable[[slice], Any], block: Block, spec: Spec | None, *, at_once: int = _TEMPORARY) -> Any:
+@dataclass(frozen=True)
+class Tallied:
+    """The rows of a dense block as they are tallied."""
+
+    block: NDArray
+    spec: Spec | None
+
+    def __getitem__(self, rows: Any) -> NDArray:
+        return self.block[rows] if self.spec is None else self.spec.tallied(self.block[rows])
+
+
+def by_parts(
+    tally: Callable[[slice], Any],
+    block: Block,
+    spec: Spec | None,
+    *,
+    at_once: int = _TEMPORARY,
+    join: Callable[[Any, Any], Any] = add,
+) -> Any:
     """The sum, in order, of the tallies of slices of a block's rows: one a thread, shorter where values are copied."""
     copied = spec is not None and spec.copies
     step = max(1, at_once // max(1, width(block))) if copied else max(1, block.shape[0])
 
     def work(rows: slice) -> Any:
         starts = range(rows.start, max(rows.stop, rows.start + 1), step)
-        return reduce(add, (tally(slice(a, min(a + step, rows.stop))) for a in starts))
+        return reduce(join, (tally(slice(a, min(a + step, rows.stop))) for a in starts))
 
-    return reduce(add, threads.over_rows(work, block.shape[0], cost=width(block)))
+    return reduce(join, threads.over_rows(work, block.shape[0], cost=width(block)))
 
 
 def class_weights(y: Codes, weight: Floats | None, n_classes: int) -> Floats:

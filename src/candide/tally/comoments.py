@@ -14,21 +14,35 @@ needs no second look at the data.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from operator import add
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.errors import InputError, InputTypeError, MergeError, NotWithinError
+from candide.errors import InputTypeError, MergeError
 from candide.kernels import threads
+from candide.numerics import two_sum
 from candide.rows.blocks import Codes, Csr, Floats
-from candide.tally.base import Spec, Tally, difference, ratio, same_shape
+from candide.tally import products as products_of
+from candide.tally.base import Spec, Tallied, Tally, difference, minus, ratio, same_shape
 from candide.tally.moments import Moments
+from candide.tally.scatter import (
+    bounded,
+    check_fourth,
+    check_left,
+    fourth_gained,
+    outer,
+    spread_out,
+    symmetric,
+    third_gained,
+)
+from candide.tally.spread import FAR, far_off, scale_of
 
 _CHUNK = 1 << 22  # values centred at a time: enough rows for BLAS to be quick, and small beside the input
 _FEWEST = 256  # rows of a chunk, however wide
+_SINGLY = 64  # rows far from the others that are counted one by one; more are counted together
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,45 +64,100 @@ class CoMoments(Tally):
             what = "sparse rows where dense ones are needed: zeros are values here"
             raise InputTypeError(what, remedy="pass X.toarray()")
         spec = Spec.alike("comoments", cls.encoding, block.shape[1]) if spec is None else spec
+        scale = scale_of(Tallied(block, spec), len(block)) if len(block) else np.zeros(block.shape[1])
 
         def part(rows: slice) -> Any:
-            out = cls.empty(n_classes, spec)
+            found: dict[int, Any] = {}
             w = None if weight is None else weight[rows]
             with np.errstate(invalid="ignore", over="ignore"):  # what is not finite stays so, for the engine to say
                 for c, x, wx in _by_class(block[rows], y[rows], w, n_classes):
                     x, wx = _complete(spec.tallied(x), wx)
                     if len(x):
-                        out._take(c, cls._centred(x, wx, "fourth" in spec.keep))
-            return out
+                        more = cls._near_and_far(x, wx, "fourth" in spec.keep, scale)
+                        found[c] = found[c].beside(more) if c in found else more
+            return cls._of_classes(found, cls.empty(n_classes, spec))
 
         # The work of a row grows with the square of its width.
-        return reduce(add, threads.over_rows(part, len(block), cost=block.shape[1] ** 2, by_blas=True))
+        parts = threads.over_rows(part, len(block), cost=block.shape[1] ** 2, by_blas=True)
+        return reduce(cls.beside, parts)
 
     @classmethod
-    def _centred(cls, rows: NDArray, w: Floats | None, fourth: bool) -> Self:
+    def _near_and_far(cls, x: NDArray, w: Floats | None, fourth: bool, scale: Floats) -> Self:
+        """The tally of rows of one class; those far from the others are counted apart, and added exactly."""
+        whole = cls._centred(x, w, fourth, scale)
+        some = np.flatnonzero((scale > 0) & (whole.m2[0] > whole.weight[0, 0] * (FAR * scale) ** 2))
+        if not len(some) or not np.isfinite(whole.mean).all():
+            return whole
+        far = (np.abs(x[:, some] - np.median(x[:, some], axis=0)) > FAR * scale[some]).any(axis=1)
+        apart = [np.flatnonzero(~far)]
+        apart += np.flatnonzero(far)[:, None].tolist() if far.sum() <= _SINGLY else [np.flatnonzero(far)]
+        each = ((x[rows], None if w is None else w[rows]) for rows in apart if len(rows))
+        parts = [cls._centred(*some_rows, fourth, scale) for some_rows in each]
+        return reduce(add, parts)
+
+    @classmethod
+    def _centred(cls, rows: NDArray, w: Floats | None, fourth: bool, scale: Floats) -> Self:
         """The tally of rows of one class. Columns that are the same in all of them have no scatter to work out."""
         varying = np.flatnonzero((rows != rows[0]).any(axis=0))
         x = rows[:, varying].astype(np.float64) if len(varying) < rows.shape[1] else rows.astype(np.float64)
         n = float(len(x)) if w is None else float(w.sum())
         mean = rows[0].astype(np.float64)
         mean[varying] = 0.0
+        took = np.zeros(len(mean))  # by rounding, from the mean
         for _ in range(2):  # the first mean is not quite exact
             step = (x.sum(axis=0) if w is None else w @ x) / n
             x -= step
-            mean[varying] += step
+            mean[varying], took[varying] = two_sum(mean[varying], step)
         root = x if w is None else x * np.sqrt(w)[:, None]
         products = [root.T @ root]  # BLAS works out one triangle
         if fourth:
             square = x * root  # with the root of the weight in it
             products += [square.T @ root, square.T @ square]
-        return cls(np.array([[n]]), mean[None], *(_spread_out(product, varying, len(mean)) for product in products))
+        out = cls(np.array([[n]]), mean[None], *(spread_out(product, varying, len(mean)) for product in products))
+        if far_off(mean, scale).any():  # the rounding of the mean shows: keep what it took
+            drift = n * took
+            drift[varying] += x.sum(axis=0) if w is None else w @ x
+            out.__dict__["_rest"] = products_of.drifted(mean, drift)[None]
+        return out
 
-    def _take(self, c: int, more: Self) -> None:
-        """Add the tally of rows of one class in place, while this one is still being made."""
-        mine = self.some_classes(np.array([c])) + more if self.weight[c, 0] else more
-        for name in self.state:
-            if (state := getattr(mine, name)) is not None:
-                getattr(self, name)[c] = state[0]
+    @classmethod
+    def _of_classes(cls, found: dict[int, Self], out: Self) -> Self:
+        """The tallies of single classes in one, which was empty."""
+        for c, mine in found.items():
+            for name in cls.state:
+                if (state := getattr(mine, name)) is not None:
+                    getattr(out, name)[c] = state[0]
+        for c, mine in found.items():
+            if mine._exact:
+                out.sums[c] = mine.sums[0]
+        return out
+
+    @classmethod
+    def _of_sums(cls, sums: Floats, third: Floats | None = None, fourth: Floats | None = None) -> Self:
+        weight, mean, scatter = products_of.comoments_of(sums)
+        np.einsum("cjj->cj", scatter)[:] = np.maximum(np.einsum("cjj->cj", scatter), 0.0)
+        out = cls(weight, mean, scatter, third, fourth)
+        out.__dict__["sums"] = sums
+        return out
+
+    @cached_property
+    def sums(self) -> Floats:
+        """(classes, 1 + features, 1 + features, part) the sums of w z z' with z = (1, x): what adds."""
+        return products_of.of_comoments(self.weight, self.mean, self.scatter, self.__dict__.get("_rest"))
+
+    @property
+    def _exact(self) -> bool:
+        """Whether the sums hold more than weight, mean and scatter."""
+        return "sums" in self.__dict__ or "_rest" in self.__dict__
+
+    def _exactly(self, other: Self) -> bool:
+        """Whether a sum or a difference needs exact arithmetic: where doubles lose digits of one of the two."""
+        if self._exact or other._exact:
+            return True
+        gap = np.where((self.weight > 0) & (other.weight > 0), other.mean - self.mean, 0.0)
+        lift = gap * gap * ratio(self.weight * other.weight, self.weight + other.weight)
+        small = np.minimum(np.where(self.m2 > 0, self.m2, np.inf), np.where(other.m2 > 0, other.m2, np.inf))
+        return bool((lift + self.m2 + other.m2 > FAR**2 * small).any())
 
     @classmethod
     def empty(cls, n_classes: int, spec: Spec) -> Self:
@@ -111,8 +180,21 @@ class CoMoments(Tally):
         return Moments(self.n.copy(), self.mean, self.m2.copy())
 
     def __add__(self, other: Self) -> Self:
-        """Chan, Golub and LeVeque (1979), for a matrix; the empty tally is the identity."""
         self._check(other)
+        if not self._exactly(other):
+            return self._chan(other)
+        sums = products_of.plus(self.sums, other.sums)
+        if self.third is None:
+            return self._of_sums(sums)
+        rough = self._chan(other)
+        return self._of_sums(sums, rough.third, rough.fourth)
+
+    def beside(self, other: Self) -> Self:
+        """Self + other, in doubles where neither holds more: of slices of one block, which spread alike."""
+        return self + other if self._exact or other._exact else self._chan(other)
+
+    def _chan(self, other: Self) -> Self:
+        """Chan, Golub and LeVeque (1979), for a matrix; the empty tally is the identity."""
         weight = self.weight + other.weight
         with np.errstate(invalid="ignore", over="ignore"):
             both = (self.weight > 0) & (other.weight > 0)
@@ -120,45 +202,74 @@ class CoMoments(Tally):
             mean = np.where(self.weight > 0, self.mean + gap * share, other.mean)
             scatter = self.scatter + other.scatter
             if gap.any():
-                scatter += _outer(gap, gap, share * self.weight)
+                scatter += outer(gap, gap, share * self.weight)
             if self.third is None or other.third is None or self.fourth is None or other.fourth is None:
                 return type(self)(weight, mean, scatter)
             here, there = (np.where(t.weight > 0, t.mean - mean, 0.0) for t in (self, other))
-            third = self.third + _third(self, here) + other.third + _third(other, there)
-            fourth = self.fourth + _fourth(self, here) + other.fourth + _fourth(other, there)
+            third = self.third + third_gained(self, here) + other.third + third_gained(other, there)
+            fourth = self.fourth + fourth_gained(self, here) + other.fourth + fourth_gained(other, there)
         return type(self)(weight, mean, scatter, third, fourth)
 
     def __sub__(self, part: Self) -> Self:
         """Remove rows counted earlier. A partial inverse: ``part`` must lie within ``self``."""
         self._check(part)
+        if not self._exactly(part):
+            return self.less(part)
+        weight = minus(self.weight, part.weight)
+        sums = products_of.minus(self.sums, part.sums)
+        sums[weight[:, 0] == 0] = 0.0
+        _, mean, scatter = products_of.comoments_of(sums)
+        whole, gone, n = self.moments(), part.moments(), np.broadcast_to(weight, mean.shape)
+        spread = np.einsum("cjj->cj", scatter).copy()
+        settled, m2 = whole.settled(gone, n, mean, spread)
+        gross = np.where(weight[:, :, None] > 0, scatter, difference(self.scatter, part.scatter))
+        check_left(gross, weight, part.weight, whole.slack(gone, n))
+        if (settled != mean).any() or (m2 != spread).any():
+            sums = products_of.of_comoments(weight, settled, bounded(scatter, m2))
+        return self._with_higher(part, self._of_sums(sums))
+
+    def less(self, part: Self) -> Self:
+        """Self - part in doubles."""
         whole, gone = self.moments(), part.moments()
-        left = whole - gone  # and the error, where it does not
+        left = whole.less(gone)  # and the error, where it does not
         weight = left.n[:, :1]
         gap = np.where(part.weight > 0, self.mean - part.mean, 0.0)
-        lift = _outer(gap, gap, part.weight * ratio(self.weight, weight))
-        sd = np.sqrt(left.m2)
-        bound = _outer(sd, sd) * (1 + 1e-15)  # no covariance is larger: Cauchy and Schwarz
+        lift = outer(gap, gap, part.weight * ratio(self.weight, weight))
         scatter = difference(self.scatter, part.scatter) - lift
-        _check_left(scatter, weight, part.weight, whole.slack(gone, left.n))
-        scatter = np.clip(scatter, -bound, bound)
-        np.einsum("cjj->cj", scatter)[:] = left.m2
-        rest = type(self)(weight.copy(), left.mean, scatter)
+        check_left(scatter, weight, part.weight, whole.slack(gone, left.n))
+        return self._with_higher(part, type(self)(weight.copy(), left.mean, bounded(scatter, left.m2)))
+
+    def _with_higher(self, part: Self, left: Self) -> Self:
+        """What is left without ``part``, with its third and fourth moments where they are kept."""
         if self.third is None or part.third is None or self.fourth is None or part.fourth is None:
-            return rest
+            return left
         there = np.where(part.weight > 0, part.mean - self.mean, 0.0)
-        here = np.where(weight > 0, left.mean - self.mean, 0.0)
-        some = (weight > 0)[:, :, None]
-        third = np.where(some, self.third - (part.third + _third(part, there)) - _third(rest, here), 0.0)
-        rest = type(self)(weight.copy(), left.mean, scatter, third, third)
-        fourth = self.fourth - (part.fourth + _fourth(part, there)) - _fourth(rest, here)
-        return type(self)(weight.copy(), left.mean, scatter, third, np.where(some, np.maximum(fourth, 0.0), 0.0))
+        here = np.where(left.weight > 0, left.mean - self.mean, 0.0)
+        some = (left.weight > 0)[:, :, None]
+        third = np.where(some, self.third - (part.third + third_gained(part, there)) - third_gained(left, here), 0.0)
+        fourth = (
+            self.fourth - (part.fourth + fourth_gained(part, there)) - fourth_gained(replace(left, third=third), here)
+        )
+        check_fourth(self.fourth, left, part.weight)
+        out = replace(left, third=third, fourth=np.where(some, np.maximum(fourth, 0.0), 0.0))
+        out.__dict__.update({"sums": left.sums} if left._exact else {})
+        return out
 
     def scale(self, factor: float) -> Self:
         """Let every row count ``factor`` times: forgetting."""
         weight = self.weight * factor
         mean = np.where(weight > 0, self.mean, 0.0)
         rest = (None if a is None else a * factor for a in (self.scatter, self.third, self.fourth))
-        return type(self)(weight, mean, *rest)  # type: ignore[arg-type]
+        out = type(self)(weight, mean, *rest)  # type: ignore[arg-type]
+        if self._exact:
+            out.__dict__["sums"] = products_of.scaled(self.sums, factor)
+        return out
+
+    def _each(self, change: Any) -> Self:
+        out = super()._each(change)
+        if self._exact:
+            out.__dict__["sums"] = change(self.sums)
+        return out
 
     def pool(self) -> Self:
         """The tally of all rows as if they were of one class."""
@@ -167,8 +278,12 @@ class CoMoments(Tally):
 
     def only(self, features: Codes) -> Self:
         """The tally of some of the features, over the same rows."""
-        square = self._each(lambda a: a[:, features[:, None], features] if a.ndim == 3 else a)
-        return replace(square, mean=self.mean[:, features])
+        square = Tally._each(self, lambda a: a[:, features[:, None], features] if a.ndim == 3 else a)
+        out = replace(square, mean=self.mean[:, features])
+        if self._exact:
+            at = np.concatenate([[0], features + 1])
+            out.__dict__["sums"] = self.sums[:, at[:, None], at]
+        return out
 
     def seen(self, j: int) -> dict[str, float]:
         """What a person sees of a feature of a pooled tally."""
@@ -183,15 +298,32 @@ class CoMoments(Tally):
         flat = self.third.reshape(len(self.third), self.mean.shape[1] ** 2)
         return state | {"third": flat, "fourth": self.fourth[:, *lower]}
 
+    def rest(self) -> dict[str, NDArray]:
+        """What rounding took, of the lower triangle."""
+        if not self._exact:
+            return {}
+        lower = np.tril_indices(self.mean.shape[1] + 1)
+        rest = products_of.rest_of(self.sums, self.weight, self.mean, self.scatter)[:, *lower]
+        return {"rest": rest.reshape(len(rest), products_of.REST * len(lower[0]))} if rest.any() else {}
+
+    @classmethod
+    def rest_shapes(cls, n_classes: int, spec: Spec) -> dict[str, tuple[int, int]]:
+        q = spec.n_features + 1
+        return {"rest": (n_classes, products_of.REST * (q * (q + 1) // 2))}
+
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray], spec: Spec) -> Self:
         mean = arrays["mean"]
         p = mean.shape[1]
-        state = {"weight": arrays["weight"], "mean": mean, "scatter": _symmetric(arrays["scatter"], p)}
+        state = {"weight": arrays["weight"], "mean": mean, "scatter": symmetric(arrays["scatter"], p)}
         if "fourth" in arrays:
             third = np.array(arrays["third"]).reshape(len(mean), p, p)
-            state |= {"third": third, "fourth": _symmetric(arrays["fourth"], p)}
-        return cls(**state)
+            state |= {"third": third, "fourth": symmetric(arrays["fourth"], p)}
+        out = cls(**state)
+        if "rest" in arrays:
+            each = arrays["rest"].reshape(len(mean), -1, products_of.REST)
+            out.__dict__["_rest"] = np.stack([symmetric(each[..., i], p + 1) for i in range(products_of.REST)], axis=-1)
+        return out
 
     def _check(self, other: Self) -> None:
         same_shape(self.mean, other.mean)
@@ -199,26 +331,6 @@ class CoMoments(Tally):
             raise MergeError(
                 "one of these tallies keeps the fourth moments of shrinkage='ledoit-wolf' and the other does not",
                 remedy="count both with the same shrinkage",
-            )
-
-
-def _check_left(scatter: Floats, weight: Floats, gone: Floats, slack: Floats) -> None:
-    """Whether the scatter left of a class can be that of rows: it has no negative direction, up to ``slack``."""
-    p = scatter.shape[1]
-    for c in np.flatnonzero(gone[:, 0] > 0).tolist():
-        room = np.maximum(np.diagonal(scatter[c]), 0.0) + slack[c]
-        unit = ratio(scatter[c], np.outer(np.sqrt(room), np.sqrt(room)))
-        np.fill_diagonal(unit, 0.0)
-        beyond = np.abs(unit) > 1 + 1e-9
-        if not beyond.any() and weight[c, 0] > 0:
-            np.fill_diagonal(unit, 1.0 + p * ratio(slack[c], room) + 1e-9)
-            try:
-                np.linalg.cholesky(unit)
-            except np.linalg.LinAlgError:
-                beyond[0] = True
-        if beyond.any():
-            raise NotWithinError(
-                "the values removed were never counted together", (c, int(beyond.any(axis=1).argmax()))
             )
 
 
@@ -242,44 +354,3 @@ def _complete(x: NDArray, w: Floats | None) -> tuple[NDArray, Floats | None]:
     if x.dtype.kind == "f" and (absent := np.isnan(x).any(axis=1)).any():
         x, w = x[~absent], None if w is None else w[~absent]
     return x, w
-
-
-def _spread_out(product: Floats, varying: Codes, p: int) -> Floats:
-    """(1, features, features) a matrix of some columns among all of them."""
-    if len(varying) == p:
-        return product[None]
-    out = np.zeros((1, p, p))
-    out[0, varying[:, None], varying] = product
-    return out
-
-
-def _outer(a: Floats, b: Floats, times: Floats | None = None) -> Floats:
-    """(classes, features, features) the outer product of two vectors a class, ``times`` (classes, 1) a number.
-
-    Symmetric to the last bit where both are the same.
-    """
-    out = a[:, :, None] * b[:, None, :]
-    return out if times is None else np.multiply(out, times[:, :, None], out=out)
-
-
-def _third(part: CoMoments, d: Floats) -> Floats:
-    """What the third moments gain where residuals, whose sum is zero, grow by ``d``."""
-    return _outer(part.m2, d) + 2.0 * d[:, :, None] * part.scatter + _outer(d * d, d, part.weight)
-
-
-def _fourth(part: CoMoments, d: Floats) -> Floats:
-    """What the fourth moments gain where residuals grow by ``d``."""
-    assert part.third is not None
-    mixed = 2.0 * part.third * d[:, None, :] + _outer(part.m2, d * d)
-    return mixed + np.swapaxes(mixed, 1, 2) + 4.0 * _outer(d, d) * part.scatter + _outer(d * d, d * d, part.weight)
-
-
-def _symmetric(lower: NDArray, p: int) -> Floats:
-    """A matrix a class from its lower triangle."""
-    if lower.shape[1] != p * (p + 1) // 2:
-        raise InputError(f"a triangle of {p} columns has {p * (p + 1) // 2} values, not {lower.shape[1]}")
-    out = np.empty((len(lower), p, p))
-    i, j = np.tril_indices(p)
-    out[:, i, j] = lower
-    out[:, j, i] = lower
-    return out

@@ -8,25 +8,38 @@ machines are one case.
 >>> parts = count(slice(0, 1)) + count(slice(1, 4))
 >>> parts.mean.ravel().tolist(), parts.m2.ravel().tolist(), parts.n.ravel().tolist()
 ([2.0, 10.0], [2.0, 0.0], [2.0, 1.0])
+
+They add as sums of powers, of 159 bits each, so that what is removed leaves no trace, were it far larger than the rest.
+
+>>> huge = Moments.of(np.array([[1e12]]), np.array([0]), n_classes=2)
+>>> (parts + huge - huge).m2.tolist()
+[[2.0], [0.0]]
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from functools import cached_property
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from candide import kernels
 from candide.errors import NotWithinError
+from candide.kernels import powers
 from candide.rows.blocks import Codes, Floats
-from candide.tally.base import Spec, Tally, by_parts, minus, negative, ratio, same_shape
+from candide.tally.base import Spec, Tallied, Tally, by_parts, minus, negative, ratio, same_shape
+from candide.tally.spread import FAR, far_off, scale_of
 
 _EPS = 4 * np.finfo(np.float64).eps
+_FEW = 1 << 14  # values that are summed exactly, whatever they are: that takes no time to speak of
+_LOST = 2.0**-140  # of sums of squares: less than this share of what was there is rounding
+_NOISE = 1e-14  # and so much where the sums of a large block were rounded to doubles
 
 
 @dataclass(frozen=True, eq=False)
 class Moments(Tally):
     state: ClassVar[tuple[str, ...]] = ("n", "mean", "m2")
+    can_be_far: ClassVar[bool] = True
 
     n: Floats  # (classes, features) weight of the values present
     mean: Floats  # (classes, features) zero where n is zero
@@ -37,14 +50,57 @@ class Moments(Tally):
         cls, block: NDArray, y: Codes, weight: Floats | None = None, *, n_classes: int, spec: Spec | None = None
     ) -> Self:
         """Tally one batch; ``y`` holds class codes, NaN is an absent value, an infinity shows as a non-finite mean."""
+        tallied = Tallied(block, spec)
+        scale = None if block.size <= _FEW else scale_of(tallied, len(block))
 
         def part(rows: slice) -> Moments:
-            x = block[rows] if spec is None else spec.tallied(block[rows])
+            x = tallied[rows]
             if spec is not None and spec.amounts and (x < 0).any():
                 raise negative(float(x[x < 0][0]))
-            return cls(*kernels.moments(x, y[rows], None if weight is None else weight[rows], n_classes))
+            return cls._counted(x, y[rows], None if weight is None else weight[rows], n_classes, scale)
 
-        return by_parts(part, block, spec)
+        return by_parts(part, block, spec, join=Moments.beside)
+
+    @classmethod
+    def _counted(cls, x: NDArray, y: Codes, w: Floats | None, n_classes: int, scale: Floats | None) -> Self:
+        """The tally of rows, summed exactly where there are few, and in columns that spread far beyond their scale."""
+        if scale is None:
+            return cls._of_sums(kernels.power_sums(x, y, w, n_classes))
+        plain = cls(*kernels.moments(x, y, w, n_classes))
+        far = plain.far(scale)
+        if not len(far):
+            return plain
+        sums = plain.sums.copy()
+        sums[:, far] = kernels.power_sums(x[:, far], y, w, n_classes)
+        return cls._of_sums(sums)
+
+    @classmethod
+    def _of_sums(cls, sums: Floats) -> Self:
+        """The tally of sums of powers (classes, features, power, part)."""
+        n, mean, m2 = kernels.moments_of(sums)
+        out = cls(n, mean, np.maximum(m2, 0.0))
+        out.__dict__["sums"] = sums
+        return out
+
+    def far(self, scale: Floats) -> Codes:
+        with np.errstate(invalid="ignore", over="ignore"):
+            far = (ratio(self.m2, self.n) > (FAR * scale) ** 2) | far_off(self.mean, scale)
+            return np.flatnonzero(far.any(axis=0))
+
+    def with_feature(self, j: int, other: Self, at: int) -> Self:
+        sums = self.sums.copy()
+        sums[:, j] = other.sums[:, at]
+        return self._of_sums(sums)
+
+    @cached_property
+    def sums(self) -> Floats:
+        """(classes, features, power, part) the sums of w, w x and w x^2: what adds."""
+        return powers.of_moments(self.n, self.mean, self.m2, self.__dict__.get("_rest"))
+
+    @property
+    def _exact(self) -> bool:
+        """Whether the sums hold more than weight, mean and spread."""
+        return "sums" in self.__dict__ or "_rest" in self.__dict__
 
     @classmethod
     def empty(cls, n_classes: int, spec: Spec) -> Self:
@@ -52,16 +108,43 @@ class Moments(Tally):
         return cls(zero, zero, zero)
 
     def __add__(self, other: Self) -> Self:
-        """Chan, Golub and LeVeque (1979); the empty tally is the identity."""
         same_shape(self.n, other.n)
-        n = self.n + other.n
-        with np.errstate(invalid="ignore", over="ignore"):  # what is not finite stays so, for the engine to say where
-            gap, share = np.where((self.n > 0) & (other.n > 0), other.mean - self.mean, 0.0), ratio(other.n, n)
-            mean = np.where(self.n > 0, self.mean + gap * share, other.mean)
-            return type(self)(n, mean, self.m2 + other.m2 + gap * gap * share * self.n)
+        return self._of_sums(powers.plus(self.sums, other.sums))
+
+    def beside(self, other: Self) -> Self:
+        """Self + other, in doubles where neither holds more: of slices of one block, which spread alike."""
+        if self._exact or other._exact:
+            return self + other
+        same_shape(self.n, other.n)
+        return type(self)(*_chan((self.n, self.mean, self.m2), (other.n, other.mean, other.m2)))
 
     def __sub__(self, part: Self) -> Self:
         """Remove rows counted earlier. A partial inverse: ``part`` must lie within ``self``."""
+        n = minus(self.n, part.n)
+        sums = powers.minus(self.sums, part.sums)
+        sums[n == 0] = 0.0
+        _, mean, m2 = kernels.moments_of(sums)
+        rounded = self.settled(part, n, mean, m2)
+        change = (n > 0) & ((rounded[0] != mean) | (rounded[1] != m2))
+        if change.any():
+            sums[change] = powers.of_moments(n, *rounded)[change]
+        return self._of_sums(sums)
+
+    def settled(self, part: Self, n: Floats, mean: Floats, m2: Floats) -> tuple[Floats, Floats]:
+        """Mean and spread of what is left without ``part``: an error if that cannot be, 0 where only rounding is."""
+        gap = np.where(part.n > 0, self.mean - part.mean, 0.0)
+        self._check_left(part, n, gap, m2)
+        natural = _variance(n, mean, np.maximum(m2, 0.0))
+        self._check_lost(part, n, mean, natural)
+        # Sums of a large block were rounded to doubles: what is smaller than that, and than any spread left, is none.
+        noise = _NOISE * self.m2 + _EPS * (np.abs(self.mean) + np.abs(part.mean)) * np.abs(gap) * part.n
+        none = (m2 <= noise) & (m2 <= 1e-12 * natural * n) | (m2 <= _LOST * np.abs(self.sums[..., 2, 0]))
+        blur = _EPS * ratio(np.abs(self.mean) * self.n + np.abs(part.mean) * part.n, n)
+        zero = (np.abs(mean) <= blur) & (mean**2 <= 1e-12 * natural)
+        return np.where(zero, 0.0, mean), np.where(none, 0.0, np.maximum(m2, 0.0))
+
+    def less(self, part: Self) -> Self:
+        """Self - part in doubles, as many at once as there are leading axes."""
         n = minus(self.n, part.n)
         gap = np.where(part.n > 0, self.mean - part.mean, 0.0)
         mean = np.where(n > 0, self.mean + gap * ratio(part.n, n), 0.0)
@@ -72,16 +155,27 @@ class Moments(Tally):
         self._check_left(part, n, gap, m2)
         # A spread smaller than the rounding error of the one, and of the means, that it was taken from is none.
         error = _EPS * (np.abs(self.mean) + np.abs(part.mean)) * np.abs(gap) * part.n * ratio(self.n, n)
-        return type(self)(n, mean, np.where((n > 0) & (m2 > 1e-14 * self.m2 + error), m2, 0.0))
+        return type(self)(n, mean, np.where((n > 0) & (m2 > _NOISE * self.m2 + error), m2, 0.0))
 
     def _check_left(self, part: Self, n: Floats, gap: Floats, m2: Floats) -> None:
         """No rows have a negative spread: if what is left has one beyond rounding, ``part`` was never counted."""
-        outside = m2 < -self.slack(part, n)
+        outside = m2 < -self.slack(part, n) - self.n * (_EPS * self.mean) ** 2
         # Where every row goes, the two must be the same.
         outside |= (n == 0) & (np.abs(gap) > 1e-6 * np.sqrt(ratio(self.m2, self.n)) + self._blur(part))
         if outside.any():
             c, j = np.argwhere(outside)[0].tolist()
             raise NotWithinError("the values removed were never counted", (c, j))
+
+    def _check_lost(self, part: Self, n: Floats, mean: Floats, natural: Floats) -> None:
+        """Refuse to remove values so large that beside them the spread of the rest was lost."""
+        rounding = _LOST * (np.abs(self.sums[..., 2, 0]) + np.abs(part.sums[..., 2, 0]))
+        lost = (part.n > 0) & (n > 0) & (rounding > 1e-6 * n * np.maximum(natural, mean**2))
+        lost &= (natural > 0) | (mean != 0)
+        if lost.any():
+            c, j = np.argwhere(lost)[0].tolist()
+            raise NotWithinError(
+                "the values removed are so large that what is left was lost beside them; fit again without them", (c, j)
+            )
 
     def _blur(self, part: Self) -> Floats:
         """How well a mean is known after many rows have been merged, and many taken away again."""
@@ -95,21 +189,63 @@ class Moments(Tally):
 
     def scale(self, factor: float) -> Self:
         """Let every row count ``factor`` times: forgetting."""
-        n = self.n * factor
-        return type(self)(n, np.where(n > 0, self.mean, 0.0), np.where(n > 0, self.m2 * factor, 0.0))
+        return self._of_sums(powers.scaled(self.sums, factor))
 
     def pool(self) -> Self:
         """The tally of all rows as if they were of one class."""
-        left = self
-        while (n := left.n.shape[-2]) > 1:  # one half is added to the other: there may be very many classes
-            first, second, odd = (
-                left._each(lambda a, part=part: a[..., part, :])  # type: ignore[misc]
-                for part in (slice(n // 2), slice(n // 2, n // 2 * 2), slice(n // 2 * 2, n))
-            )
-            both = (first + second).arrays()
-            left = type(self)(**{name: np.concatenate([a, odd.arrays()[name]], axis=-2) for name, a in both.items()})
-        return left
+        return type(self)(*_pooled(self.n, self.mean, self.m2))
 
     def seen(self, j: int) -> dict[str, float]:
         """What a person sees of a feature of a pooled tally."""
         return {"mean": float(self.mean[0, j]), "sd": float(np.sqrt(self.m2[0, j] / self.n[0, j]))}
+
+    def rest(self) -> dict[str, NDArray]:
+        if not self._exact:
+            return {}
+        rest = powers.rest_of(self.sums, self.n, self.mean, self.m2).reshape(len(self.n), powers.REST * self.n.shape[1])
+        return {"rest": rest} if rest.any() else {}
+
+    @classmethod
+    def rest_shapes(cls, n_classes: int, spec: Spec) -> dict[str, tuple[int, int]]:
+        return {"rest": (n_classes, powers.REST * spec.n_features)}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray], spec: Spec) -> Self:
+        out = cls(*(arrays[name] for name in cls.state))
+        if "rest" in arrays:
+            out.__dict__["_rest"] = arrays["rest"].reshape(*out.n.shape, powers.REST)
+        return out
+
+    def _each(self, change: Any) -> Self:
+        out = super()._each(change)
+        if self._exact:
+            out.__dict__["sums"] = change(self.sums)
+        return out
+
+
+State = tuple[Floats, Floats, Floats]  # weight, mean, centred sum of squares
+
+
+def _chan(a: State, b: State) -> State:
+    """Chan, Golub and LeVeque (1979); the empty tally is the identity."""
+    n = a[0] + b[0]
+    with np.errstate(invalid="ignore", over="ignore"):  # what is not finite stays so, for the engine to say where
+        gap, share = np.where((a[0] > 0) & (b[0] > 0), b[1] - a[1], 0.0), ratio(b[0], n)
+        return n, np.where(a[0] > 0, a[1] + gap * share, b[1]), a[2] + b[2] + gap * gap * share * a[0]
+
+
+def _pooled(*state: Floats) -> State:
+    """The state of all classes as one, (..., 1, features)."""
+    left: Any = state
+    while (n := left[0].shape[-2]) > 1:  # one half is added to the other: there may be very many classes
+        parts = slice(n // 2), slice(n // 2, n // 2 * 2), slice(n // 2 * 2, n)
+        first, second, odd = (tuple(a[..., part, :] for a in left) for part in parts)
+        left = tuple(np.concatenate(pair, axis=-2) for pair in zip(_chan(first, second), odd, strict=True))
+    zero = np.zeros((*state[0].shape[:-2], 1, state[0].shape[-1]))
+    return left if n else (zero, zero, zero)
+
+
+def _variance(*state: Floats) -> Floats:
+    """(1, features) of all classes together."""
+    n, _, m2 = _pooled(*state)
+    return ratio(m2, n)

@@ -1,32 +1,54 @@
 """Sums: the weight present and the weighted sum, per class and per feature.
 
-Word counts, event counts and waiting times need no more than this.
+Word counts, event counts and waiting times need no more than this. Where doubles would round, totals add as expansions
+of three of them, so that what is removed leaves no trace, were it far larger than the rest.
 
 >>> X, y = np.array([[2.0, 0.0], [1.0, 3.0], [np.nan, 5.0]]), np.array([0, 0, 1])
 >>> tally = Sums.of(X, y, n_classes=2, spec=Spec.alike("sums", Sums.encoding, 2))
 >>> tally.n.tolist(), tally.total.tolist()
 ([[2.0, 2.0], [0.0, 1.0]], [[3.0, 3.0], [0.0, 5.0]])
+>>> huge = Sums.of(np.array([[1e30, 1e30]]), np.array([0]), n_classes=2, spec=Spec.alike("sums", Sums.encoding, 2))
+>>> (tally + huge - huge).total.tolist()
+[[3.0, 3.0], [0.0, 5.0]]
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from functools import cached_property
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from candide import kernels
 from candide.errors import NotWithinError
+from candide.kernels import powers
+from candide.numerics import PARTS, two_sum
 from candide.rows.blocks import Block, Codes, Csr, Floats, rows_of
-from candide.tally.base import Spec, Tally, by_parts, class_weights, difference, minus, negative, same_shape
+from candide.tally.base import (
+    Spec,
+    Tallied,
+    Tally,
+    by_parts,
+    class_weights,
+    difference,
+    minus,
+    negative,
+    ratio,
+    same_shape,
+)
+from candide.tally.spread import FAR, scale_of
 
 _LEAST = -0.1214862905358496  # of log x!, near x = 0.46: it is below zero between the whole numbers 0 and 1
 
 _EXACT = 1 << 53  # whole numbers up to here are exact as floats
+_FEW = 1 << 14  # values that are summed exactly, whatever they are: that takes no time to speak of
+_MOST = 1 << 18  # totals that are added exactly; of more, such as of the words of many documents, in doubles
 
 
 @dataclass(frozen=True, eq=False)
 class Sums(Tally):
     state: ClassVar[tuple[str, ...]] = ("n", "total", "log_factorial")
+    can_be_far: ClassVar[bool] = True
 
     n: Floats  # (classes, features) weight of the values present
     total: Floats  # (classes, features) sum of w * x
@@ -38,6 +60,8 @@ class Sums(Tally):
         """Tally one batch. In sparse rows what is not stored is zero; an infinity shows as a non-finite total."""
 
         amounts, keep = spec.amounts, "log_factorial" in spec.keep
+        few = not isinstance(block, Csr) and block.size <= _FEW
+        scale = None if few or isinstance(block, Csr) else scale_of(Tallied(block, spec), len(block))
 
         def part(rows: slice) -> Sums:
             x, w = rows_of(block, rows), None if weight is None else weight[rows]
@@ -50,9 +74,52 @@ class Sums(Tally):
             if amounts and low < 0:
                 raise negative(float(low))
             base = _log_factorial(x, y[rows], w, n_classes) if keep else _nothing(total.shape)
-            return cls(n, total, base, amounts)
+            made = cls(n, total, base, amounts)
+            if isinstance(x, Csr) or not (few or scale is not None):
+                return made
+            at = np.arange(x.shape[1]) if scale is None else made.far(scale)
+            return made._summed(x, y[rows], w, at, keep) if len(at) else made
 
-        return by_parts(part, block, spec)
+        return by_parts(part, block, spec, join=cls.beside)
+
+    def _summed(self, x: NDArray, y: Codes, w: Floats | None, at: Codes, keep: bool) -> Self:
+        """This tally with the totals of some features summed exactly."""
+        sums, k = self.sums.copy(), len(self.n)
+        sums[:, at, 0] = kernels.power_sums(x[:, at], y, w, k)[:, :, 1]
+        if keep:
+            sums[:, at, 1] = kernels.power_sums(_log_factorials(x[:, at]), y, w, k)[:, :, 1]
+        return self._of_sums(self.n, sums, self.amounts)
+
+    @classmethod
+    def _of_sums(cls, n: Floats, sums: Floats, amounts: bool) -> Self:
+        out = cls(n, sums[..., 0, 0].copy(), sums[..., 1, 0].copy(), amounts)
+        if sums[..., 1:].any():  # else the totals are exact as they are
+            out.__dict__["sums"] = sums
+        return out
+
+    @cached_property
+    def sums(self) -> Floats:
+        """(classes, features, which total, part) the totals as expansions."""
+        rest = self.__dict__.get("_rest")
+        sums = np.zeros((*self.total.shape, 2, PARTS))
+        sums[..., 0, 0], sums[..., 1, 0] = self.total, self.log_factorial
+        if rest is not None:
+            sums[..., 1:] = rest
+        return sums
+
+    @property
+    def _exact(self) -> bool:
+        """Whether the sums hold more than the totals."""
+        return "_rest" in self.__dict__ or ("sums" in self.__dict__ and bool(self.sums[..., 1:].any()))
+
+    def far(self, scale: Floats) -> Codes:
+        with np.errstate(invalid="ignore", over="ignore"):
+            return np.flatnonzero((np.abs(ratio(self.total, self.n)) > FAR**2 * scale).any(axis=0))
+
+    def with_feature(self, j: int, other: Self, at: int) -> Self:
+        sums = self.sums.copy()
+        sums[:, j] = other.sums[:, at]
+        return self._of_sums(self.n, sums, self.amounts)
 
     @classmethod
     def empty(cls, n_classes: int, spec: Spec) -> Self:
@@ -60,6 +127,16 @@ class Sums(Tally):
         return cls(zero, zero, zero, spec.amounts)
 
     def __add__(self, other: Self) -> Self:
+        same_shape(self.total, other.total)
+        if self.total.size > _MOST or not (self._exact or other._exact or _rounds(self, other)):
+            return self.beside(other)
+        n, amounts = _plus(self.n, other.n), self.amounts and other.amounts
+        return self._of_sums(n, powers.plus(self.sums, other.sums), amounts)
+
+    def beside(self, other: Self) -> Self:
+        """Self + other, in doubles where neither holds more: of slices of one block."""
+        if (self._exact or other._exact) and self.total.size <= _MOST:
+            return self + other
         same_shape(self.total, other.total)
         n, total, base = (_plus(getattr(self, name), getattr(other, name)) for name in self.state)
         return type(self)(n, total, base, self.amounts and other.amounts)
@@ -70,21 +147,62 @@ class Sums(Tally):
         Of amounts it is known when it does not; of values of either sign only where weights say so.
         """
         n = minus(self.n, part.n)
-        left = (difference(self.total, part.total), difference(self.log_factorial, part.log_factorial))
-        total, log_factorial = (np.where(n > 0, a, 0.0) for a in left)
         if self.amounts:
             _check_left(self.total, part.total, n, least=0.0)
             _check_left(self.log_factorial, part.log_factorial, n, least=_LEAST)
-            total = np.maximum(total, 0.0)
-        return type(self)(n, total, log_factorial, self.amounts)
+        if self.total.size > _MOST or not (self._exact or part._exact or _rounds(self, part)):
+            return self.less(part)
+        sums = powers.minus(self.sums, part.sums)
+        # What is smaller than the rounding of doubles, and than anything else that is left, is nothing.
+        whole, rest = np.abs(self.sums[..., 0]), np.abs(sums[..., 0])
+        usual = ratio(rest.sum(axis=0), n.sum(axis=0)[:, None])
+        nothing = (rest <= 1e-12 * whole) & (rest <= 1e-12 * usual * n[..., None])
+        lost = (n > 0) & (part.n > 0) & (2.0**-140 * whole > 1e-6 * usual * n[..., None])[..., 0] & (usual[:, 0] > 0)
+        if lost.any():
+            c, j = np.argwhere(lost)[0].tolist()
+            raise NotWithinError(
+                "the values removed are so large that what is left was lost beside them; fit again without them", (c, j)
+            )
+        sums[nothing | (n == 0)[..., None]] = 0.0
+        if self.amounts:
+            sums[..., 0, :][sums[..., 0, 0] < 0] = 0.0
+        return self._of_sums(n, sums, self.amounts)
 
     def scale(self, factor: float) -> Self:
         """Let every row count ``factor`` times: forgetting."""
-        return self._each(lambda a: a * factor)
+        if not self._exact:
+            return self._each(lambda a: a * factor)
+        return self._of_sums(self.n * factor, powers.scaled(self.sums, factor), self.amounts)
 
     def pool(self) -> Self:
         """The tally of all rows as if they were of one class."""
-        return self._each(lambda a: a.sum(axis=-2, keepdims=True))
+        n, total, base = (a.sum(axis=-2, keepdims=True) for a in (self.n, self.total, self.log_factorial))
+        return type(self)(n, total, base, self.amounts)
+
+    def _each(self, change: Any) -> Self:
+        out = super()._each(change)
+        if self._exact:
+            out.__dict__["sums"] = change(self.sums)
+        return out
+
+    def less(self, part: Self) -> Self:
+        """Self - part in doubles, as many at once as there are leading axes."""
+        n = minus(self.n, part.n)
+        if self.amounts:
+            _check_left(self.total, part.total, n, least=0.0)
+            _check_left(self.log_factorial, part.log_factorial, n, least=_LEAST)
+        left = (difference(self.total, part.total), difference(self.log_factorial, part.log_factorial))
+        total, log_factorial = (np.where(n > 0, a, 0.0) for a in left)
+        return type(self)(n, np.maximum(total, 0.0) if self.amounts else total, log_factorial, self.amounts)
+
+    def rest(self) -> dict[str, NDArray]:
+        if not self._exact:
+            return {}
+        return {"rest": self.sums[..., 1:].reshape(len(self.n), 2 * (PARTS - 1) * self.n.shape[1])}
+
+    @classmethod
+    def rest_shapes(cls, n_classes: int, spec: Spec) -> dict[str, tuple[int, int]]:
+        return {"rest": (n_classes, 2 * (PARTS - 1) * spec.n_features)}
 
     def seen(self, j: int) -> dict[str, float]:
         """What a person sees of a feature of a pooled tally."""
@@ -92,7 +210,17 @@ class Sums(Tally):
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray], spec: Spec) -> Self:
-        return cls(**arrays, amounts=spec.amounts)
+        out = cls(arrays["n"], arrays["total"], arrays["log_factorial"], spec.amounts)
+        if "rest" in arrays:
+            out.__dict__["_rest"] = arrays["rest"].reshape(*out.total.shape, 2, PARTS - 1)
+        return out
+
+
+def _rounds(a: Sums, b: Sums) -> bool:
+    """Whether doubles do not hold the sum of two tallies."""
+    pairs = ((a.total, b.total), (a.log_factorial, b.log_factorial))
+    with np.errstate(invalid="ignore"):
+        return any(bool(two_sum(*pair)[1].any()) for pair in pairs)
 
 
 def _check_left(whole: Floats, part: Floats, n: Floats, least: float) -> None:
@@ -124,4 +252,10 @@ def _log_factorial(x: Block, y: Codes, w: Floats | None, n_classes: int) -> Floa
         stored = slice(x.indptr[0], x.indptr[-1])
         base = gammaln(x.data[stored].astype(np.float64) + 1.0)
         return kernels.csr_sums(base, x.indices[stored], x.indptr - x.indptr[0], y, w, n_classes, x.n_features)[0]
-    return kernels.dense_sums(gammaln(np.asarray(x, np.float64) + 1.0), y, w, n_classes)[1]
+    return kernels.dense_sums(_log_factorials(x), y, w, n_classes)[1]
+
+
+def _log_factorials(x: NDArray) -> Floats:
+    from scipy.special import gammaln
+
+    return gammaln(np.asarray(x, np.float64) + 1.0)

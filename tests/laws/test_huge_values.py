@@ -1,0 +1,140 @@
+"""A huge value that is counted and removed leaves everything else as it was; where that cannot be, it is refused."""
+
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import candide as cd
+from candide import kernels, store
+from candide.encode import Identity
+from candide.errors import NotWithinError
+from candide.kernels import powers
+from candide.tally import CoMoments, Moments, Spec, Sums
+from candide.tally.spread import scale_of
+from candide.tasks.learn import learn
+from candide.tasks.update import forget, update
+
+HUGE = [1e9, -1e15, 1e18]
+KINDS = {Moments: "moments", CoMoments: "comoments", Sums: "sums"}
+
+
+def two_classes(n=1000, d=2, seed=0):
+    y = np.arange(n) % 2
+    return np.random.default_rng(seed).normal(3.0 * y[:, None], 1.0, (n, d)), y
+
+
+def count(kind, X, y):
+    return kind.of(X, y, n_classes=2, spec=Spec.alike(KINDS[kind], Identity(), X.shape[1]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", [1000, 60_000], ids=["few", "many"])
+@pytest.mark.parametrize("huge", HUGE)
+def test_a_huge_value_counted_and_removed_leaves_the_rest(kind, n, huge):
+    X, y = two_classes(n)
+    one, alone = (np.array([[huge, 1.0]]), np.array([0])), count(kind, X, y)
+    gone = count(kind, *one)
+    for whole in (alone + gone, count(kind, np.vstack([X, one[0]]), np.append(y, 0))):
+        left = whole - gone
+        for name, state in alone.arrays().items():
+            np.testing.assert_allclose(left.arrays()[name], state, rtol=1e-9, atol=1e-10 * n, err_msg=name)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_heap_of_huge_values_may_be_removed_in_other_parts_than_it_came_in(kind):
+    X, y = two_classes(60_000)
+    rng = np.random.default_rng(1)
+    heap = rng.random(len(X)) < 0.3
+    X[heap, 1] = 1e9 + rng.normal(size=heap.sum())
+    left = count(kind, X, y)
+    for rows in np.array_split(rng.permutation(np.flatnonzero(heap)), 5):
+        left = left - count(kind, X[rows], y[rows])
+    for name, state in count(kind, X[~heap], y[~heap]).arrays().items():
+        np.testing.assert_allclose(left.arrays()[name], state, rtol=1e-5, atol=1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_lost_beside_a_value_is_refused(kind):
+    X, y = two_classes()
+    whole = count(kind, X, y)
+    gone = count(kind, np.array([[0.0, 1e60]]), np.array([0]))
+    with pytest.raises(NotWithinError) as caught:
+        whole + gone - gone
+    assert caught.value.cell == (0, 1)
+
+
+def test_the_column_that_was_lost_is_named():
+    rows, y = {"a": [0.5, 1.5, 2.5, 1.0], "b": [1.0, 2.0, 4.0, 1e60]}, ["n", "n", "y", "n"]
+    model = cd.NaiveBayes("gaussian").fit(rows, y)
+    with pytest.raises(NotWithinError) as caught:
+        model.unlearn({"a": [1.0], "b": [1e60]}, ["n"])
+    assert caught.value.column == "b"
+    assert model.census_.n_rows == 4
+
+
+@pytest.mark.parametrize("model", [cd.GaussianNB(), cd.NaiveBayes("gaussian"), cd.GaussianBayes("full")])
+def test_accuracy_survives(model):
+    X, y = two_classes(1000, 1)
+    never = model.fit(X, y).predict_proba(X)
+    model.fit(np.vstack([X, [[1e9]]]), np.append(y, 0)).unlearn([[1e9]], [0])
+    np.testing.assert_allclose(model.predict_proba(X), never, rtol=1e-12)
+    model.partial_fit([[1e9]], [0]).unlearn([[1e9]], [0])
+    np.testing.assert_allclose(model.predict_proba(X), never, rtol=1e-12)
+
+
+@pytest.mark.parametrize("events", ["gaussian", {"x": "lognormal"}, {"x": "exponential"}, {"x": "poisson"}])
+def test_through_sql_and_files(events, tmp_path):
+    X, y = two_classes(1000, 2)
+    rows = {"x": np.floor(np.exp(X[:, 0])) + 1, "z": X[:, 1], "y": y}
+    row = {"x": [1e15], "z": [0.0], "y": [0]}
+    both = {name: np.append(rows[name], row[name]) for name in rows}
+    alone = learn(pa.table(rows), "y", events=events).fitted
+    whole = learn(pa.table(both), "y", events=events).fitted
+    path = tmp_path / "m.candide"
+    store.save(alone, path)
+    update(path, pa.table(row))
+    for left in (forget(whole, pa.table(row)).fitted, forget(path, pa.table(row)).fitted):
+        np.testing.assert_allclose(left.posterior(rows), alone.posterior(rows), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_rounding_took_is_kept_in_files(kind):
+    X, y = two_classes()
+    whole = count(kind, X, y) + count(kind, np.array([[1e15, -1e15]]), np.array([0]))
+    spec = Spec.alike(KINDS[kind], Identity(), 2)
+    again = kind.from_arrays(whole.arrays() | whole.rest(), spec)
+    np.testing.assert_allclose(again.sums, whole.sums, rtol=1e-12)  # each part, the smallest too
+    assert all(whole.rest()[name].shape == shape for name, shape in kind.rest_shapes(2, spec).items())
+
+
+@pytest.mark.parametrize("loops", [kernels, powers], ids=["compiled", "twin"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sums_of_powers_are_exact(loops, weighted):
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(200, 3)) * 10.0 ** rng.integers(-9, 10, (200, 1)), rng.integers(0, 2, 200)
+    X[5, 1] = np.nan
+    w = rng.choice([0.0, 0.1, 1.0, 3.3], 200) if weighted else None
+    sums = loops.power_sums(X, y, w, 2)
+    n, mean, m2 = loops.moments_of(sums)
+    for c, j in np.ndindex(2, 3):
+        mine = (y == c) & ~np.isnan(X[:, j])
+        x = [Fraction(v) for v in X[mine, j].tolist()]
+        v = [Fraction(v) for v in (np.ones(len(x)) if w is None else w[mine]).tolist()]
+        want = [sum(a * b**k for a, b in zip(v, x, strict=True)) for k in range(3)]
+        for k, total in enumerate(want):
+            size = sum(a * abs(b) ** k for a, b in zip(v, x, strict=True))
+            assert abs(sum(map(Fraction, sums[c, j, k].tolist())) - total) <= size / 2**150
+        assert mean[c, j] == pytest.approx(float(want[1] / want[0]), rel=1e-15)
+        assert m2[c, j] == pytest.approx(float(want[2] - want[1] ** 2 / want[0]), rel=1e-15)
+        assert n[c, j] == float(want[0])
+
+
+def test_the_scale_of_a_column_is_that_of_most_values():
+    X, _ = two_classes(5000, 3)
+    X[::50, 1] = 1e12
+    X[:, 2] = 7.0
+    plain, mixed, constant = scale_of(X, len(X))
+    assert 0.01 < mixed / plain < 100
+    assert constant == 0
