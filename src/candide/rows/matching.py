@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from candide.rows.identity import meaning, moment, plain, spelled
 from candide.rows.labels import Labels, as_column, is_arrow
 
-_WHOLE = re.compile(r"(0|-?[1-9]\d{0,17})$")
+_WHOLE = re.compile(r"(0|-?[1-9]\d{0,17})(\.0)?$")  # with .0 where a writer had no whole numbers with gaps
 _NUMBERS = {bool, int, float}
 
 
@@ -96,21 +96,25 @@ def moved(labels: Labels, known: Labels) -> tuple[Labels, NDArray[np.intp]]:
 def read_levels(levels: list[Any]) -> dict[Any, Any]:
     """What levels counted as text stand for, where all of them do: whole numbers, truths, dates or times.
 
-    Numbers that are not plainly whole stay as they are written: 01 may be a code, and 1.10 not 1.1.
+    Other numbers stay as they are written: 01 may be a code, and 1.10 not 1.1.
 
     >>> read_levels(["10", "9"]), read_levels(["01", "2"])
     ({'10': 10, '9': 9}, {'01': '01', '2': '2'})
+    >>> read_levels(["10.0", "9.0"]), read_levels(["1", "1.0"])
+    ({'10.0': 10, '9.0': 9}, {'1': '1', '1.0': '1.0'})
     >>> read_levels(["True", "False"])
     {'True': True, 'False': False}
     """
     asis = dict(zip(levels, levels, strict=True))
     if not all(isinstance(level, str) for level in levels):
         return asis
-    meant = {level: meaning(level) for level in levels}
+    if whole := all(map(_WHOLE.match, levels)):
+        meant: dict[Any, Any] = {level: int(level.removesuffix(".0")) for level in levels}
+    else:
+        meant = {level: meaning(level) for level in levels}
     kinds = {type(moment(value)) for value in meant.values()}
-    whole = kinds == {int} and all(map(_WHOLE.match, levels))
-    typed = len(kinds) == 1 and not kinds & {int, float, type(None)} and len(set(meant.values())) == len(levels)
-    return meant if whole or typed else asis
+    typed = whole or (len(kinds) == 1 and not kinds & {int, float, type(None)})
+    return meant if typed and len(set(meant.values())) == len(levels) else asis
 
 
 def _typed(value: Any, known: Labels) -> int | None:
