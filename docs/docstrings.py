@@ -1,5 +1,6 @@
 """How docstrings become pages: an example outside an *Examples* section is set as code, as one inside it is.
 
+A parameter that is told in one line, ``name : what it is``, has that as its description, not as its type.
 A value's fields are shown as the signature that makes it. A module's own docstring is for readers of the source; its
 page has an introduction of its own.
 """
@@ -12,6 +13,9 @@ import griffe
 _EXAMPLE = re.compile(r"(?m)^(?:>>> .*\n?)(?:(?!\s*$).*\n?)*")
 
 
+_IN_ONE_LINE = re.compile(r"(?m)^(\w[\w, ]*?) : (\S.*)\n(?![ \t]+\S)")
+
+
 class SetExamples(griffe.Extension):
     """A griffe extension, named in ``mkdocs.yml``."""
 
@@ -21,8 +25,14 @@ class SetExamples(griffe.Extension):
         if obj.is_module:
             obj.docstring = None
             return
-        plain, section, rest = obj.docstring.value.partition("Examples\n--------")
+        text = described(obj.docstring.value)
+        plain, section, rest = text.partition("Examples\n--------")
         obj.docstring.value = _signature(obj) + _EXAMPLE.sub(_fenced, plain) + section + rest
+
+
+def described(docstring: str) -> str:
+    """A docstring whose parameters all have a description: what stands beside a name that has nothing below it."""
+    return _IN_ONE_LINE.sub(r"\1\n    \2\n", f"{docstring}\n").removesuffix("\n")
 
 
 def _fenced(match: re.Match[str]) -> str:

@@ -1,5 +1,7 @@
 """The reference tells of every event model under the same five headings, and of every command."""
 
+import importlib.util
+import inspect
 import re
 from importlib import import_module
 
@@ -54,3 +56,16 @@ def test_what_a_page_refers_to_is_there(name):
     except ModuleNotFoundError:
         module, _, attribute = name.rpartition(".")
         assert hasattr(import_module(module), attribute), name
+
+
+def test_a_parameter_told_in_one_line_is_described():
+    griffe = pytest.importorskip("griffe", reason="the site needs mkdocstrings")
+    spec = importlib.util.spec_from_file_location("docstrings", DOCS / "docstrings.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for name in ("NaiveBayes", "TextNB", "GaussianNB", "CategoricalNB", "GaussianBayes"):
+        text = module.described(inspect.cleandoc(getattr(import_module("candide"), name).__doc__))
+        sections = griffe.Docstring(text).parse("numpy")
+        items = [one for part in sections if part.kind.value in ("parameters", "attributes") for one in part.value]
+        assert items
+        assert [one.name for one in items if not one.description] == []

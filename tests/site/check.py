@@ -1,8 +1,8 @@
-"""Check a built site: it fetches nothing from elsewhere, and no page is wider than its window.
+"""Check a built site: it fetches nothing from elsewhere, no page is too wide, and search works from the disk.
 
     mkdocs build --strict && python tests/site/check.py build/site
 
-The second check needs Chromium, and is left out with a word where there is none.
+All but the first need Chromium, and are left out with a word where there is none.
 """
 
 import json
@@ -92,6 +92,16 @@ def widths(site: Path, browser: str) -> dict[str, int]:
             server.shutdown()
 
 
+def found_from_the_disk(site: Path, browser: str, word: str) -> int:
+    """How many results a page that was opened from the disk has for a word."""
+    with tempfile.TemporaryDirectory() as profile:
+        flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}", "--dump-dom"]
+        flags += ["--no-first-run", "--disable-background-networking", "--virtual-time-budget=20000"]
+        address = f"{(site / 'index.html').resolve().as_uri()}?q={word}"
+        done = subprocess.run([browser, *flags, address], capture_output=True, text=True, timeout=120)
+    return done.stdout.count("md-search-result__item")
+
+
 def main() -> int:
     site = Path(sys.argv[1] if len(sys.argv) > 1 else "build/site")
     if not (site / "index.html").exists():
@@ -101,16 +111,19 @@ def main() -> int:
     for line in elsewhere:
         print("fetched from elsewhere:", line)
     browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    wide = {}
+    wide, lost = {}, False
     if browser:
         found = widths(site, browser)
         wide = {page: width for page, width in found.items() if width > WIDTH}
         for page, width in wide.items():
             print(f"too wide: {page} wants {width} of {WIDTH} pixels")
+        lost = not found_from_the_disk(site, browser, "covariance")
+        if lost:
+            print("search finds nothing in pages opened from the disk")
         print(f"{len(found)} pages, the widest {max(found.values())} pixels")
     else:
         print("widths were not measured: there is no Chromium here")
-    return 1 if elsewhere or wide else 0
+    return 1 if elsewhere or wide or lost else 0
 
 
 if __name__ == "__main__":

@@ -37,3 +37,13 @@ def test_what_a_browser_would_fetch_is_found(tmp_path, name, text):
 def test_links_and_own_files_are_no_matter(tmp_path, text):
     (tmp_path / "a.html").write_text(text)
     assert check.fetched_from_elsewhere(tmp_path) == []
+
+
+def test_search_needs_no_server_and_no_network():
+    """A browser starts no worker from the disk: the index comes as a script, and a frame of our own does the work."""
+    root = Path(__file__).resolve().parents[2]
+    site = (root / "mkdocs.yml").read_text()
+    assert "  - offline\n" in site
+    [shim] = [line for line in site.splitlines() if "polyfills" in line]
+    assert "assets/iframe-worker.js" in shim
+    assert (root / "docs" / "assets" / "iframe-worker.js").exists()
