@@ -118,6 +118,7 @@ class CoMoments(Tally):
             drift = n * took
             drift[varying] += x.sum(axis=0) if w is None else w @ x
             out.__dict__["_rest"] = products_of.drifted(mean, drift)[None]
+            return cls._of_sums(out.sums, out.third, out.fourth)
         return out
 
     @classmethod
