@@ -52,6 +52,7 @@ def mixed(n=N):
 EVENTS = {
     "bernoulli": (events.Bernoulli(threshold=3.0), numbers()),
     "categorical": (events.Categorical(), counts()),
+    "whole": (events.Whole(), counts()),
     "complement": (events.Complement(norm=True), counts()),
     "exponential": (events.Exponential(), numbers(positive=True)),
     "gaussian": (events.Gaussian(), numbers()),

@@ -23,6 +23,7 @@ from candide.events import (
     NegativeBinomial,
     Poisson,
     Text,
+    Whole,
 )
 from candide.priors import Beta, Dirichlet, Gamma, NormalInverseGamma, Prior
 from candide.tally import KINDS
@@ -59,6 +60,7 @@ CASES = {
     "lognormal": Case(LogNormal(), NIG, POSITIVE),
     "bernoulli": Case(Bernoulli(threshold=0.5), Beta(2.0, 0.6), SMALL_COUNT, smooth=Beta(2, 2)),
     "categorical": Case(Categorical(), Dirichlet(0.7), st.integers(0, 2), (3, 3, 3), Dirichlet(2)),
+    "whole": Case(Whole(), Dirichlet(0.7), st.integers(0, 2), (3, 3, 3), Dirichlet(2)),
     "multinomial": Case(Multinomial(), Dirichlet(0.7), SMALL_COUNT, smooth=Dirichlet(2)),
     "complement": Case(Complement(), Dirichlet(0.7), SMALL_COUNT, smooth=Dirichlet(2)),
     "poisson": Case(Poisson(), Gamma(1.5, 0.4), SMALL_COUNT, smooth=Gamma(2, 1)),

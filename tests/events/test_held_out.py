@@ -21,6 +21,7 @@ from candide.events import (
     NegativeBinomial,
     Poisson,
     Text,
+    Whole,
 )
 from candide.events import base as events_base
 from candide.events.gaussian import COVARIANCES
@@ -68,6 +69,7 @@ CASES = {
     "bernoulli": (Bernoulli(threshold=0.5), COUNT),
     "bernoulli shares": (Bernoulli(threshold=None), st.integers(0, 8).map(lambda v: v / 8)),
     "categorical": (Categorical(), LEVEL),
+    "whole": (Whole(), LEVEL),
     "multinomial": (Multinomial(), COUNT),
     "complement": (Complement(), COUNT),
     "complement norm": (Complement(norm=True), COUNT),
@@ -85,7 +87,7 @@ PRIORS = {
     Poisson: [None, Gamma(1.5, 0.4), Gamma(shape=2.0), Gamma(rate=2.0), Jeffreys()],
 }
 PRIORS |= {LogNormal: PRIORS[Gaussian], Exponential: PRIORS[Poisson], Complement: PRIORS[Multinomial], Waiting: [None]}
-PRIORS |= {NegativeBinomial: [*PRIORS[Poisson][:4], Uniform()]}
+PRIORS |= {Whole: PRIORS[Categorical], NegativeBinomial: [*PRIORS[Poisson][:4], Uniform()]}
 
 
 def count(event, X, y, weight=None):

@@ -46,7 +46,11 @@ def _cells(*values):
         (np.array(["a"]), "category"),
         (np.array(["2020-01-01", "NaT"], "M8[s]"), "date"),
         (pd.Series([3, 4, 3]).astype("category"), "category"),
-        (np.array([1, 0] * 5000 + [2]), "number"),  # the exception comes late
+        (np.array([1, 0] * 5000 + [2]), "whole"),  # the exception comes late
+        (np.resize(np.arange(20), 100), "whole"),  # amounts or codes: both are counted
+        (np.resize(np.arange(20), 99), "number"),  # too few rows of each
+        (np.resize(np.arange(21), 2100), "number"),
+        (np.resize([1.5, 2.0, 3.0], 100), "number"),
         (np.array([1.0, np.nan] * 5000), "category"),
         (np.arange(100, 140), "identifier"),
         (np.arange(10), "number"),

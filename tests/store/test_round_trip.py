@@ -48,9 +48,9 @@ def test_predictions_are_bit_equal_after_loading(name, detail, tmp_path):
 
 
 def test_the_cases_cover_every_event_and_prior():
-    assert {part.event.name for model, _ in MODELS.values() for part in model.fitted_.plan.parts} >= set(EVENTS)
+    assert {part.event.name for model, _ in MODELS.values() for part in model.fitted_.census.plan.parts} >= set(EVENTS)
     used = {type(p) for model, _ in MODELS.values() for p in [getattr(model, "priors", None)]} | {
-        type(part.event.prior) for model, _ in MODELS.values() for part in model.fitted_.plan.parts
+        type(part.event.prior) for model, _ in MODELS.values() for part in model.fitted_.census.plan.parts
     }
     assert set(PRIORS.values()) <= used
 

@@ -61,5 +61,5 @@ def test_equals_the_model_assembled_by_hand_from_scikit_learn(train, test):
 
     priors = {"gaussian": AddedVariance(1e-9), "categorical": "dirichlet"}
     settings = Settings(estimate={"gaussian": "mle", "categorical": "mean"}, priors=priors)
-    fitted = learn(frame, "class", settings=settings).fitted
+    fitted = learn(frame, "class", events=dict.fromkeys(numbers, "gaussian"), settings=settings).fitted
     np.testing.assert_allclose(fitted.posterior(Table.of(new)), p, rtol=1e-9, atol=1e-12)

@@ -81,8 +81,8 @@ def shards(table, target, whole, n):
     for start, stop in pairwise([0, *edges, table.num_rows]):
         rows = mixed_up.slice(start, stop - start).combine_chunks()
         if rows.num_rows:
-            part = Table.of(rows.select(list(whole.plan.columns)))
-            yield arrays.count(part, rows.column(target), plan=whole.plan.with_levels(part))
+            part = Table.of(rows.select(list(whole.census.plan.columns)))
+            yield arrays.count(part, rows.column(target), plan=whole.census.plan.with_levels(part))
 
 
 def test_a_thousand_shards_of_adult_are_the_whole(adult):
@@ -94,13 +94,13 @@ def test_unlearning_rows_is_never_having_seen_them(adult):
     table, target, whole = adult
     gone = np.zeros(table.num_rows, bool)
     gone[np.random.default_rng(1).choice(table.num_rows, 1000, replace=False)] = True
-    columns = {name: table.column(name) for name in whole.plan.columns}
+    columns = {name: table.column(name) for name in whole.census.plan.columns}
     y = np.array(table.column(target).to_pylist(), object)
 
     def rows(mask):
         return {name: column.filter(pa.array(mask)) for name, column in columns.items()}, y[mask]
 
-    events = {name: part.event for part in whole.plan.parts for name in part.columns}
+    events = {name: part.event for part in whole.census.plan.parts for name in part.columns}
     forgetful = cd.NaiveBayes(events).fit(*rows(np.ones(len(y), bool))).unlearn(*rows(gone))
     innocent = cd.NaiveBayes(events).fit(*rows(~gone))
     # Levels stay known after the last row that had one is forgotten: both are laid out on the same levels first.

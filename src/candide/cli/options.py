@@ -32,7 +32,8 @@ class EventOption(click.Option):
 
         return (
             f"The event model of a column (repeatable). NAME is one of {', '.join(sorted(EVENTS))}. Of columns "
-            "modelled together: COL,COL=gaussian-full (or gaussian-tied, gaussian-spherical)."
+            "modelled together: COL,COL=gaussian-full (or gaussian-tied, gaussian-spherical). '*=NAME' is of every "
+            "column that is not named."
         )
 
     @help.setter

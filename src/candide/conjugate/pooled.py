@@ -50,21 +50,23 @@ def pooled_log_prob(tally: Levels, alpha: float) -> tuple[Floats, Floats]:
 
 def held_out_pooled(tally: Levels, alpha: float, codes: NDArray, y: Codes, weight: Floats | None) -> Floats:
     """(row, class, feature) log-probability of each row's levels where the row itself is left out of the counts."""
-    out = np.zeros((len(codes), *tally.n.shape))
-    ratios, unseen = _left_out(tally, alpha), pooled_log_prob(tally, alpha)[1]
-    gone = np.ones(len(codes)) if weight is None else weight
-    step = max(1, _CELLS // (len(_STEPS) * len(tally.counts)))
-    for j, (start, stop) in enumerate(zip(tally.offsets[:-1], tally.offsets[1:], strict=True)):
-        known = (codes[:, j] >= 0) & (codes[:, j] < stop - start)
-        out[codes[:, j] >= stop - start, :, j] = unseen[j]
-        cases = np.stack([codes[known, j], y[known], gone[known]])
-        cases, place = np.unique(cases, axis=1, return_inverse=True)  # rows alike are left out alike
-        found = [
-            _without(tally.counts[:, start:stop], alpha, ratios[..., j], cases[:, at : at + step])
-            for at in range(0, cases.shape[1], step)
-        ]
-        if found:
-            out[known, :, j] = np.concatenate(found)[place.ravel()]
+    out, sizes = np.zeros((len(codes), *tally.n.shape)), np.diff(tally.offsets)
+    unseen = np.nonzero(codes >= sizes)
+    if len(unseen[0]):
+        out[unseen[0], :, unseen[1]] = pooled_log_prob(tally, alpha)[1][unseen[1]]
+    row, feature = np.nonzero((codes >= 0) & (codes < sizes))
+    cell = (tally.offsets[feature] + codes[row, feature]) * len(tally.counts) + y[row]
+    gone = np.ones(len(row)) if weight is None else weight[row]
+    if weight is None:
+        _, first, back = np.unique(cell, return_index=True, return_inverse=True)  # rows alike are left out alike
+    else:
+        _, first, back = np.unique(np.stack([cell, gone]), axis=1, return_index=True, return_inverse=True)
+    ratios, step = _left_out(tally, alpha), max(1, _CELLS // max(1, len(_STEPS) * len(tally.counts)))
+    found = np.empty((len(first), len(tally.counts)))
+    for start in range(0, len(first), step):
+        at = first[start : start + step]
+        found[start : start + step] = _without(tally, alpha, ratios, cell[at], feature[at], gone[at])
+    out[row, :, feature] = found[back.ravel()]
     return out
 
 
@@ -131,14 +133,14 @@ def _left_out(tally: Levels, alpha: float) -> Floats:
     return out
 
 
-def _without(counts: Floats, alpha: float, ratios: Floats, cases: Floats) -> Floats:
-    """(case, class) log-probability of a level without a row of it; a case is a level, a class and a weight.
+def _without(tally: Levels, alpha: float, ratios: Floats, cell: Codes, feature: Codes, gone: Floats) -> Floats:
+    """(case, class) log-probability of a level without some weight of it in a class: a cell of the table.
 
-    What the row's level adds to the ``ratios`` of its column is taken out, and put in again as it is without the row.
+    What the level adds to the ``ratios`` of its column is taken out, and put in again as it is without that weight.
     """
-    level, y, gone = cases[0].astype(np.intp), cases[1].astype(np.intp), cases[2]
-    more, of_row = alpha * counts.shape[1], (y, np.arange(len(y)))
-    before, n = counts[:, level], np.tile(counts.sum(axis=1)[:, None], len(level))  # (class, case)
+    level, y = np.divmod(cell, len(tally.counts))
+    more, of_row = alpha * np.diff(tally.offsets)[feature], (y, np.arange(len(y)))
+    before, n = tally.counts[:, level], tally.n[:, feature]  # (class, case)
     after, left = before.copy(), n.copy()
     for whole in (after, left):
         whole[of_row] = np.maximum(difference(whole[of_row], gone), 0.0)
@@ -150,7 +152,7 @@ def _without(counts: Floats, alpha: float, ratios: Floats, cases: Floats) -> Flo
         return numerics.xlogy(level, _less(level) + t * less) - numerics.xlogy(n, _less(n) + t * fewer) - one_table
 
     rows = left.sum(axis=0) + more
-    own, usual = _mixed(ratios[..., None] + added(after, left) - added(before, n), rows, left)
+    own, usual = _mixed(ratios[..., feature] + added(after, left) - added(before, n), rows, left)
     return np.log(np.minimum(own * after + usual * (after.sum(axis=0) + alpha) / rows, 1.0)).T
 
 

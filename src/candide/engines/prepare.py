@@ -16,7 +16,7 @@ from candide.engines.batch import is_text, number_columns
 from candide.errors import InputError
 from candide.events import event_of
 from candide.model.census import Census
-from candide.model.plan import Part, Plan, is_one, named_events, plan_of
+from candide.model.plan import Part, Plan, for_each, is_one, named_events, plan_of
 from candide.rows.arrow import check_not_nested
 from candide.rows.kinds import Column, look, rows_of_look
 from candide.rows.labels import Labels
@@ -37,6 +37,7 @@ def prepare(
 ) -> Prepared:
     """Look at the head of a source: give untyped columns their types, and every column its kind and event model."""
     has_columns(source, target=target, weight=weight, drop=drop)
+    events = for_each(events, [name for name in source.columns if name not in {target, weight, *drop}])
     asked = named_events(events) if isinstance(events, Mapping) else {}
     as_text = [str(n) for n, event in asked.items() if is_text(Part(event, (n,)))]
     as_numbers = [str(n) for n in asked if str(n) not in as_text]
@@ -62,7 +63,8 @@ def prepare(
     for name in (name for part in plan.parts if part.holds != "documents" for name in part.columns):
         check_not_nested(values[str(name)], name)
     remarks += _fractions(head, plan)
-    spelled = [str(n) for part in plan.parts if part.holds == "codes" for n in part.columns] if source.untyped else []
+    levels = [str(n) for part in plan.parts if part.holds == "codes" for n in part.columns] if source.untyped else []
+    spelled = [name for name in levels if pa.types.is_string(values[name].type)]
     nan = any(pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py() for column in head.columns)
     many, near = _hints(plan, head, weight is not None or source.needs_middle)
     return Prepared(plan, list(columns), many, near, spelled, remarks, nan, head)

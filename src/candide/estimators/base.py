@@ -59,7 +59,7 @@ class Classifier(Generative):
     def _count(self, table: Table, y: NDArray, weight: Floats | None, plan: Plan, labels: Labels) -> Census:
         from candide.engines import arrays
 
-        return arrays.count(table, y, weight, plan=plan.with_levels(table), labels=labels)
+        return arrays.count(table, y, weight, plan=plan.with_levels(table), labels=labels).bounded()
 
     def _classes(self, y: NDArray) -> Labels:
         """The classes of rows to fit on."""

@@ -12,7 +12,7 @@ from candide.estimators.base import Classifier
 from candide.estimators.validation import by_position, check_width, checked_classes, feature_names
 from candide.events import EventModel
 from candide.model.fitted import Fitted, missing_column
-from candide.model.plan import Plan, is_one, make_plan, named_events
+from candide.model.plan import Plan, for_each, is_one, make_plan, named_events
 from candide.model.settings import Settings
 from candide.rows import remarks
 from candide.rows.kinds import inspect
@@ -170,7 +170,8 @@ class NaiveBayes(Classifier):
             return make_plan(table, self.events)
         columns = inspect(table)
         plan = make_plan(table, self.events, columns)
-        used, asked = set(plan.columns), named_events(self.events) if isinstance(self.events, Mapping) else {}
+        used, asked = set(plan.columns), for_each(self.events, table.names)
+        asked = named_events(asked) if isinstance(asked, Mapping) else {}
         for column in (column for column in columns if column.why and column.name not in asked):
             code, what = ("odd-category", "taken for categories") if column.name in used else ("left-out", "left out")
             text = f"column {column.name!r} is {what}: {column.why}"

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from candide.events.negativebinomial import NegativeBinomial
     from candide.events.poisson import Poisson
     from candide.events.text import Text
+    from candide.events.whole import Whole
 
 __all__ = [
     "EVENTS",
@@ -37,5 +38,6 @@ __all__ = [
     "Poisson",
     "Support",
     "Text",
+    "Whole",
     "event_of",
 ]

@@ -23,7 +23,7 @@ from candide.encode import Encoding, Transformed
 from candide.errors import InputError, unknown
 from candide.priors import Prior, prior_of
 from candide.rows.blocks import Block, Codes, Floats, rows_of
-from candide.tally import KINDS, Spec, Tally
+from candide.tally import KINDS, Moments, Spec, Tally
 
 if TYPE_CHECKING:  # read when a test is asked for, so that loading a model stays quick
     from candide.tally.association import Test
@@ -44,6 +44,9 @@ class Support:
     high: float = np.inf
     whole: bool = False
     open: bool = False  # whether ``low`` itself is left out
+
+
+Settled = tuple["EventModel", list[int], tuple[Encoding, ...], Tally]  # of some columns: what models them, and counts
 
 
 class EventModel:
@@ -67,6 +70,8 @@ class EventModel:
     True
     >>> event.sample_size(tally).ravel().tolist(), event.compared_as is event
     ([2.0, 1.0], True)
+    >>> event.settled(tally, ()), event.as_numbers(tally, (), [0]), event.most  # the counts do not decide what it is
+    (None, None, None)
 
     An own family gives ``parameters`` and ``log_density``, and comes with the rest.
 
@@ -90,6 +95,7 @@ class EventModel:
     joint: ClassVar[bool] = False  # whether the columns of a group depend on each other: then each group is a block
     accepts: ClassVar[tuple[type[Prior], ...]] = (Prior,)  # the priors it knows
     support: ClassVar[Support | None] = Support()  # None: its values are no numbers
+    most: ClassVar[int | None] = None  # levels beyond which a column is counted as a number
     outcome: ClassVar[str] = ""  # where a class says one thing of a column, a probability or a weight: of what
     _leads: ClassVar[bool] = False  # whether its estimate carries axes before (class, feature) along
     prior: Prior | str | None = None
@@ -125,6 +131,14 @@ class EventModel:
     def compared_as(self) -> "EventModel":
         """The family by whose laws two tallies are compared: itself, where its laws have a divergence."""
         return self
+
+    def settled(self, tally: Any, encodings: Sequence[Encoding]) -> "list[Settled] | None":
+        """Which event models the columns have, where the counts decide that; None: this one."""
+        return None
+
+    def as_numbers(self, tally: Any, encodings: Sequence[Encoding], features: Sequence[int]) -> "Moments | None":
+        """The moments of some columns, where levels are counted that are numbers; None where they are not."""
+        return None
 
     def sample_size(self, tally: Any) -> Floats:
         """(class, feature) how many values a law is estimated from; of columns modelled together (class, 1) will do."""

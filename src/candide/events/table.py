@@ -21,6 +21,7 @@ EVENTS: Table[EventModel] = Table(
         "negativebinomial": "NegativeBinomial",
         "poisson": "Poisson",
         "text": "Text",
+        "whole": "Whole",
     },
 )
 attribute = EVENTS.attribute

@@ -122,7 +122,7 @@ def scores(census: Census, priors: Any = None, select: int | str | None = None) 
 
 def feature_scores(fitted: Fitted) -> FeatureScores:
     """The scores of all columns that a model counted, chosen or not."""
-    return scores(fitted.census, fitted.settings.priors, fitted.settings.select)
+    return scores(fitted.settled, fitted.settings.priors, fitted.settings.select)
 
 
 def _measures(part: Part, tally: Any, n_units: int) -> list[tuple[float | None, str, float | None, float | None]]:

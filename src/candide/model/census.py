@@ -29,12 +29,13 @@ import numpy as np
 from candide import wording
 from candide.encode import Move
 from candide.errors import InputError, NotWithinError
+from candide.events import Gaussian, Whole
 from candide.model.plan import Moves, Part, Plan
 from candide.rows import matching
 from candide.rows.blocks import Codes, Floats
 from candide.rows.labels import Labels
 from candide.rows.table import Name
-from candide.tally import Levels, Tally
+from candide.tally import Levels, Moments, Tally
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,7 +61,13 @@ class Census:
         mine, theirs = align(self, other)
         tallies = tuple(a + b for a, b in zip(mine.tallies, theirs.tallies, strict=True))
         weight, n_rows = mine.class_weight + theirs.class_weight, mine.n_rows + theirs.n_rows
-        return replace(mine, class_weight=weight, tallies=tallies, n_rows=n_rows)
+        return replace(mine, class_weight=weight, tallies=tallies, n_rows=n_rows).bounded()
+
+    def bounded(self) -> "Census":
+        """The same counts, with whole numbers of which there are too many to be codes as numbers: levels cost room."""
+        sized = [(part.event.most, part, j) for part in self.plan.parts for j in range(len(part.columns))]
+        many = [part.columns[j] for most, part, j in sized if most and (part.encodings[j].n_levels or 0) > most]
+        return _as_numbers(self, many) if many else self
 
     def __sub__(self, part: "Census") -> "Census":
         """Remove rows counted earlier: ``part`` must lie within ``self``. What falls to nothing is forgotten."""
@@ -112,6 +119,20 @@ class Census:
         plan = Plan(tuple(name for name in self.plan.columns if name in wanted), tuple(parts))
         return replace(self, plan=plan, tallies=tuple(tallies))
 
+    def settled(self) -> "Census":
+        """The same counts under the event models for which they decide, where an event model leaves that to them."""
+        parts, tallies = list[Part](), list[Tally]()
+        for part, tally in zip(self.plan.parts, self.tallies, strict=True):
+            found = part.event.settled(tally, part.encodings)
+            for event, at, encodings, own in [] if found is None else found:
+                parts.append(Part(event, tuple(part.columns[j] for j in at), encodings))
+                tallies.append(own)
+            if found is None:
+                parts.append(part)
+                tallies.append(tally)
+        settled = tuple(parts) != self.plan.parts
+        return replace(self, plan=Plan(self.plan.columns, tuple(parts)), tallies=tuple(tallies)) if settled else self
+
     def like(self, other: "Census") -> "Census":
         """The same counts with labels and levels written as those of another census, where they mean the same."""
         if self.plan.columns != other.plan.columns or len(self.plan.parts) != len(other.plan.parts):
@@ -162,9 +183,40 @@ def align(a: Census, b: Census) -> tuple[Census, Census]:
     """Both censuses on the united labels and levels."""
     if a.labels == b.labels and a.plan == b.plan:
         return a, b
+    a, b = _in_one_way(a, b)
     labels, a_classes, b_classes = a.labels.union(b.labels)
     plan, a_growth, b_growth = a.plan.union(b.plan)
     return a._moved(plan, labels, a_classes, a_growth), b._moved(plan, labels, b_classes, b_growth)
+
+
+def _in_one_way(a: Census, b: Census) -> tuple[Census, Census]:
+    """Both censuses, with the columns as numbers that one of them counts so and the other as whole numbers."""
+    mine, theirs = ({name: part.event for part in one.plan.parts for name in part.columns} for one in (a, b))
+    names = {name for name, event in mine.items() if {event, theirs.get(name)} == {Gaussian(), Whole()}}
+    return (_as_numbers(a, names), _as_numbers(b, names)) if names else (a, b)
+
+
+def _as_numbers(census: Census, names: Collection[Name]) -> Census:
+    """The census in which some columns of whole numbers are among those that are numbers each by itself."""
+    numbers, found = Gaussian(), dict[Name, Tally]()
+    parts, tallies = list[Part](), list[Tally]()
+    for part, tally in zip(census.plan.parts, census.tallies, strict=True):
+        moved = {j for j, name in enumerate(part.columns) if part.event == numbers or name in names}
+        for j in moved:
+            one = part.event.as_numbers(tally, part.encodings, [j])
+            found[part.columns[j]] = tally.only(np.array([j])) if one is None else one
+        rest = [j for j in range(len(part.columns)) if j not in moved]
+        if rest:
+            parts.append(part.only(rest) if moved else part)
+            tallies.append(tally.only(np.array(rest)) if moved else tally)
+    columns = tuple(name for name in census.plan.columns if name in found)
+    state = {key: [found[name].arrays()[key] for name in columns] for key in found[columns[0]].arrays()}
+    parts.append(Part(numbers, columns))
+    whole = {key: np.concatenate(arrays, axis=1) for key, arrays in state.items()}
+    tallies.append(Moments.from_arrays(whole, parts[-1].spec))
+    order = sorted(range(len(parts)), key=lambda i: census.plan.columns.index(parts[i].columns[0]))  # as plans have it
+    plan = Plan(census.plan.columns, tuple(parts[i] for i in order))
+    return replace(census, plan=plan, tallies=tuple(tallies[i] for i in order))
 
 
 def join(a: Census, b: Census, plan: Plan) -> Census:

@@ -98,13 +98,18 @@ class Fitted:
         return self.counts
 
     @cached_property
+    def settled(self) -> Census:
+        """The census under the event models for which the counts decide: what a model is estimated from."""
+        return self.census.settled()
+
+    @cached_property
     def chosen(self) -> Census:
         """The census of the columns that the settings choose."""
         if self.settings.select is None:
-            return self.census
+            return self.settled
         from candide.model.select import choose
 
-        return self.census.select(choose(self.census, self.settings.select, self.settings.priors))
+        return self.settled.select(choose(self.settled, self.settings.select, self.settings.priors))
 
     @property
     def plan(self) -> Plan:
@@ -131,7 +136,7 @@ class Fitted:
             return None if self.parameters.strengths is None else dict(self.parameters.strengths)
         from candide.model.select import strengths
 
-        return dict(strengths(self.census, self.settings.priors))
+        return dict(strengths(self.settled, self.settings.priors))
 
     @property
     def shares(self) -> Floats:

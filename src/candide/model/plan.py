@@ -27,6 +27,7 @@ from candide.rows.labels import Labels
 from candide.rows.table import Name, Table
 from candide.tally import Spec
 
+EVERY = "*"  # in events: every column that is not named
 Moves = tuple[Move, ...]  # of the codes of each column of a block
 Key = Name | tuple[Name, ...] | None  # what tells blocks of one event model apart
 
@@ -177,7 +178,7 @@ def plan_of(columns: Sequence[Column], events: Any = "auto") -> Plan:
     names = dict.fromkeys(column.name for column in columns)
     if is_one(events):
         return _plan_of_one(tuple(names), event_of(events))
-    asked = _asked(events, names) if isinstance(events, Mapping) else {}
+    asked = _asked(for_each(events, names), names) if isinstance(events, Mapping) else {}
     usual = {name: event_of(name) for name in {column.event for column in columns} if name}
     groups: dict[tuple[EventModel, Key], list[Name]] = {}
     known: dict[tuple[int, Key], list[Name]] = {}
@@ -221,6 +222,19 @@ def _of_features(event: EventModel, features: Sequence[int], n_features: int, by
     if not long:
         return event
     return replace(event, prior=replace(prior, **{name: tuple(v[j] for j in features) for name, v in long.items()}))
+
+
+def for_each(events: Any, names: Collection[Name]) -> Any:
+    """The events with an entry for every column that ``"*"`` stands for: all that no other entry names.
+
+    >>> for_each({"*": "categorical", "age": "gaussian"}, ["age", "job", "town"])
+    {'age': 'gaussian', 'job': 'categorical', 'town': 'categorical'}
+    """
+    if not isinstance(events, Mapping) or EVERY not in events or EVERY in names:
+        return events
+    named = {name for key in events for name in _members(key)}
+    own = {key: event for key, event in events.items() if key != EVERY}
+    return own | {name: events[EVERY] for name in names if name not in named}
 
 
 def named_events(events: Mapping[Any, Any]) -> dict[Name, EventModel]:

@@ -5,6 +5,8 @@ kind            when                                                            
 ==============  ===================================================================  ===================
 number          a numeric type, or objects that are all numbers                      gaussian
 date            dates and times: days since 1970; times of day and durations: days   gaussian
+whole           named columns of 3 to 20 different whole numbers, each in five rows    gaussian or categorical,
+                or more on average; both are counted                                 whichever tells more
 category        text, booleans, other objects; numbers that are all 0 or 1; columns  categorical
                 of no type that hold nothing; numbers behind a dictionary
 count           a sparse matrix                                                      multinomial
@@ -37,6 +39,7 @@ LOOK = 20_480  # rows of the look
 _VALUES, _FEWEST_ROWS = 1 << 23, 1 << 11  # values of the look, and its rows, where there are very many columns
 EVENT_OF_KIND = {
     "number": "gaussian",
+    "whole": "whole",
     "date": "gaussian",
     "category": "categorical",
     "count": "multinomial",
@@ -44,6 +47,9 @@ EVENT_OF_KIND = {
 }
 _ID_NAME = re.compile(r"(^|.*[_\W])id$", re.IGNORECASE)
 _FEWEST = 20  # values before "all different" means anything
+_FEW_WHOLE = 20  # different whole numbers that may be codes
+_ROWS_EACH = 5  # rows of each of them, on average
+_GLANCE = 512  # values that tell most of the time that there are more
 _MANY = 10  # different numbers before a word among them is odd
 _WORDS = 4  # words on average before text is prose
 _NESTED = list | dict | set | bytes | np.ndarray
@@ -113,6 +119,10 @@ def _look_numbers(name: Name, values: NDArray) -> Column:
             return Column(name, "identifier", "whole numbers that step by one")
         if _ID_NAME.match(name) and len(np.unique(present)) == len(present):
             return Column(name, "identifier", "all different, and named as an identifier")
+        if len(np.unique(present[:_GLANCE])) <= _FEW_WHOLE:
+            different = len(np.unique(present))
+            if 3 <= different <= min(_FEW_WHOLE, len(present) // _ROWS_EACH):
+                return Column(name, "whole")
     return Column(name, "number")
 
 

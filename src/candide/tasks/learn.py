@@ -67,7 +67,7 @@ def learn(
         with watch(source, "counting"):
             counted = count(Rows(source, target, weight), prepared)
         read = as_read(source, prepared, reading)
-    [census] = counted.censuses
+    census = counted.censuses[0].bounded()
     fitted = Fitted(checked(census, target), settings or Settings(), target, **read)
     fitted.model  # noqa: B018  an estimate that cannot be had is an error now, not at the first prediction
     return Learned(fitted, prepared.columns, told(census, target, prepared, counted))

@@ -11,9 +11,9 @@ of each column, and so its event model.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from itertools import pairwise
 from operator import add
 from typing import Any
@@ -173,9 +173,7 @@ class _Fold:
         self.classes = np.array([labels.index[label] for label in fitted.labels.values], np.intp)
         used = set(fitted.plan.columns)
         wider = [(i, part) for i, part in enumerate(plan.parts) if not used.isdisjoint(part.columns)]
-        self.parts = [
-            (i, _place(part, own), _moves(part, own)) for (i, part), own in zip(wider, fitted.plan.parts, strict=True)
-        ]
+        self.parts = [(i, _place(part, own), _reader(part, own)) for i, part, own in _within(wider, fitted.plan.parts)]
 
     def log_posterior(self, encoded: Sequence[Block]) -> Floats:
         """(row, class) log p(class | x), of the classes of all rows.
@@ -183,7 +181,7 @@ class _Fold:
         A class that this model has not met has the share of one row more, whatever x is: a row of it is a surprise,
         not an impossibility.
         """
-        own = [_recoded(_narrow(encoded[i], at), moves) for i, at, moves in self.parts]
+        own = [read(_narrow(encoded[i], at)) for i, at, read in self.parts]
         found, _ = scored_blocks(self.fitted.plan, self.fitted.model, own)
         if len(self.classes) == self.n_classes:
             return found
@@ -191,6 +189,30 @@ class _Fold:
         out = np.full((len(found), self.n_classes), -np.log(n + unmet))
         out[:, self.classes] = found - np.log1p(unmet / n)
         return out
+
+
+def _within(wider: Sequence[tuple[int, Part]], own: Sequence[Part]) -> Iterator[tuple[int, Part, Part]]:
+    """Every part of a fold's model with that of all rows which has its columns: the counts may have divided one."""
+    rest, used = iter(own), {name for part in own for name in part.columns}
+    for i, part in wider:
+        left = used & set(part.columns)
+        while left:
+            mine = next(rest)
+            left -= set(mine.columns)
+            yield i, part, mine
+
+
+def _reader(part: Part, own: Part) -> Callable[[Block], Block]:
+    """How a part reads the block of the part that has its columns: codes as its own codes, or as the numbers meant."""
+    if part.holds == own.holds:
+        return partial(_recoded, moves=_moves(part, own))
+    wide = dict(zip(part.columns, part.levels, strict=True))
+    values = [np.array([*wide[name].values, np.nan], np.float64) for name in own.columns]  # absent: the last, -1
+
+    def read(codes: Any) -> Block:
+        return np.column_stack([found[codes[:, j]] for j, found in enumerate(values)])
+
+    return read
 
 
 def _place(part: Part, own: Part) -> NDArray[np.intp] | None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from candide import wording
 from candide.explain import columns as explained
 from candide.model.fitted import Fitted
 from candide.model.plan import Part
@@ -42,7 +43,7 @@ def counted(fitted: Fitted, kinds: Mapping[Name, str] | None = None) -> list[Col
     """Every column that was counted, in the order of the counts; no column where these are not kept."""
     if not fitted.has_counts:
         return []
-    census, strength = fitted.census, fitted.strengths or {}
+    census, strength = fitted.settled, fitted.strengths or {}
     total, found = max(float(census.class_weight.sum()), 1e-300), []
     for part, tally in zip(census.plan.parts, census.tallies, strict=True):
         pooled: Any = tally.pool()
@@ -86,9 +87,16 @@ def strongest_first(columns: Iterable[ColumnSummary]) -> list[ColumnSummary]:
 
 
 def remarks(columns: Sequence[ColumnSummary]) -> list[str]:
-    """A word on every column in which no row has a value."""
+    """A word on every column in which no row has a value, and on few whole numbers that were taken for codes."""
     empty = [one.column for one in columns if one.weight == 0]
-    return [f"column {name!r} is empty: no row has a value, so it tells nothing" for name in empty]
+    notes = [f"column {name!r} is empty: no row has a value, so it tells nothing" for name in empty]
+    codes = [one.column for one in columns if one.kind == "whole" and one.levels]
+    if codes:
+        few = len(codes) == 1
+        head = f"column{'' if few else 's'} {wording.listing(codes, 5)} {'has' if few else 'have'} few different whole"
+        why = "numbers, which tell more of the class as categories than as amounts"
+        notes.append(f"{head} {why}; to decide it, name an event model: --event {codes[0]}=gaussian (events={{...}})")
+    return notes
 
 
 def _level_names(part: Part, j: int) -> tuple[str, ...]:

@@ -1,0 +1,120 @@
+"""Whole: few different whole numbers, which may be amounts or codes. The counts say which.
+
+They are counted as levels, from which the moments of a number follow. Where a model is estimated, a column is Gaussian
+or categorical, whichever tells more of the class: the sum, over rows, of log p(class | value), each row by the law
+without it. So the two are compared by what they say of the class, and more parameters have no advantage.
+
+>>> from candide.encode import Levels as Values
+>>> from candide.rows.labels import Labels
+>>> codes, amounts = np.array([[30.0, 2, 30], [2, 58, 2]]), np.array([[30.0, 20, 10], [10, 20, 32]])
+>>> tally = Levels(np.hstack([codes, amounts]), np.array([0, 3, 6]))
+>>> [(event.name, at) for event, at, _, _ in Whole().settled(tally, [Values(Labels((1, 2, 3)))] * 2)]
+[('gaussian', [1]), ('categorical', [0])]
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide.encode import Encoding
+from candide.events.base import Settled
+from candide.events.categorical import Categorical
+from candide.events.gaussian import Gaussian
+from candide.numerics import log
+from candide.rows.blocks import Floats
+from candide.tally import Levels, Moments
+
+_MARGIN = 3.0  # nats by which categories must tell more, odds of twenty to one: what tells nothing stays a number
+_MOST_CELLS = 1 << 22  # (class, level, class): beyond, a column is taken for a number
+
+
+@dataclass(frozen=True)
+class Whole(Categorical):
+    """Whole numbers of which there are few: an amount, or codes for categories.
+
+    >>> import candide as cd
+    >>> rows = {"floor": [1, 2, 3] * 20}
+    >>> model = cd.NaiveBayes({"floor": Whole()}).fit(rows, ["a", "b", "a"] * 20)
+    >>> model.fitted_.plan.parts[0].event.name, model.predict({"floor": [2, 3]}).tolist()
+    ('categorical', ['b', 'a'])
+    """
+
+    name: ClassVar[str] = "whole"
+    most: ClassVar[int | None] = 64
+
+    def settled(self, tally: Levels, encodings: Sequence[Encoding]) -> list[Settled]:
+        """Its columns as numbers, and as categories; in each the order of the columns."""
+        codes = _taken_for_codes(tally, [_numbers(encoding) for encoding in encodings])
+        found: list[Settled] = []
+        if not all(codes):
+            at = [j for j, is_code in enumerate(codes) if not is_code]
+            found.append((Gaussian(), at, (), self.as_numbers(tally, encodings, at)))
+        if any(codes):
+            at = [j for j, is_code in enumerate(codes) if is_code]
+            event = Categorical(prior=self.prior)
+            found.append((event, at, tuple(encodings[j] for j in at), tally.only(np.array(at))))
+        return found
+
+    def as_numbers(self, tally: Any, encodings: Sequence[Encoding], features: Sequence[int]) -> Moments:
+        """The moments of some of the columns: what counting them as numbers gives."""
+        values = [_numbers(encodings[j]) for j in features]
+        counts = [tally.counts[:, tally.offsets[j] : tally.offsets[j + 1]] for j in features]
+        return _moments([(n, np.zeros(n.shape[1]) if x is None else x) for n, x in zip(counts, values, strict=True)])
+
+
+def _numbers(encoding: Any) -> Floats | None:
+    """The values of the levels; None where they are no numbers."""
+    try:
+        return np.array([float(value) for value in encoding.labels.values])
+    except (TypeError, ValueError):
+        return None
+
+
+def _moments(columns: Sequence[tuple[Floats, Floats]]) -> Moments:
+    """The moments of columns from (class, level) counts and the values of the levels."""
+    found = []
+    for counts, values in columns:
+        x, y = np.tile(values, len(counts))[:, None], np.repeat(np.arange(len(counts)), counts.shape[1])
+        found.append(Moments.of(x, y, counts.ravel(), n_classes=len(counts), spec=Gaussian().spec(1)))
+    return Moments(**{key: np.concatenate([getattr(one, key) for one in found], axis=1) for key in found[0].arrays()})
+
+
+def _taken_for_codes(tally: Levels, values: Sequence[Floats | None]) -> list[bool]:
+    """Of each column whether its levels tell more of the class than its values do; some columns at a time."""
+    n_classes, n_levels = len(tally.counts), int(np.diff(tally.offsets).max(initial=1))
+    at_once, found = _MOST_CELLS // max(1, n_classes * n_classes * n_levels), [value is None for value in values]
+    numbers = [j for j, value in enumerate(values) if value is not None]
+    for start in range(0, len(numbers) if at_once else 0, max(1, at_once)):
+        some = numbers[start : start + at_once]
+        more = _tell_more(tally.only(np.array(some)), [values[j] for j in some])
+        for j, is_code in zip(some, more.tolist(), strict=True):
+            found[j] = is_code
+    return found
+
+
+def _tell_more(tally: Levels, values: Sequence[Any]) -> NDArray[np.bool_]:
+    """(feature,) whether levels tell more than numbers, by a row for each class and level that was counted."""
+    sizes, n_classes = np.diff(tally.offsets), len(tally.counts)
+    y, level = np.divmod(np.arange(n_classes * sizes.max(initial=1)), sizes.max(initial=1))
+    n, codes, x = (np.full((len(y), len(sizes)), empty) for empty in (0.0, -1.0, np.nan))
+    for j, start in enumerate(tally.offsets[:-1]):
+        here = level < sizes[j]
+        n[here, j] = tally.counts[y[here], start + level[here]]
+        there = n[:, j] > 0
+        codes[there, j], x[there, j] = level[there], values[j][level[there]]
+    least = np.where(n > 0, n, 1.0).min(axis=1, initial=1.0)  # what is left out: a row, or what there is of it
+    moments = _moments(
+        [(tally.counts[:, a:b], v) for a, b, v in zip(tally.offsets[:-1], tally.offsets[1:], values, strict=True)]
+    )
+    as_levels = Categorical().held_out(tally, None, "predictive", codes.astype(np.intp), y, least)
+    as_numbers = Gaussian().held_out(moments, None, "predictive", x, y, least)
+    return _told(as_levels, y, n, tally.n) > _told(as_numbers, y, n, tally.n) + _MARGIN
+
+
+def _told(terms: Floats, y: Any, n: Floats, n_class: Floats) -> Floats:
+    """(feature,) the sum of log p(class | value)."""
+    joint = terms + log(n_class / n_class.sum(axis=0))
+    return (n * (joint[np.arange(len(y)), y] - np.logaddexp.reduce(joint, axis=1))).sum(axis=0)
