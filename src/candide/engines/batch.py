@@ -57,7 +57,7 @@ def pieces(batches: Iterable[Any], n_classes: int, most: int = _VALUES) -> Itera
     >>> [piece.num_rows for piece in pieces([batch, batch[:0]], n_classes=1000, most=2000)]
     [2, 1, 0]
     """
-    rows = max(1, most // n_classes)
+    rows = max(1, most // max(1, n_classes))
     return (batch.slice(start, rows) for batch in batches for start in range(0, max(1, batch.num_rows), rows))
 
 
