@@ -3,7 +3,8 @@
 Rows become tallies; tallies add; a prior turns a tally into a distribution; distributions score rows.
 
 >>> import candide as cd
->>> model = cd.NaiveBayes().fit({"colour": ["blue", "blue", "red"], "size": [1.0, 1.2, 3.1]}, ["+", "+", "-"])
+>>> X = {"colour": ["blue", "blue", "red", "red"], "size": [1.0, 1.2, 3.1, 2.9]}
+>>> model = cd.NaiveBayes().fit(X, ["+", "+", "-", "-"])
 >>> model.predict({"colour": ["red", None], "size": [None, 1.1]}).tolist()
 ['-', '+']
 """

@@ -13,9 +13,7 @@ from a process number whether its owner still lives.
 """
 
 import os
-import shutil
 import stat
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -105,6 +103,8 @@ def replacing(path: str | os.PathLike) -> Iterator[str]:
 
 def temporary_file(ending: str = "") -> str:
     """The name of an empty file for this process alone, until it is removed."""
+    import tempfile  # here and below: loading a model has no use for it
+
     handle, name = tempfile.mkstemp(ending, "candide-")
     _temporaries.add(name)
     os.close(handle)
@@ -113,6 +113,8 @@ def temporary_file(ending: str = "") -> str:
 
 def temporary_folder() -> str:
     """The same of a folder."""
+    import tempfile
+
     name = tempfile.mkdtemp(prefix="candide-")
     _temporaries.add(name)
     return name
@@ -121,6 +123,8 @@ def temporary_folder() -> str:
 def remove(temporary: str) -> None:
     """Remove a temporary file or folder, if it is there still."""
     if os.path.isdir(temporary):
+        import shutil
+
         shutil.rmtree(temporary, ignore_errors=True)
     else:
         with suppress(OSError):

@@ -9,7 +9,7 @@ A new setting is a field there, and every function that takes these words knows 
 Traceback (most recent call last):
     ...
 candide.errors.UnknownNameError: unknown option 'estimat'; did you mean 'estimate'? Known: class_prior, estimate, \
-priors, select, na, delimiter, header, encoding, errors, table, memory_limit, threads
+priors, select, na, delimiter, header, encoding, errors, table, decimal, day_first, memory_limit, threads
 """
 
 from dataclasses import fields
