@@ -339,9 +339,9 @@ class Rounds(Arrays):
 
     name = "careless"
 
-    def score(self, source, plan, keep=(), **how):
-        scan = super().score(source, plan, keep, **how)
-        return Scan(scan.schema, map(_rounded, scan.batches) if keep else scan.batches)  # but it counts them right
+    def score(self, *args, codes=True, **how):
+        scan = super().score(*args, codes=codes, **how)
+        return Scan(scan.schema, map(_rounded, scan.batches) if codes else scan.batches)  # but it counts them right
 
 
 class Unweighted(Arrays):
