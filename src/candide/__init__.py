@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from candide import errors, evaluate, events, plot, priors
+    from candide.estimators.bayes_classifier import BayesClassifier
     from candide.estimators.dropins.bernoulli import BernoulliNB
     from candide.estimators.dropins.categorical import CategoricalNB
     from candide.estimators.dropins.gaussian import GaussianNB
@@ -28,6 +29,7 @@ __version__ = "0.1.0"
 # What is public, and where it lives. Looked up at first use, so that `import candide` stays quick and `candide.load`
 # imports no more than the model needs.
 _HOME = {
+    "BayesClassifier": "candide.estimators.bayes_classifier",
     "BernoulliNB": "candide.estimators.dropins.bernoulli",
     "CategoricalNB": "candide.estimators.dropins.categorical",
     "ComplementNB": "candide.estimators.dropins.multinomial",
@@ -46,6 +48,7 @@ _HOME = {
 }
 
 __all__ = [
+    "BayesClassifier",
     "BernoulliNB",
     "CategoricalNB",
     "ComplementNB",

@@ -89,6 +89,28 @@ def _stirling(a: Floats) -> Floats:
     return inverse * np.polynomial.polynomial.polyval(inverse * inverse, _STIRLING)
 
 
+def normal_quantile(p: ArrayLike) -> Floats:
+    """The normal deviate below which lies the share p.
+
+    >>> normal_quantile(0.975).round(2).item()
+    1.96
+    """
+    from scipy.special import ndtri
+
+    return ndtri(p)
+
+
+def normal_tail(z: ArrayLike) -> Floats:
+    """The share of a normal above z.
+
+    >>> normal_tail(1.96).round(3).item()
+    0.025
+    """
+    from scipy.special import ndtr
+
+    return ndtr(-np.asarray(z, float))
+
+
 # Expansions: a number as the sum of three doubles, largest first, on the last axis of an array: 159 bits instead of 53.
 
 PARTS = 3

@@ -12,9 +12,12 @@ from candide.distributions.table import attribute as __getattr__  # noqa: F401  
 
 if TYPE_CHECKING:
     from candide.distributions.bernoulli import Bernoulli
+    from candide.distributions.binned import Binned
     from candide.distributions.categorical import Categorical
     from candide.distributions.dirichlet_multinomial import DirichletMultinomial
+    from candide.distributions.discriminants import Discriminants
     from candide.distributions.exponential import Exponential
+    from candide.distributions.interactions import Interactions
     from candide.distributions.log_scale import LogScale
     from candide.distributions.lomax import Lomax
     from candide.distributions.multinomial import Multinomial
@@ -31,11 +34,14 @@ if TYPE_CHECKING:
 __all__ = [
     "LAWS",
     "Bernoulli",
+    "Binned",
     "Categorical",
     "Density",
     "DirichletMultinomial",
+    "Discriminants",
     "Distribution",
     "Exponential",
+    "Interactions",
     "LogScale",
     "Lomax",
     "Multinomial",

@@ -34,6 +34,7 @@ class Shape:
     holds: str = "numbers"  # what the rows are of: "numbers", "codes" of levels, or "documents"
     sizes: tuple[int, ...] = ()  # how many levels each feature has
     tokens: Any = None  # how documents become terms
+    sets: tuple[tuple[int, ...], ...] = ()  # columns that are counted together
 
     @property
     def offsets(self) -> Codes:

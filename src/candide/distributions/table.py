@@ -11,9 +11,12 @@ LAWS: Table[Distribution] = Table(
     "candide.distributions",
     {
         "bernoulli": "Bernoulli",
+        "binned": "Binned",
         "categorical": "Categorical",
         "dirichlet_multinomial": "DirichletMultinomial",
+        "discriminants": "Discriminants",
         "exponential": "Exponential",
+        "interactions": "Interactions",
         "log_scale": "LogScale",
         "lomax": "Lomax",
         "multinomial": "Multinomial",

@@ -52,13 +52,14 @@ STAY = Move()
 class Encoding:
     """How one column becomes numbers, codes or documents. A concrete one is a frozen dataclass."""
 
-    holds: str = "numbers"  # what its block holds: "numbers", "codes" or "documents"
+    holds: str = "numbers"  # what its block holds: "numbers", "scores" made of values, "codes" or "documents"
     transforms: ClassVar[bool] = False  # whether a function of the block's numbers is tallied
     as_written: ClassVar[bool] = False  # whether values are read as they are written, not as numbers
     python_only: ClassVar[bool] = False  # whether no SQL says it
     threshold: float | None = None  # where all that is tallied of a number is whether it lies above this
     least: float | None = None  # smaller values are an error
     n_levels: int | None = None  # of codes
+    width: int = 1  # how many numbers it makes of a value
 
     def learn(self, column: Any) -> Self:
         """The encoding that this column asks for; where there is nothing to learn, the same."""

@@ -98,6 +98,14 @@ class Grid(Encoding):
     def _codes(self, x: NDArray) -> NDArray[np.int32]:
         return np.where(np.isnan(x), -1, np.searchsorted(np.array(self._edges), x)).astype(np.int32)
 
+    def decode(self, x: NDArray) -> NDArray:
+        """A number of each cell: its middle, and at the ends the outermost edge."""
+        if self.raw or not self.edges:
+            return x
+        edges = np.array(self.edges)
+        middles = np.concatenate([edges[:1], (edges[1:] + edges[:-1]) / 2, edges[-1:]])
+        return np.where(x < 0, np.nan, middles[x])
+
     def union(self, other: Self) -> tuple[Self, Move, Move]:
         """Grids merge where their edges agree."""
         if self != other:
@@ -142,3 +150,17 @@ class Grid(Encoding):
 
 def _listed(grid: Grid) -> str:
     return "none" if grid.edges is None else ", ".join(f"{edge:g}" for edge in grid.edges[:5])
+
+
+def span(first: str, last: str) -> str:
+    """The name of all cells from one to another, by their names.
+
+    >>> span("<= 3", "3 to 7"), span("3 to 7", "7 to 9"), span("3 to 7", "> 7"), span("<= 3", "> 7")
+    ('<= 7', '3 to 9', '> 3', 'any')
+    """
+    if first == last:
+        return first
+    low, high = first.partition(" to ")[0], last.rpartition(" to ")[2]
+    if first.startswith("<="):
+        return "any" if last.startswith(">") else f"<= {high}"
+    return f"> {low}" if last.startswith(">") else f"{low} to {high}"

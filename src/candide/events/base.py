@@ -23,6 +23,7 @@ from candide.encode import Encoding, Transformed
 from candide.errors import InputError, unknown
 from candide.priors import Prior, prior_of
 from candide.rows.blocks import Block, Codes, Floats, rows_of
+from candide.rows.table import Name
 from candide.tally import KINDS, Moments, Spec, Tally
 
 if TYPE_CHECKING:  # read when a test is asked for, so that loading a model stays quick
@@ -114,6 +115,15 @@ class EventModel:
         if self.kind not in KINDS:
             raise unknown(f"tally kind of event model {self._title}:", self.kind, KINDS)
         return KINDS[self.kind].encoding if self.transform is None else Transformed.of(self)
+
+    def voices(self, columns: Sequence[Name]) -> tuple[tuple[Name, ...], ...]:
+        """The columns behind each feature of its law: one each, where it does not put columns together.
+
+        >>> from candide.events import Poisson
+        >>> Poisson().voices(["visits", "calls"])
+        (('visits',), ('calls',))
+        """
+        return tuple((name,) for name in columns)
 
     def spec(self, n_features: int, encodings: Sequence[Encoding] = ()) -> Spec:
         """How a block of ``n_features`` columns is tallied, with no prior in it; ``encodings`` as learned of each."""

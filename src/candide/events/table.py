@@ -26,6 +26,11 @@ EVENTS: Table[EventModel] = Table(
 )
 attribute = EVENTS.attribute
 
+# What BayesClassifier hears besides: numbers in bins, and columns that speak together. A file may name them.
+VOICES: Table[EventModel] = Table(
+    "candide.events", {"binned": "Binned", "discriminant": "Discriminant", "interaction": "Interaction"}
+)
+
 
 def event_of(x: EventModel | type[EventModel] | str) -> EventModel:
     """The event model meant by an instance, a class or a name; what follows a hyphen is for the family to read.

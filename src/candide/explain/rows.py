@@ -124,20 +124,26 @@ def _contributions(
     part: Part, law: Distribution, block: Any, table: Table, order: Codes, dates: Collection[Name]
 ) -> Iterator[list[Contribution]]:
     """Row by row what the columns of a part say; a column of several parts speaks in each."""
-    names = [part.columns] if part.event.joint else part.columns
+    units = [part.columns] if part.event.joint else part.event.voices(part.columns)
+    names = [unit if len(unit) > 1 or part.event.joint else unit[0] for unit in units]
+    at = {name: j for j, name in enumerate(part.columns)}
     values = [_values(part, block, table, j, dates) for j in range(len(part.columns))]
     step = max(1, _VALUES // (law.n_classes * max(1, len(part.columns))))
     for start in range(0, len(order), step):
         some = slice(start, start + step)
         nats = _nats(law.terms(rows_of(block, some)), order[some], part.event.joint)
         for row, cells in enumerate(nats.tolist(), start):
-            seen = [column[row] for column in values]
-            if part.event.joint:
-                seen = [None if all(v is None for v in seen) else tuple(seen)]
-            unmet = [j for j, levels in enumerate(part.levels) if block[row, j] == len(levels)]
+            seen = [[values[at[name]][row] for name in unit] for unit in units]
+            shown = [v[0] if not isinstance(n, tuple) else _together(v) for n, v in zip(names, seen, strict=True)]
+            unmet = {part.columns[j] for j, levels in enumerate(part.levels) if block[row, j] == len(levels)}
             words = terms_of(law, block[row : row + 1], *order[row].tolist()) if part.holds == "documents" else ()
-            each = enumerate(zip(names, seen, cells, strict=True))
-            yield [Contribution(*cell, j not in unmet, words) for j, cell in each]
+            each = zip(names, shown, cells, units, strict=True)
+            yield [Contribution(n, v, cell, unmet.isdisjoint(unit), words) for n, v, cell, unit in each]
+
+
+def _together(values: list[Any]) -> tuple[Any, ...] | None:
+    """The values of columns that speak together; None where all are absent."""
+    return None if all(value is None for value in values) else tuple(values)
 
 
 def _nats(terms: Floats, order: Codes, is_group: bool) -> Floats:

@@ -56,7 +56,7 @@ def over_rows(work: Callable[[slice], T], n_rows: int, *, cost: int, by_blas: bo
     if parts <= 1:
         return [work(slice(0, n_rows))]
     edges = [n_rows * i // parts for i in range(parts + 1)]
-    with _one_blas_thread() if by_blas else nullcontext():
+    with one_blas_thread() if by_blas else nullcontext():
         return list(_pool().map(work, (slice(a, b) for a, b in pairwise(edges))))
 
 
@@ -87,7 +87,7 @@ class _Limit:
 
 
 @contextmanager
-def _one_blas_thread() -> Iterator[None]:
+def one_blas_thread() -> Iterator[None]:
     from threadpoolctl import threadpool_limits
 
     with _Limit.lock:

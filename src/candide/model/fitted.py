@@ -20,7 +20,7 @@ predicts the same, and whatever needs counts says that there are none.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,9 @@ from candide.rows.blocks import Floats
 from candide.rows.labels import Labels
 from candide.rows.spelling import Spelling
 from candide.rows.table import Name, Table
+
+if TYPE_CHECKING:
+    from candide.model.voices import Voices
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +77,7 @@ class Fitted:
     spelled: Mapping[str, Spelling] = field(default_factory=dict)  # numbers and dates of text, where not plainly
     na: tuple[str, ...] = ()  # text that was said to mean a missing value
     dates: frozenset[str] = frozenset()  # columns of numbers that are days since 1970
+    voices: "Voices | None" = None  # weights that were learned; None: every voice counts once
 
     def __repr__(self) -> str:
         what = "without counts" if self.counts is None else repr(self.counts)[1:-1]
@@ -122,7 +126,24 @@ class Fitted:
     @cached_property
     def model(self) -> Model:
         """Estimated at first use; a merge makes a new Fitted, so it is never stale."""
-        return estimate(self.chosen, self.settings) if self.parameters is None else self.parameters.model
+        if self.parameters is not None:
+            return self.parameters.model
+        plain = estimate(self.chosen, self.settings)
+        return plain if self.voices is None else self.voices.weigh(plain)
+
+    @cached_property
+    def story(self) -> "Fitted":
+        """The generative story: the laws of the columns themselves, none weighted; what has no density has no part."""
+        if self.voices is None:
+            return self
+        names = [part.columns for part in self.census.plan.parts if part.event.has_density]
+        at = [i for i, part in enumerate(self.census.plan.parts) if part.event.has_density]
+        plan = Plan(
+            tuple(n for n in self.plan.columns if any(n in some for some in names)),
+            tuple(self.plan.parts[i] for i in at),
+        )
+        census = replace(self.census, plan=plan, tallies=tuple(self.census.tallies[i] for i in at))
+        return replace(self, counts=census, voices=None)
 
     @property
     def rows(self) -> int | None:
@@ -168,7 +189,8 @@ class Fitted:
 
     def with_census(self, census: Census) -> "Fitted":
         """The same settings, and what is known beside the counts, with other counts."""
-        return replace(self, counts=census, parameters=None)
+        voices = self.voices and self.voices.among(self.labels, census.labels)
+        return replace(self, counts=census, parameters=None, voices=voices)
 
     def without_counts(self) -> "Fitted":
         """The parameters alone."""

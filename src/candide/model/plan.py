@@ -60,7 +60,7 @@ class Part:
 
     def with_levels(self, table: Table) -> "Part":
         """This part with what its encodings learn from ``table``, such as exactly the levels that it holds."""
-        if self.holds != "codes":
+        if self.holds not in ("codes", "scores"):
             return self
         learned = zip(self.columns, self.encodings, strict=True)
         return replace(self, encodings=tuple(_of_column(e.learn, table, name) for name, e in learned))
@@ -105,7 +105,8 @@ class Part:
 
     def block(self, table: Table) -> Block:
         """The rows of this part's columns: the one place where rows become blocks."""
-        return {"numbers": self._numbers, "codes": self._codes, "documents": self._documents}[self.holds](table)
+        made = {"numbers": self._numbers, "scores": self._scores, "codes": self._codes, "documents": self._documents}
+        return made[self.holds](table)
 
     def _documents(self, table: Table) -> Any:
         [name] = self.columns
@@ -116,6 +117,10 @@ class Part:
         for j, (name, encoding) in enumerate(zip(self.columns, self.encodings, strict=True)):
             codes[:, j] = _of_column(encoding.read, table, name)
         return codes
+
+    def _scores(self, table: Table) -> Block:
+        each = zip(self.columns, self.encodings, strict=True)
+        return np.column_stack([_of_column(encoding.read, table, name) for name, encoding in each])
 
     def _numbers(self, table: Table) -> Block:
         try:

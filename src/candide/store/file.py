@@ -25,7 +25,7 @@ again; save it with detail='tally' for that
 import mmap
 import os
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,6 +38,9 @@ from candide.model.model import Model
 from candide.model.plan import Plan
 from candide.store import plans, values
 from candide.store.container import fields, is_count, is_model, pack, unpack
+
+if TYPE_CHECKING:
+    from candide.model.voices import Voices
 
 FORMAT = 3
 _READS = (2, FORMAT)  # one of format 2 keeps nothing of what rounding took from its sums, and nothing declared
@@ -139,6 +142,7 @@ def _pieces(fitted: Fitted, detail: str | None, provenance: Mapping[str, str] | 
         **({} if fitted.estimator is None else {"estimator": values.pack_estimator(fitted.estimator, arrays)}),
         **({"na": list(fitted.na)} if fitted.na else {}),
         **({"dates": sorted(fitted.dates)} if fitted.dates else {}),
+        **({} if fitted.voices is None or detail != "tally" else {"voices": _pack_voices(fitted.voices, arrays)}),
         **({"spelled": {name: how.settings() for name, how in fitted.spelled.items()}} if fitted.spelled else {}),
     }
     return pack(header, arrays)
@@ -152,6 +156,25 @@ def _opening(detail: str, target: str | None, provenance: Mapping[str, str]) -> 
 def _pack_counts(census: Census, arrays: plans.Arrays) -> dict[str, Any]:
     plans.pack_counts(census, arrays)
     return {"rows": census.n_rows, "distributions": None, "strengths": False}
+
+
+def _pack_voices(voices: "Voices", arrays: plans.Arrays) -> dict[str, Any]:
+    arrays |= {"voices.weights": np.concatenate(voices.weight), "voices.bias": voices.bias}
+    arrays["voices.strength"] = voices.strength
+    return {"rows": voices.rows}
+
+
+def _unpack_voices(header: dict[str, Any], arrays: plans.Taken, plan: Plan, n_classes: int) -> "Voices":
+    from candide.model.voices import Voices, groups_of
+
+    fields(header, "voices", {"rows": int})
+    if not is_count(header["rows"]):
+        raise ModelFileError(f"voices learned from {header['rows']!r} rows", value=header["rows"])
+    sizes = [len(part.event.voices(part.columns)) for part in plan.parts]
+    weight = arrays.floats("voices.weights", (sum(sizes),))
+    strength = arrays.floats("voices.strength", (1 + max(groups_of(plan), default=-1),))
+    each = tuple(np.split(weight, np.cumsum(sizes)[:-1]))
+    return Voices(each, arrays.floats("voices.bias", (n_classes,)), header["rows"], strength)
 
 
 def _pack_model(fitted: Fitted, detail: str, arrays: plans.Arrays) -> dict[str, Any]:
@@ -174,7 +197,7 @@ _HEADER = {
     "numbered": bool, "classes": int, "parts": list, "settings": (dict, type(None)), "rows": (int, type(None)),
     "distributions": (list, type(None)), "strengths": bool,
 }  # fmt: skip
-_OPTIONAL = {"estimator": dict, "spelled": dict, "na": list, "dates": list}
+_OPTIONAL = {"estimator": dict, "spelled": dict, "na": list, "dates": list, "voices": dict}
 
 
 def _unpack(file: memoryview, *, verify: bool) -> tuple[Fitted, bool]:
@@ -204,6 +227,8 @@ def _unpack(file: memoryview, *, verify: bool) -> tuple[Fitted, bool]:
     known["dates"] = _dates(header.get("dates", []), plan)
     if "spelled" in header:
         known["spelled"] = values.unpack_spelled(header["spelled"])
+    if "voices" in header and detail == "tally":
+        known["voices"] = _unpack_voices(header["voices"], arrays, plan, len(labels))
     if detail == "tally":
         out = Fitted(plans.unpack_counts(plan, labels, header["rows"], arrays), **known)
     else:

@@ -204,7 +204,7 @@ def shape_of(part: Part, n_classes: int) -> "Shape":
 
     sizes = part.spec.sizes if part.holds == "codes" else ()
     tokens = part.encodings[0] if part.holds == "documents" else None
-    return Shape(n_classes, len(part.columns), part.holds, sizes, tokens)
+    return Shape(n_classes, part.spec.n_features, part.holds, sizes, tokens, part.spec.sets)
 
 
 def _are_names(columns: tuple) -> bool:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from candide.encode import Encoding
 from candide.errors import CandideError, InputError, ModelFileError
 from candide.events import EVENTS, HOWS, EventModel
+from candide.events.table import VOICES
 from candide.model.fitted import EstimatorRecord
 from candide.model.settings import Settings
 from candide.priors import PRIORS, Prior
@@ -32,11 +33,19 @@ from candide.tables import Table
 
 # The classes that a file may name.
 ESTIMATORS = (
-    "NaiveBayes", "GaussianBayes", "TextNB",
+    "BayesClassifier", "NaiveBayes", "GaussianBayes", "TextNB",
     "GaussianNB", "BernoulliNB", "MultinomialNB", "ComplementNB", "CategoricalNB",
 )  # fmt: skip
-_ENCODINGS: Table[Encoding] = Table("candide.encode", {"grid": "Grid", "identity": "Identity", "log": "Log"})
-_TABLES: tuple[tuple[str, Mapping[str, type]], ...] = (("event", EVENTS), ("prior", PRIORS), ("encoding", _ENCODINGS))
+_ENCODINGS: Table[Encoding] = Table(
+    "candide.encode",
+    {"grid": "Grid", "identity": "Identity", "indicators": "Indicators", "log": "Log", "normal_score": "NormalScore"},
+)
+_TABLES: tuple[tuple[str, Mapping[str, type]], ...] = (
+    ("event", EVENTS),
+    ("voice", VOICES),
+    ("prior", PRIORS),
+    ("encoding", _ENCODINGS),
+)
 _LONG = 32  # numbers in a sequence from which it is kept as an array
 _DEEPEST = 6
 _SEQUENCES = (np.float64, np.int64)
@@ -68,8 +77,9 @@ def _named(value: EventModel | Prior | Encoding, arrays: dict[str, NDArray]) -> 
     if isinstance(value, Prior):
         kind, name = "prior", next((n for n, c in PRIORS.items() if c is type(value)), None)
     else:
-        kind = "event" if isinstance(value, EventModel) else "encoding"
-        name = (EVENTS if kind == "event" else _ENCODINGS).name_of(type(value))
+        some = ("event", "voice") if isinstance(value, EventModel) else ("encoding",)
+        found = ((kind, dict(_TABLES)[kind].name_of(type(value))) for kind in some)  # type: ignore[attr-defined]
+        kind, name = next(((kind, name) for kind, name in found if name), (some[0], None))
     if name is None:
         raise InputError(
             f"{value!r} is not one of the package's own; such a model cannot be kept in a model file (pickle keeps it)"
@@ -119,7 +129,7 @@ def _build(kind: str, table: Mapping[str, Any], packed: dict[str, Any], arrays: 
         raise ModelFileError(f"{kind} {name!r}: a setting is of the wrong type")
     try:
         built = table[name](**values)
-        if kind == "event":
+        if isinstance(built, EventModel):
             built._resolve(None)  # its own prior must be one it takes
     except (CandideError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise ModelFileError(f"{kind} {name!r}: {error}") from None
@@ -132,7 +142,8 @@ def _fits(known: Field, value: Any) -> bool:
         return value is None or isinstance(value, Prior) or (isinstance(value, str) and value in PRIORS)
     types = _types(known.type)
     if isinstance(value, tuple):
-        return bool(types & {tuple, Sequence}) and all(_is_one(v, types - {type(None)}) for v in value)
+        plain = [v for one in value for v in (one if isinstance(one, tuple) else (one,))]
+        return bool(types & {tuple, Sequence}) and all(_is_one(v, types - {type(None)}) for v in plain)
     return _is_one(value, types)
 
 
@@ -142,6 +153,8 @@ def _types(declared: Any) -> set[Any]:
 
 
 def _is_one(value: Any, types: set[Any]) -> bool:
+    if Any in types:
+        return value is None or isinstance(value, str | int | float | bool)
     if value is None or isinstance(value, str | bool):
         return type(value) in types
     return _is_number(value) and (float in types or (int in types and type(value) is int))

@@ -33,15 +33,17 @@ class Spec:
     kind: str  # a key of tally.KINDS
     encodings: tuple[Encoding, ...]  # one a column, all of which hold the same in their block
     keep: frozenset[str] = frozenset()  # beyond the kind's sums: "log_factorial" (Sums), "fourth" (CoMoments)
+    sets: tuple[tuple[int, ...], ...] = ()  # columns that are counted together, by their positions (Cells)
 
     @classmethod
     def alike(cls, kind: str, encoding: Encoding, n_features: int, keep: Collection[str] = ()) -> "Spec":
         """Columns that are all encoded in one way."""
         return cls(kind, (encoding,) * n_features, frozenset(keep))
 
-    @property
+    @cached_property
     def n_features(self) -> int:
-        return len(self.encodings)
+        """How many numbers or codes a row has."""
+        return sum(encoding.width for encoding in self.encodings)
 
     @cached_property
     def encoding(self) -> Encoding | None:
@@ -77,7 +79,7 @@ class Spec:
         """What is counted of a dense block: the block itself, where it holds no more than that."""
         if self.encoding is not None:
             return self.encoding.tallied(x)
-        if self.encodings[0].holds == "codes":
+        if self.encodings[0].holds in ("codes", "scores"):
             return x
         return np.column_stack([encoding.tallied(x[:, j]) for j, encoding in enumerate(self.encodings)])
 

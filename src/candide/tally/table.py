@@ -5,6 +5,13 @@ from candide.tally.base import Tally
 
 KINDS: Table[Tally] = Table(
     "candide.tally",
-    {"comoments": "CoMoments", "levels": "Levels", "moments": "Moments", "sums": "Sums", "terms": "Terms"},
+    {
+        "cells": "Cells",
+        "comoments": "CoMoments",
+        "levels": "Levels",
+        "moments": "Moments",
+        "sums": "Sums",
+        "terms": "Terms",
+    },
 )
 attribute = KINDS.attribute

@@ -92,7 +92,7 @@ def scored_table(
     values = pa.array(labels.array.tolist())
     kinds += [values.type, *[pa.float64()] * (len(labels) + 1)]
     schema = pa.schema(list(zip(names, kinds, strict=True)))
-    has_density = all(part.event.has_density for part in plan.parts)
+    has_density = all(law.has_density for law in fitted.model.distributions)
 
     def work(batch: Any) -> Any:
         n, k = batch.num_rows, len(labels)

@@ -1,0 +1,50 @@
+"""Bins: neighbouring cells of a grid merged where they say the same of the class, by description length.
+
+Fayyad and Irani's criterion: an interval is cut where the information that the cut gains about the class pays for the
+bits that it takes to describe the cut and the classes on both sides. The cut that gains most is tried first, and both
+halves are then cut alike. What is merged is the tally, so a bin depends on the counts alone.
+
+>>> counts = np.array([[9.0, 9.0, 8.0, 0.0, 0.0, 1.0], [0.0, 1.0, 0.0, 9.0, 8.0, 9.0]])  # (class, cell)
+>>> merged(counts).tolist()
+[0, 0, 0, 1, 1, 1]
+"""
+
+import numpy as np
+
+from candide.rows.blocks import Codes, Floats
+
+
+def merged(counts: Floats) -> Codes:
+    """(cell,) the bin of each cell, numbered in order; cells that no row fell into join the bin before them."""
+    running = np.pad(np.cumsum(counts, axis=1), [(0, 0), (1, 0)]).T  # (cell + 1, class): rows below each edge
+    total = running.sum(axis=1)
+    edges = np.flatnonzero(np.diff(total) > 0)[1:]  # before each cell but the first that holds rows
+    cuts: list[int] = []
+    waiting = [(0, counts.shape[1])]
+    while waiting:
+        low, high = waiting.pop()
+        inside = edges[(edges > low) & (edges < high)]
+        cut = _cut(running[high] - running[low], running[inside] - running[low]) if len(inside) else None
+        if cut is not None:
+            cuts.append(inside[cut])
+            waiting += [(low, inside[cut]), (inside[cut], high)]
+    return np.searchsorted(np.sort(cuts), np.arange(counts.shape[1]), side="right").astype(np.intp)
+
+
+def _cut(whole: Floats, left: Floats) -> int | None:
+    """The cut that tells most of the class, where it pays; ``left`` (cut, class) has the rows below each."""
+    right = whole - left
+    n, (bits, left_bits, right_bits) = whole.sum(), (_bits(a) for a in (whole, left, right))
+    best = int((left_bits + right_bits).argmin())
+    gain = bits - left_bits[best] - right_bits[best]  # over all rows
+    k, k_left, k_right = (float((a > 0).sum()) for a in (whole, left[best], right[best]))
+    sides = k * bits / n - k_left * left_bits[best] / left[best].sum() - k_right * right_bits[best] / right[best].sum()
+    price = np.log2(len(left)) + k * np.log2(3.0) + np.log2(1.0 - 2.0 * 3.0**-k) - sides  # log(3^k - 2), of any k
+    return best if gain > price else None
+
+
+def _bits(counts: Floats) -> Floats:
+    """n times the entropy of the classes, in bits, along the last axis."""
+    n = counts.sum(axis=-1, keepdims=True)
+    share = np.where(counts > 0, counts, 1.0) / np.where(n > 0, n, 1.0)
+    return -(counts * np.log2(share)).sum(axis=-1)

@@ -1,0 +1,47 @@
+"""Binned: a table of log-probabilities of the cells of a grid, and the bin that each cell is in.
+
+>>> law = Binned(np.log([[0.2], [0.2], [0.6]]), np.array([0, 3]), np.zeros((1, 1)), np.array([0, 0, 1]))
+>>> rows, values = law.describe(0, levels=["<= 3", "3 to 7", "> 7"])
+>>> rows, values.round(2).tolist()
+(['<= 7', '> 7'], [[0.4], [0.6]])
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from candide.distributions.arrays import FROM_ZERO, LOGS, Found, Shape, take
+from candide.distributions.base import Distribution
+from candide.distributions.categorical import Categorical
+from candide.encode.grid import span
+from candide.rows.blocks import Codes, Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Binned(Categorical):
+    bins: Codes  # (cells of all features) the bin of each cell, numbered within the feature
+
+    name: ClassVar[str] = "binned"
+
+    def describe(
+        self, j: int, columns: Sequence[Any] = (), levels: Sequence[str] = (), often: Any = None, most: int = 12
+    ) -> tuple[list[str], Floats]:
+        """The bins in their order."""
+        own = slice(*self.offsets[j : j + 2])
+        starts = np.flatnonzero(np.diff(self.bins[own], prepend=-1))
+        ends = np.append(starts[1:], len(self.bins[own])) - 1
+        names = [span(levels[a], levels[b]) for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
+        return names, np.add.reduceat(np.exp(self.table[own]), starts, axis=0)
+
+    def arrays(self) -> dict[str, Any]:
+        return super().arrays() | {"bins": self.bins.astype(np.int64)}
+
+    @classmethod
+    def from_arrays(cls, arrays: Found, shape: Shape, base: Distribution | None = None) -> Self:
+        cells = sum(shape.sizes)
+        table = take(arrays, "table", (cells, shape.n_classes), LOGS)
+        unseen = take(arrays, "unseen", (shape.n_features, shape.n_classes), LOGS)
+        bins = take(arrays, "bins", (cells,), FROM_ZERO, np.int64)
+        return cls(table, shape.offsets, unseen, bins.astype(np.intp))

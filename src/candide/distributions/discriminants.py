@@ -1,0 +1,129 @@
+"""Discriminants: what numbers say together, under normal laws of one covariance, and of one for each class.
+
+The first is a linear discriminant. The second, a t whose tails say how little is known of a class, is a quadratic one.
+Both are features of one law. Terms are divided by the root of how many numbers there are: the scale of one of them.
+
+>>> means, one = np.array([[-1.0, 0.0], [1.0, 0.0]]), np.eye(2)
+>>> law = Discriminants(means, np.array([90.0, 90.0]), one)
+>>> law.log_prob(np.array([[-0.5, 3.0], [2.0, 3.0]])).argmax(axis=1).tolist()
+[0, 1]
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide.distributions.arrays import FINITE, POSITIVE, Found, Shape, optional, take
+from candide.distributions.base import Distribution, dense, pieces
+from candide.numerics import gammaln
+from candide.rows.blocks import Block, Codes, Floats
+
+if TYPE_CHECKING:
+    from candide.distributions.form import Form
+
+
+@dataclass(frozen=True, eq=False)
+class Spreads:
+    """A scale matrix for each class, by the inverse of its root, and its degrees of freedom."""
+
+    root: Floats  # (class, p, p)
+    log_det: Floats  # (class) of the scale matrix
+    df: Floats  # (class)
+
+
+@dataclass(frozen=True, eq=False)
+class Discriminants(Distribution):
+    means: Floats  # (class, p)
+    rows: Floats  # (class) behind the mean
+    root: Floats  # (p, p) that makes the covariance of all classes one
+    spreads: Spreads | None = None  # None: the linear discriminant alone
+
+    name: ClassVar[str] = "discriminants"
+    reads = "scores"
+    has_density = False
+    by_blas: ClassVar[bool] = True
+    rows_at_once: ClassVar[int] = 1024
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.means)
+
+    @property
+    def n_features(self) -> int:
+        return 1 if self.spreads is None else 2
+
+    def add_log_prob(self, block: Block, out: Floats) -> int:
+        return self.add_weighted(block, np.ones(self.n_features), out)
+
+    def add_weighted(self, block: Block, weight: Floats, out: Floats) -> int:
+        z = dense(block)
+        for some in pieces(z, out):
+            if weight[0]:
+                out[some] += weight[0] * self.linear(z[some])
+            if self.spreads is not None and weight[1]:
+                out[some] += weight[1] * self.quadratic(z[some])
+        return 0
+
+    def _terms(self, x: NDArray) -> Floats:
+        both = [self.linear(x)] if self.spreads is None else [self.linear(x), self.quadratic(x)]
+        return np.stack(both, axis=2)
+
+    def linear(self, z: Floats) -> Floats:
+        """(row, class)"""
+        x, mean = z @ self.root.T, self.means @ self.root.T
+        q = (x * x).sum(axis=1)[:, None] - 2 * x @ mean.T + (mean * mean).sum(axis=1)
+        return linear_term(q, self.rows, z.shape[1])
+
+    def quadratic(self, z: Floats) -> Floats:
+        """(row, class)"""
+        assert self.spreads is not None
+        q = np.empty((len(z), self.n_classes))
+        for c, (mean, root) in enumerate(zip(self.means, self.spreads.root, strict=True)):
+            u = (z - mean) @ root.T
+            q[:, c] = np.einsum("nj,nj->n", u, u)
+        return quadratic_term(q, self.rows, self.spreads.log_det, self.spreads.df, z.shape[1])
+
+    def sample(self, y: Codes, rng: "np.random.Generator") -> NDArray:
+        self._refuse("has no rows to draw: it is of scores of its columns", "draw from the laws of the columns")
+
+    def parameters(self) -> dict[str, NDArray]:
+        """The mean score of each column in each class."""
+        return {"mean": self.means}
+
+    def form(self) -> "Form":
+        from candide.distributions.form import Unwritten
+
+        return Unwritten("columns speak together, by their normal scores; use NaiveBayes or GaussianBayes")
+
+    def arrays(self) -> dict[str, NDArray]:
+        kept = {"means": self.means, "rows": self.rows, "root": self.root}
+        if self.spreads is None:
+            return kept
+        flat = self.spreads.root.reshape(-1, self.means.shape[1])
+        return kept | {"roots": flat, "log_det": self.spreads.log_det, "df": self.spreads.df}
+
+    @classmethod
+    def from_arrays(cls, arrays: Found, shape: Shape, base: Distribution | None = None) -> Self:
+        k, p = shape.n_classes, shape.n_features
+        means, rows = take(arrays, "means", (k, p)), take(arrays, "rows", (k,), POSITIVE)
+        roots = optional(arrays, "roots", (k * p, p), FINITE)
+        spreads = None
+        if roots is not None:
+            df = take(arrays, "df", (k,), POSITIVE)
+            spreads = Spreads(roots.reshape(k, p, p), take(arrays, "log_det", (k,)), df)
+        return cls(means, rows, take(arrays, "root", (p, p)), spreads)
+
+
+def linear_term(q: Floats, rows: Any, p: int) -> Floats:
+    """The log of a normal law at squared distance q, where its mean is known from so many rows."""
+    factor = rows / (rows + 1.0)
+    return (0.5 * p * np.log(factor) - 0.5 * factor * q) / np.sqrt(p)
+
+
+def quadratic_term(q: Floats, rows: Any, log_det: Any, df: Any, p: int) -> Floats:
+    """The log of a t at squared distance q under its scale matrix."""
+    v, factor = df - p + 1.0, rows / (rows + 1.0)
+    shape = gammaln((v + p) / 2) - gammaln(v / 2) + 0.5 * p * np.log(factor) - 0.5 * log_det
+    return (shape - 0.5 * (v + p) * np.log1p(factor * q)) / np.sqrt(p)

@@ -1,0 +1,94 @@
+"""Interactions: a table of what each combination of levels says, for sets of columns.
+
+>>> law = Interactions(np.array([[0.5], [-0.5], [-0.5], [0.5]]), Layout(((0, 1),), (2, 2)))
+>>> law.log_prob(np.array([[0, 0], [0, 1], [1, -1], [1, 2]])).ravel().tolist()  # absent, and never met: 0
+[0.5, -0.5, 0.0, 0.0]
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide import kernels
+from candide.distributions.arrays import FINITE, Found, Shape, take
+from candide.distributions.base import Distribution, dense, times
+from candide.rows.blocks import Block, Codes, Floats
+from candide.tally.cells import Layout
+
+if TYPE_CHECKING:
+    from candide.distributions.form import Form
+
+
+@dataclass(frozen=True, eq=False)
+class Interactions(Distribution):
+    table: Floats  # (cells of all sets, class)
+    layout: Layout
+
+    name: ClassVar[str] = "interactions"
+    reads = "codes"
+    has_density = False
+    rows_at_once: ClassVar[int] = 512
+
+    @property
+    def n_classes(self) -> int:
+        return self.table.shape[1]
+
+    @property
+    def n_features(self) -> int:
+        return len(self.layout.sets)
+
+    @cached_property
+    def _kernel_arrays(self) -> tuple[Codes, Floats, Floats]:
+        nothing = np.zeros((self.n_features, self.n_classes))
+        return np.ascontiguousarray(self.layout.offsets), kernels.padded(self.table), kernels.padded(nothing)
+
+    def add_log_prob(self, block: Block, out: Floats) -> int:
+        codes = dense(block)
+        kernels.add_levels(self.layout.place(codes), *self._kernel_arrays, out)
+        return int((codes < 0).sum())
+
+    def _terms(self, x: NDArray) -> Floats:
+        place = self.layout.place(x)
+        known = (place >= 0) & (place < np.diff(self.layout.offsets))
+        cell = np.where(known, self.layout.offsets[:-1] + place, 0)
+        return np.where(known[:, None, :], self.table[cell].transpose(0, 2, 1), 0.0)
+
+    def scaled(self, weight: Floats) -> "Interactions":
+        by_cell = np.repeat(weight, np.diff(self.layout.offsets))[:, None]
+        return Interactions(times(self.table, by_cell), self.layout)
+
+    def sample(self, y: Codes, rng: "np.random.Generator") -> NDArray:
+        self._refuse("has no rows to draw: it is no law of its columns", "draw from the laws of the columns")
+
+    def parameters(self) -> dict[str, NDArray]:
+        """What each cell says (class, cells), ragged over sets by ``offsets``."""
+        return {"log_ratio": self.table.T, "offsets": self.layout.offsets}
+
+    def describe(
+        self, j: int, columns: Sequence[Any] = (), levels: Sequence[str] = (), often: Any = None, most: int = 12
+    ) -> tuple[list[str], Floats]:
+        """The cells that say most."""
+        own = slice(*self.layout.offsets[j : j + 2])
+        table = self.table[own]
+        spread = np.ptp(table, axis=1)
+        order = np.argsort(-spread, kind="stable")[:most]
+        names = [" & ".join(map(str, self.layout.levels[:, own][:, i].tolist())) for i in order]
+        return names, table[order]
+
+    def form(self) -> "Form":
+        from candide.distributions.form import Unwritten
+
+        return Unwritten("columns speak together; use NaiveBayes")
+
+    def arrays(self) -> dict[str, NDArray]:
+        """The sets follow from the plan, and are not kept."""
+        return {"table": self.table}
+
+    @classmethod
+    def from_arrays(cls, arrays: Found, shape: Shape, base: Distribution | None = None) -> Self:
+        layout = Layout(shape.sets, shape.sizes)
+        return cls(take(arrays, "table", (layout.n_cells, shape.n_classes), FINITE), layout)

@@ -1,0 +1,66 @@
+"""Indicators: whether a value is one level, or another: numbers for the levels of a column.
+
+Each is 0 in the mean, with a deviation of 1, in the column that was learned from. An absent value is 0 in all of them.
+
+>>> jobs = Indicators.of(["cook", "smith", "smith", "smith"], most=60)  # 1 - 0.25 and 0 - 0.25, over their deviation
+>>> jobs.levels, jobs.read(["cook", "smith", None]).round(2).tolist()
+(('cook',), [[1.73], [-0.58], [0.0]])
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from candide.encode.base import Coded, Encoding
+from candide.errors import InputError
+from candide.rows import matching
+from candide.rows.blocks import Floats
+from candide.rows.labels import Labels
+
+_RARE = 1e-3  # the least variance of an indicator
+
+
+@dataclass(frozen=True)
+class Indicators(Encoding):
+    """For each of some levels whether a value is it, less the share that it had, over its deviation."""
+
+    levels: tuple[Any, ...] = ()
+    shares: tuple[float, ...] = ()
+
+    holds = "scores"
+    as_written: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if len(self.levels) != len(self.shares) or not all(0 <= share <= 1 for share in self.shares):
+            raise InputError("no share in 0..1 for each level", value=self.shares)
+
+    @cached_property
+    def labels(self) -> Labels:
+        return Labels(self.levels)
+
+    @property
+    def width(self) -> int:  # type: ignore[override]
+        return len(self.levels)
+
+    @classmethod
+    def of(cls, column: Any, most: int) -> "Indicators":
+        """Of the most frequent levels of a column, but for the first: where all others are absent it is that one."""
+        known = Labels.of(column)
+        code = known.encode(column)
+        n = np.bincount(code[code >= 0], minlength=len(known))
+        chosen = np.sort(np.argsort(-n, kind="stable")[1:most])
+        shares = n[chosen] / max(1, len(code))
+        return cls(tuple(known.values[i] for i in chosen), tuple(shares.tolist()))
+
+    def read(self, column: Any) -> Floats:
+        """(row, level)"""
+        code = column.codes if isinstance(column, Coded) else self.labels.encode(column)
+        share = np.array(self.shares)
+        away = (code[:, None] == np.arange(len(share))) - share
+        return np.where(code[:, None] < 0, 0.0, away / np.sqrt(np.maximum(share * (1 - share), _RARE)))
+
+    def match(self, column: Any) -> Coded:
+        """Text that spells a level is that level, and the reverse."""
+        return Coded(matching.codes(self.labels, column))

@@ -1,0 +1,64 @@
+"""NormalScore: a number by its rank. Any increasing change of the column leaves it as it is.
+
+The score is the normal quantile of the rank that the number had in the column that was learned from; between ranks a
+straight line. An absent value has the score of the middle, 0.
+
+>>> income = NormalScore().learn([1.0, 2.0, 2.0, 900.0])
+>>> income.read([1.0, 2.0, 451.0, None]).round(2).tolist()
+[-1.15, 0.0, 0.58, 0.0]
+"""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from candide.encode.base import Encoding
+from candide.errors import InputError
+from candide.numerics import normal_quantile
+from candide.rows.blocks import Floats
+from candide.rows.labels import as_column
+from candide.rows.table import numbers_of
+
+_KNOTS = 200
+
+
+@dataclass(frozen=True)
+class NormalScore(Encoding):
+    """Numbers, ascending, and the normal score of each."""
+
+    values: tuple[float, ...] = ()
+    scores: tuple[float, ...] = ()
+
+    holds = "scores"
+
+    def __post_init__(self) -> None:
+        known = np.array([self.values, self.scores], float) if len(self.values) == len(self.scores) else None
+        if (
+            known is None
+            or not np.isfinite(known).all()
+            or (np.diff(known[0]) <= 0).any()
+            or (np.diff(known[1]) < 0).any()
+        ):
+            raise InputError("no ascending numbers with a score each", remedy="let it learn them from a column")
+
+    def learn(self, column: Any) -> Self:
+        """Ranks of a column, at all its distinct values or at so many that are spread evenly over the ranks."""
+        if self.values:
+            return self
+        x = numbers_of(as_column(column)).astype(np.float64)
+        x = x[np.isfinite(x)]
+        if not len(x):
+            return type(self)((0.0,), (0.0,))
+        values, n = np.unique(x, return_counts=True)
+        rank = (np.cumsum(n) - n / 2) / len(x)
+        if len(values) > _KNOTS:
+            even = np.searchsorted(rank, (np.arange(_KNOTS) + 0.5) / _KNOTS)
+            at = np.unique(np.minimum(even, len(values) - 1))
+            values, rank = values[at], rank[at]
+        scores = normal_quantile(np.clip(rank, 0.5 / len(x), 1 - 0.5 / len(x)))
+        return type(self)(tuple(values.tolist()), tuple(scores.tolist()))
+
+    def _read(self, column: Any) -> Floats:
+        x = numbers_of(as_column(column)).astype(np.float64)
+        return np.where(np.isnan(x), 0.0, np.interp(x, self.values, self.scores))

@@ -1,0 +1,67 @@
+"""Discriminant: numbers and indicators of levels that speak together, by their scores.
+
+A linear discriminant says what a linear model of all columns would say, a quadratic one what normal laws with a
+covariance for each class say. Columns are read as scores (:mod:`candide.encode.normal_score`), so that units and
+increasing changes of a column make no difference.
+
+>>> z, y = np.array([[-1.0, 0.0], [-2.0, 1.0], [1.0, 0.5], [2.0, -1.0], [1.5, 0.0]]), np.array([0, 0, 1, 1, 1])
+>>> event = Discriminant()
+>>> law = event.estimate(CoMoments.of(z, y, n_classes=2, spec=event.spec(2)))
+>>> law.log_prob(z).argmax(axis=1).tolist(), event.voices(("a", "b"))
+([0, 0, 1, 1, 1], (('a', 'b'), ('a', 'b')))
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from candide import distributions as laws
+from candide.conjugate import discriminant
+from candide.distributions.base import dense
+from candide.encode.base import Encoding
+from candide.encode.normal_score import NormalScore
+from candide.events.base import EventModel, Support
+from candide.rows.blocks import Block, Codes, Floats
+from candide.rows.table import Name
+from candide.tally import CoMoments
+
+
+@dataclass(frozen=True)
+class Discriminant(EventModel):
+    """One covariance for all classes, and with ``quadratic`` besides one for each."""
+
+    name: ClassVar[str] = "discriminant"
+    kind: ClassVar[str] = "comoments"
+    has_density: ClassVar[bool] = False
+    joint: ClassVar[bool] = True
+    groups: ClassVar[bool] = True
+    support: ClassVar[Support | None] = None
+
+    quadratic: bool = True
+    towards_diagonal: float = 0.1  # how far the common covariance is drawn to its diagonal, in columns a row
+
+    @property
+    def encoding(self) -> Encoding:
+        return NormalScore()
+
+    def voices(self, columns: Sequence[Name]) -> tuple[tuple[Name, ...], ...]:
+        return (tuple(columns),) * (1 + self.quadratic)
+
+    def _estimate(self, tally: CoMoments, prior: Any, how: str) -> laws.Discriminants:
+        return discriminant.estimate(tally, quadratic=self.quadratic, towards_diagonal=self.towards_diagonal)
+
+    def held_out(
+        self, tally: CoMoments, prior: Any, how: str, block: Block, y: Codes, weight: Floats | None = None
+    ) -> Floats:
+        z = np.asarray(dense(block), np.float64)
+        return discriminant.held_out(
+            tally, z, y, weight, quadratic=self.quadratic, towards_diagonal=self.towards_diagonal
+        )
+
+    def information(self, tally: Any) -> None:
+        return None
+
+    def test(self, tally: Any) -> None:
+        return None

@@ -1,0 +1,65 @@
+"""Interaction: what sets of columns say together of the class, beyond what they say apart.
+
+A set of two is a correction of naive Bayes: log p(i, j | c) - log p(i | c) - log p(j | c). It says 0 of what was never
+met together. It is no law of the columns, and has no density: it stands beside the laws of the columns themselves.
+
+>>> spec = Interaction(((0, 1),)).spec(2, (Levels.of_size(2), Levels.of_size(2)))
+>>> x, y = np.array([[0, 0], [1, 1], [0, 1], [1, 0]] * 9), np.array([0, 0, 1, 1] * 9)
+>>> law = Interaction(((0, 1),)).estimate(Cells.of(x, y, n_classes=2, spec=spec))
+>>> law.log_prob(x[:4]).argmax(axis=1).tolist()  # each column alone tells nothing
+[0, 0, 1, 1]
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from candide import distributions as laws
+from candide.conjugate.interaction import held_out, log_ratio
+from candide.distributions.base import dense
+from candide.encode import Encoding, Levels
+from candide.errors import InputError
+from candide.events.base import EventModel, Support
+from candide.rows.blocks import Block, Codes, Floats
+from candide.rows.table import Name
+from candide.tally import Cells, Spec
+
+__all__ = ["Interaction", "Levels"]
+
+
+@dataclass(frozen=True)
+class Interaction(EventModel):
+    """Sets of as many columns each, by their positions in the block."""
+
+    name: ClassVar[str] = "interaction"
+    kind: ClassVar[str] = "cells"
+    has_density: ClassVar[bool] = False
+    support: ClassVar[Support | None] = None
+
+    sets: tuple[tuple[int, ...], ...] = ()
+
+    def __post_init__(self) -> None:
+        orders = {len(one) for one in self.sets}
+        if len(orders) > 1 or any(n < 2 for n in orders) or any(len(set(one)) < len(one) for one in self.sets):
+            what, remedy = "sets of columns of different sizes, or of fewer than two", "pass such as ((0, 1), (0, 2))"
+            raise InputError(what, value=self.sets, remedy=remedy)
+
+    def spec(self, n_features: int, encodings: Sequence[Encoding] = ()) -> Spec:
+        return Spec(self.kind, tuple(encodings) or (self.encoding,) * n_features, self.keep, self.sets)
+
+    def voices(self, columns: Sequence[Name]) -> tuple[tuple[Name, ...], ...]:
+        return tuple(tuple(columns[j] for j in one) for one in self.sets)
+
+    def _estimate(self, tally: Cells, prior: Any, how: str) -> laws.Interactions:
+        return laws.Interactions(np.ascontiguousarray(log_ratio(tally).T), tally.layout)
+
+    def _held_out(self, tally: Cells, prior: Any, how: str, block: Block, y: Codes, weight: Floats | None) -> Floats:
+        return held_out(tally, log_ratio(tally), dense(block), y, weight)
+
+    def information(self, tally: Any) -> None:
+        return None
+
+    def test(self, tally: Any) -> None:
+        return None

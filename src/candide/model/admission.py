@@ -1,0 +1,89 @@
+"""Admission: which sets of columns have something to say that the voices so far have not said.
+
+Each set is asked by the score test of adding it: z = U / sqrt(I), of its terms on rows that it has not counted,
+
+    U = sum over rows of f(y) - sum_c p_c f(c)        I = sum over rows of Var_p f
+
+under the probabilities p of the voices so far. Sets that pass Benjamini and Hochberg's rule are admitted: among them a
+share of ``FALSE`` may be there by chance.
+
+>>> rng = np.random.default_rng(0)
+>>> x, p = rng.integers(0, 2, (400, 4)), np.full((400, 2), 0.5)
+>>> admit(((0, 1), (0, 2), (1, 2)), x, (2, 2, 2, 2), x[:, 1] ^ x[:, 2], p, most=9)
+((1, 2),)
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from candide.conjugate.interaction import held_out, log_ratio
+from candide.encode import Levels
+from candide.numerics import normal_tail
+from candide.rows.blocks import Codes, Floats
+from candide.tally.base import Spec
+from candide.tally.cells import Cells
+
+FALSE = 0.01  # the share of sets admitted that may be there by chance
+LARGEST = 200_000  # cells of a set, over all classes
+_VALUES = 1 << 21  # (row, class, set) terms at a time
+
+Sets = tuple[tuple[int, ...], ...]
+
+
+def admit(
+    sets: Sequence[tuple[int, ...]],
+    codes: Codes,
+    sizes: tuple[int, ...],
+    y: Codes,
+    posterior: Floats,
+    weight: Floats | None = None,
+    *,
+    most: int,
+) -> Sets:
+    """The sets that are admitted, strongest first; ``codes`` (row, column), ``posterior`` (row, class) so far."""
+    k = posterior.shape[1]
+    room = [s for s in sets if np.prod([sizes[j] for j in s], dtype=float) * k <= LARGEST]
+    if not room:
+        return ()
+    z = scores(room, codes, sizes, y, posterior, weight)
+    tail = normal_tail(z)
+    order = np.argsort(tail, kind="stable")
+    passed = np.flatnonzero(tail[order] <= FALSE * np.arange(1, len(order) + 1) / len(sets))
+    return tuple(room[i] for i in order[: min(most, passed[-1] + 1 if len(passed) else 0)])
+
+
+def scores(
+    sets: Sequence[tuple[int, ...]],
+    codes: Codes,
+    sizes: tuple[int, ...],
+    y: Codes,
+    posterior: Floats,
+    weight: Floats | None = None,
+) -> Floats:
+    """(set,) z of each."""
+    n, k = posterior.shape
+    step = max(1, _VALUES // max(1, n * k))
+    out = []
+    for a in range(0, len(sets), step):
+        some = tuple(sets[a : a + step])
+        used = sorted({j for one in some for j in one})  # so that the block is no wider than it need be
+        at = {j: i for i, j in enumerate(used)}
+        spec = Spec(
+            "cells",
+            tuple(Levels.of_size(sizes[j]) for j in used),
+            sets=tuple(tuple(at[j] for j in one) for one in some),
+        )
+        block = codes[:, used]
+        tally = Cells.of(block, y, weight, n_classes=k, spec=spec)
+        out.append(score_test(held_out(tally, log_ratio(tally), block, y, weight), y, posterior, weight))
+    return np.concatenate(out)
+
+
+def score_test(terms: Floats, y: Codes, posterior: Floats, weight: Floats | None = None) -> Floats:
+    """(voice,) z of adding each voice, whose terms are (row, class, voice), to a model with this posterior."""
+    w = np.ones(len(y)) if weight is None else weight
+    mean = np.einsum("nc,ncv->nv", posterior, terms)
+    square = np.einsum("nc,ncv->nv", posterior, terms**2)
+    gain = w @ (terms[np.arange(len(y)), y] - mean)
+    return gain / np.sqrt(np.maximum(w @ (square - mean**2), 1e-9))

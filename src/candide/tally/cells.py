@@ -1,0 +1,211 @@
+"""Cells: the weight of each combination of levels of some columns, for several sets of columns.
+
+A set is a tuple of positions of columns, all sets of as many. Its cells are numbered as a table is that is read row by
+row, the last column fastest; those of all sets stand one after another.
+
+>>> codes, y = np.array([[0, 1, 0], [1, 1, 2], [1, 0, -1]]), np.array([0, 0, 1])
+>>> spec = Spec("cells", tuple(map(encode.Levels.of_size, (2, 2, 3))), sets=((0, 1), (1, 2)))
+>>> tally = Cells.of(codes, y, n_classes=2, spec=spec)
+>>> tally.counts.tolist()  # of 2 x 2 cells, then of 2 x 3; an absent value leaves its row out
+[[0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0], [0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide import encode, kernels
+from candide.encode import Encoding, Move
+from candide.rows.blocks import Block, Codes, Csr, Floats, rows_of
+from candide.tally.base import Spec, Tally, by_parts, minus, same_shape, spread
+from candide.tally.levels import Levels, offsets_of
+
+Subset = tuple[int, ...]  # positions within a set
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Sets of columns, and how many levels each column has: where every cell lies."""
+
+    sets: tuple[tuple[int, ...], ...]
+    sizes: tuple[int, ...]  # of all columns
+
+    @classmethod
+    def of(cls, spec: Spec) -> "Layout":
+        return cls(spec.sets, spec.sizes)
+
+    @property
+    def order(self) -> int:
+        """How many columns a set has."""
+        return len(self.sets[0]) if self.sets else 0
+
+    @cached_property
+    def shape(self) -> Codes:
+        """(set, position) the levels of each column of each set."""
+        columns = np.array(self.sets, np.intp).reshape(len(self.sets), self.order)
+        return np.array(self.sizes, np.intp)[columns]
+
+    @cached_property
+    def offsets(self) -> Codes:
+        """(sets + 1) set s owns the cells from offsets[s] to offsets[s + 1]."""
+        return offsets_of(self.shape.prod(axis=1))
+
+    @property
+    def n_cells(self) -> int:
+        return int(self.offsets[-1])
+
+    def some(self, sets: slice | Codes) -> "Layout":
+        """The layout of some of the sets."""
+        chosen = self.sets[sets] if isinstance(sets, slice) else tuple(self.sets[s] for s in sets)
+        return Layout(chosen, self.sizes)
+
+    def place(self, codes: NDArray) -> NDArray[np.int32]:
+        """(row, set) the cell of each row in each set: -1 where a value is absent, past the last where one is new."""
+        absent: NDArray[np.bool_] = np.less(codes, 0)
+        new: NDArray[np.bool_] = np.greater_equal(codes, np.array(self.sizes))
+        odd: NDArray[np.bool_] = np.any(absent | new, axis=0)
+        out = np.empty((len(codes), len(self.sets)), np.int32, order="F")
+        for s, columns in enumerate(self.sets):
+            cell = codes[:, columns[0]].astype(np.int32)
+            for j in columns[1:]:
+                cell *= np.int32(self.sizes[j])
+                cell += codes[:, j]
+            for j in columns:
+                if odd[j]:
+                    cell[new[:, j]] = self.offsets[s + 1] - self.offsets[s]
+            for j in columns:
+                if odd[j]:
+                    cell[absent[:, j]] = -1
+            out[:, s] = cell
+        return out
+
+    @cached_property
+    def levels(self) -> Codes:
+        """(position, cell) the level that each cell has of each column of its set."""
+        left = np.arange(self.n_cells) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
+        of_cell = np.repeat(self.shape, np.diff(self.offsets), axis=0)
+        out = np.empty((self.order, self.n_cells), np.intp)
+        for j in reversed(range(self.order)):
+            out[j], left = left % of_cell[:, j], left // of_cell[:, j]
+        return out
+
+    def margin(self, some: Subset) -> tuple[Codes, int]:
+        """(cell,) the number of each cell's margin: its levels of some of the columns of its set; and how many."""
+        sizes = self.shape[:, list(some)].prod(axis=1)
+        starts = offsets_of(sizes)
+        number = np.zeros(self.n_cells, np.intp)
+        of_cell = np.repeat(self.shape, np.diff(self.offsets), axis=0)
+        for j in some:
+            number = number * of_cell[:, j] + self.levels[j]
+        return np.repeat(starts[:-1], np.diff(self.offsets)) + number, int(starts[-1])
+
+    def subsets(self) -> Iterator[Subset]:
+        """All sets of positions, the empty one first and all of them last."""
+        return (some for r in range(self.order + 1) for some in combinations(range(self.order), r))
+
+
+@dataclass(frozen=True, eq=False)
+class Cells(Tally):
+    encoding: ClassVar[Encoding] = encode.Levels()
+    state: ClassVar[tuple[str, ...]] = ("counts",)
+
+    counts: Floats  # (classes, cells of all sets)
+    layout: Layout
+
+    @classmethod
+    def of(cls, block: Block, y: Codes, weight: Floats | None = None, *, n_classes: int, spec: Spec) -> Self:
+        layout = Layout.of(spec)
+
+        def part(rows: slice) -> Cells:
+            codes, w = rows_of(block, rows), None if weight is None else weight[rows]
+            assert not isinstance(codes, Csr)
+            return cls(kernels.level_counts(layout.place(codes), y[rows], w, n_classes, layout.offsets), layout)
+
+        return by_parts(part, block, spec)
+
+    @classmethod
+    def empty(cls, n_classes: int, spec: Spec) -> Self:
+        layout = Layout.of(spec)
+        return cls(np.zeros((n_classes, layout.n_cells)), layout)
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray], spec: Spec) -> Self:
+        return cls(arrays["counts"], Layout.of(spec))
+
+    @property
+    def as_levels(self) -> Levels:
+        """The same counts, each set a feature and its cells the levels."""
+        return Levels(self.counts, self.layout.offsets)
+
+    @property
+    def n(self) -> Floats:
+        """(classes, sets) weight of the rows in which no value of the set is absent."""
+        return self.as_levels.n
+
+    def __add__(self, other: Self) -> Self:
+        same_shape(self.counts, other.counts)
+        return replace(self, counts=self.counts + other.counts)
+
+    def __sub__(self, part: Self) -> Self:
+        return replace(self, counts=minus(self.counts, part.counts))
+
+    def scale(self, factor: float) -> Self:
+        """Let every row count ``factor`` times: forgetting."""
+        return replace(self, counts=self.counts * factor)
+
+    def pool(self) -> Self:
+        """The tally of all rows as if they were of one class."""
+        return replace(self, counts=self.counts.sum(axis=0, keepdims=True))
+
+    def only(self, features: Codes) -> Self:
+        """The tally of some of the sets."""
+        return type(self)(self.as_levels.only(features).counts, self.layout.some(features))
+
+    def place(self, cell: int) -> tuple[int, int | None]:
+        return self.as_levels.place(cell)
+
+    def seen(self, j: int) -> dict[str, float]:
+        """What a person sees of a set of a pooled tally."""
+        return {"cell": int(np.diff(self.layout.offsets)[j])}
+
+    def met(self) -> list[NDArray[np.bool_]]:
+        """For each column which of its levels have any weight in a set; all of a column that is in none."""
+        found = [np.ones(n, bool) for n in self.layout.sizes]
+        for j in {j for columns in self.layout.sets for j in columns}:
+            found[j][:] = False
+        there: NDArray[np.bool_] = np.any(self.counts, axis=0)
+        for s, columns in enumerate(self.layout.sets):
+            own = slice(*self.layout.offsets[s : s + 2])
+            for i, j in enumerate(columns):
+                found[j][self.layout.levels[i, own][there[own]]] = True
+        return found
+
+    def some_levels(self, levels: Sequence[NDArray[np.bool_]]) -> Self:
+        """The tally of some of the levels of each column."""
+        keep = np.ones(self.layout.n_cells, bool)
+        for s, columns in enumerate(self.layout.sets):
+            own = slice(*self.layout.offsets[s : s + 2])
+            for i, j in enumerate(columns):
+                keep[own] &= levels[j][self.layout.levels[i, own]]
+        return type(self)(self.counts[:, keep], Layout(self.layout.sets, tuple(int(some.sum()) for some in levels)))
+
+    def remap(self, classes: Codes, n_classes: int, moves: Sequence[Move] = ()) -> Self:
+        """Move each class, and each column's levels, to their codes in larger sets."""
+        counts = spread(self.counts, classes, n_classes)
+        if not moves:
+            return type(self)(counts, self.layout)
+        to = [np.asarray(move.to, np.intp) for move in moves]
+        wider = Layout(self.layout.sets, tuple(move.n_levels or 0 for move in moves))
+        out = np.zeros((n_classes, wider.n_cells))
+        for s, columns in enumerate(self.layout.sets):
+            old = slice(*self.layout.offsets[s : s + 2])
+            cell = np.ravel_multi_index(
+                tuple(to[j][self.layout.levels[i, old]] for i, j in enumerate(columns)), wider.shape[s]
+            )
+            out[:, wider.offsets[s] + cell] = counts[:, old]
+        return type(self)(out, wider)

@@ -1,0 +1,199 @@
+"""Composing: which voices a classifier has, from a look at some of the rows.
+
+Every column has a voice. Numbers together have two, a linear and a quadratic discriminant, and numbers beside levels
+one, where it says more than the columns do. Pairs of columns are heard where they pass the score test of
+:mod:`candide.model.admission`, and then triples that grow from the strongest pairs. The plan that comes out says how
+all of it is counted, from any source.
+
+>>> rng = np.random.default_rng(0)
+>>> a, b = rng.integers(0, 2, (2, 400))
+>>> table = Table.of({"a": np.array(["no", "yes"])[a], "b": np.array(["low", "high"])[b], "c": rng.normal(size=400)})
+>>> plan, _ = compose(table, a ^ b)
+>>> [part.event.voices(part.columns) for part in plan.parts if not part.event.has_density]
+[(('a', 'b'),)]
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from candide.distributions.base import dense
+from candide.encode import Encoding, Grid
+from candide.encode.indicators import Indicators
+from candide.encode.normal_score import NormalScore
+from candide.engines import arrays
+from candide.events import EventModel
+from candide.events.binned import Binned
+from candide.events.discriminant import Discriminant
+from candide.events.interaction import Interaction
+from candide.model import voices
+from candide.model.admission import admit, score_test
+from candide.model.census import Census
+from candide.model.plan import Part, Plan, is_one, plan_of
+from candide.model.settings import Settings
+from candide.rows.blocks import Codes, Floats
+from candide.rows.kinds import Column, inspect
+from candide.rows.labels import Labels
+from candide.rows.table import Name, Table
+
+MOST = {2: 200, 3: 100}  # sets of two and of three columns
+_GROWN = 60  # pairs from which triples grow
+_COLUMNS = 200  # that are tried in pairs: more of them make too many pairs
+_CELLS = 8, 16  # of a number in a set, at least and at most
+_ROWS_A_CELL = 100
+_NUMBERS = 300  # in a discriminant, at most
+_INDICATORS = 60, 400  # of a column, and of all, at most
+_PLAIN_Z = 2.33  # of a single voice that is tried
+
+
+def compose(
+    table: Table,
+    y: Codes,
+    weight: Floats | None = None,
+    *,
+    events: Any = "auto",
+    columns: Sequence[Column] | None = None,
+    settings: Settings | None = None,
+    sets: bool = True,
+) -> tuple[Plan, voices.Voices]:
+    """The plan of all voices, and their weights by some rows and the codes of their classes."""
+    composer = _Composer(table, y, weight, settings or Settings())
+    composer.add(*columns_plan(table, events, columns).parts)
+    numbers, levels = composer.columns(numbers=True), composer.columns(numbers=False)
+    scores = [(name, NormalScore().learn(table.column(name))) for name in numbers]
+    if 2 <= len(numbers) <= _NUMBERS:
+        composer.add(_part(Discriminant(), scores))
+    composer.listen()
+    marks = [(name, Indicators.of(table.column(name), _INDICATORS[0])) for name in levels]
+    beside = scores + [(name, mark) for name, mark in marks if mark.width]
+    if len(beside) > len(scores) and 2 <= sum(one.width for _, one in beside) <= _INDICATORS[1]:
+        composer.consider(_part(Discriminant(quadratic=False, towards_diagonal=1.0), beside))
+    if sets:
+        pairs = composer.grow(2, None)
+        composer.grow(3, pairs)
+    assert composer.found is not None
+    return composer.plan, composer.found
+
+
+def columns_plan(table: Table, events: Any, columns: Sequence[Column] | None = None) -> Plan:
+    """The plan of the columns alone: numbers are binned, where no other event model is asked for."""
+    looked = inspect(table) if columns is None else columns
+    if not is_one(events):
+        asked: Mapping[Any, Any] = {} if isinstance(events, str) else events
+        named = {name for key in asked for name in (key if isinstance(key, tuple) else (key,))}
+        binned = {c.name: Binned() for c in looked if c.kind in ("number", "whole", "date") and c.name not in named}
+        events = {**binned, **asked}
+    return plan_of(looked, events).with_levels(table)
+
+
+class _Composer:
+    """A plan that grows, with what its voices say of the rows so far."""
+
+    def __init__(self, table: Table, y: Codes, weight: Floats | None, settings: Settings):
+        self.table, self.y, self.weight, self.settings = table, y, weight, settings
+        self.labels = Labels(tuple(range(int(y.max(initial=0)) + 1)))
+        self.parts: list[Part] = []
+        self.terms: list[Floats] = []  # of each part, (row, voice, class)
+        self.found: voices.Voices | None = None  # their weights
+
+    @property
+    def plan(self) -> Plan:
+        used = {name for part in self.parts for name in part.columns}
+        return Plan(tuple(name for name in self.table.names if name in used), tuple(self.parts))
+
+    def columns(self, *, numbers: bool) -> list[Name]:
+        """The columns that are counted in the cells of a grid, or as levels; those that hold one value say nothing."""
+        return [
+            name
+            for part in self.parts
+            if part.holds == "codes" and part.event.has_density
+            for name, encoding in zip(part.columns, part.encodings, strict=True)
+            if encoding.as_written is not numbers and (encoding.n_levels or 0) > 1
+        ]
+
+    def census(self, *parts: Part) -> Census:
+        plan = Plan(tuple(dict.fromkeys(name for part in parts for name in part.columns)), parts)
+        return arrays.count(self.table, self.y, self.weight, plan=plan, labels=self.labels)
+
+    def say(self, part: Part) -> Floats:
+        """(row, voice, class) what a part says of the rows."""
+        return voices.terms_of(self.census(part), self.settings, [part.block(self.table)], self.y, self.weight)
+
+    def add(self, *parts: Part) -> None:
+        for part in parts:
+            self.parts.append(part)
+            self.terms.append(self.say(part))
+
+    def listen(self) -> None:
+        """Learn the weights of all voices so far."""
+        census, terms = self.census(*self.parts), np.concatenate(self.terms, axis=1)
+        self.found = voices.learn(census, self.settings, (), self.y, self.weight, terms, self.found)
+        self.posterior = voices.posterior(census, self.settings, self.found, terms)
+
+    def consider(self, part: Part) -> None:
+        """Add a part with one voice, where that passes the score test."""
+        terms = self.say(part)
+        if score_test(terms.transpose(0, 2, 1), self.y, self.posterior, self.weight)[0] > _PLAIN_Z:
+            self.parts.append(part)
+            self.terms.append(terms)
+            self.listen()
+
+    def grow(self, order: int, grown: Part | None) -> Part | None:
+        """Add the sets of columns that are admitted, as one part; ``grown`` has those that they grow from."""
+        cells = int(np.clip(len(self.y) // _ROWS_A_CELL, *_CELLS)) if order == 2 else _CELLS[0]
+        chosen = [*self.columns(numbers=True), *self.columns(numbers=False)]
+        chosen = [name for name in self.table.names if name in set(chosen)]
+        encodings = {name: self._cells(name, cells) for name in chosen}
+        chosen = self._strongest([name for name in chosen if (encodings[name].n_levels or 0) > 1])
+        at = {name: j for j, name in enumerate(chosen)}
+        if order == 2:
+            sets: list[tuple[int, ...]] = list(combinations(range(len(chosen)), 2))
+        elif grown is None:
+            return None
+        else:
+            seeds = [tuple(at[n] for n in one) for one in grown.event.voices(grown.columns)[:_GROWN]]
+            sets = sorted({tuple(sorted({*one, j})) for one in seeds for j in range(len(chosen)) if j not in one})
+        if not sets:
+            return None
+        whole = _part(Interaction((sets[0],)), [(name, encodings[name]) for name in chosen])
+        codes, sizes = dense(whole.block(self.table)), whole.spec.sizes
+        admitted = admit(sets, codes, sizes, self.y, self.posterior, self.weight, most=MOST[order])
+        if not admitted:
+            return None
+        used = sorted({j for one in admitted for j in one})
+        place = {j: i for i, j in enumerate(used)}
+        event = Interaction(tuple(tuple(place[j] for j in one) for one in admitted))
+        part = _part(event, [(chosen[j], encodings[chosen[j]]) for j in used])
+        self.add(part)
+        self.listen()
+        return part
+
+    def _cells(self, name: Name, cells: int) -> Encoding:
+        for part in self.parts:
+            if part.event.has_density and name in part.columns:
+                own = part.encodings[part.columns.index(name)]
+                return own if own.as_written else Grid(cells=cells).learn(self.table.column(name))
+        raise KeyError(name)
+
+    def _strongest(self, names: list[Name]) -> list[Name]:
+        """The columns that tell most by themselves, where they are very many."""
+        if len(names) <= _COLUMNS:
+            return names
+        shares = np.bincount(self.y, self.weight, len(self.labels)) / max(
+            1e-300, float(np.bincount(self.y, self.weight).sum())
+        )
+        z: dict[Name, float] = {}
+        for part, terms in zip(self.parts, self.terms, strict=True):
+            if part.event.has_density:
+                even = np.broadcast_to(shares, (len(self.y), len(shares)))
+                found = score_test(terms.transpose(0, 2, 1), self.y, even, self.weight)
+                z |= {one[0]: score for one, score in zip(part.event.voices(part.columns), found, strict=True)}
+        best = set(sorted(names, key=lambda name: -z.get(name, 0.0))[:_COLUMNS])
+        return [name for name in names if name in best]
+
+
+def _part(event: EventModel, columns: Sequence[tuple[Name, Encoding]]) -> Part:
+    names, encodings = zip(*columns, strict=True)
+    return Part(event, names, encodings)

@@ -1,0 +1,74 @@
+"""Discriminants: SciPy's densities, scikit-learn's linear discriminant, and rows left out one by one."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_t
+
+from candide.conjugate import discriminant
+from candide.conjugate.discriminant import Centre, estimate, held_out
+from candide.encode import Identity
+from candide.tally import CoMoments, Spec
+
+
+def tallied(z, y, weight=None, k=3):
+    return CoMoments.of(z, y, weight, n_classes=k, spec=Spec.alike("comoments", Identity(), z.shape[1]))
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [30, 25, 15])
+    return rng.normal(size=(70, 4)) + y[:, None] * np.array([1.0, 0.0, -0.5, 0.2]), y
+
+
+def test_the_linear_one_is_that_of_scikit_learn(rows):
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 3, 30_000)
+    z = rng.normal(size=(30_000, 4)) + y[:, None] * np.array([1.0, 0.0, -0.5, 0.2])
+    law = estimate(tallied(z, y), quadratic=False, towards_diagonal=0.1)
+    peer = LinearDiscriminantAnalysis(priors=[1 / 3] * 3).fit(z, y)
+    mine = law.log_prob(z[:100]) * np.sqrt(4)  # terms have the scale of one column
+    theirs = peer.decision_function(z[:100])
+    np.testing.assert_allclose(mine - mine[:, :1], theirs - theirs[:, :1], atol=0.01)
+
+
+def test_the_quadratic_one_is_a_t(rows):
+    z, y = rows
+    tally = tallied(z, y)
+    law = estimate(tally, quadratic=True, towards_diagonal=0.1)
+    p, spreads = 4, law.spreads
+    for c in range(3):
+        df = spreads.df[c] - p + 1
+        scale = np.linalg.inv(spreads.root[c].T @ spreads.root[c]) * (law.rows[c] + 1) / (law.rows[c] * df)
+        want = multivariate_t(law.means[c], scale, df).logpdf(z)
+        got = law.quadratic(z)[:, c] * np.sqrt(p)
+        np.testing.assert_allclose(got - got[0], want - want[0], atol=1e-9)
+
+
+def test_a_row_that_is_left_out(rows, monkeypatch):
+    """As fitting without it, where what all rows determine together is held."""
+    z, y = rows
+    z, y = np.vstack([z, [[5.0, 5.0, 5.0, 5.0]]]), np.append(y, 3)  # a class of one row
+    w = np.random.default_rng(2).uniform(0.5, 2.0, len(y))
+    tally = tallied(z, y, w, k=4)
+    centre = Centre.of(tally, 0.1)
+    of_centre = discriminant._weight(tally, centre, discriminant._Means.of(tally, centre))
+    monkeypatch.setattr(discriminant, "_weight", lambda *_: of_centre)
+    got = held_out(tally, z, y, w, quadratic=True, towards_diagonal=0.1)
+    within = tally.scatter.sum(axis=0)
+    for i in range(len(y)):
+        others = np.arange(len(y)) != i
+        rest = tallied(z[others], y[others], w[others], k=4)
+        less = centre.matrix - centre.own * (within - rest.scatter.sum(axis=0))
+        law = estimate(rest, quadratic=True, towards_diagonal=0.1, centre=replace(centre, matrix=less))
+        np.testing.assert_allclose(got[i], law.terms(z[i : i + 1])[0], atol=1e-9)
+
+
+def test_numbers_that_follow_from_others_do_not_spoil_it(rows):
+    z, y = rows
+    law = estimate(tallied(np.hstack([z, z, z[:, :1] * 0]), y), quadratic=True, towards_diagonal=0.1)
+    assert np.isfinite(law.log_prob(np.hstack([z, z, z[:, :1] * 0]))).all()

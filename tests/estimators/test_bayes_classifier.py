@@ -1,0 +1,177 @@
+"""BayesClassifier: right answers on tables that naive Bayes gets wrong, and a score that stays a sum."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import log_loss
+from tests.data import table
+
+import candide as cd
+from candide.errors import InputError
+from candide.events.binned import Binned
+
+RNG = np.random.default_rng
+
+
+def mixed(n, seed=0):
+    """Columns that tell alone, together, not at all; numbers, levels and gaps."""
+    rng = RNG(seed)
+    a, b = rng.integers(0, 2, (2, n))
+    x = rng.normal(size=n) + 1.2 * a
+    y = np.where((a ^ b) == (rng.random(n) < 0.1), "no", "yes")
+    job = np.array(["cook", "smith", "clerk"], object)[(a + rng.integers(0, 2, n)) % 3]
+    job[rng.random(n) < 0.1] = None
+    return {"x": x, "a": np.array(["m", "w"])[a], "b": np.array(["old", "new"])[b], "job": job}, y
+
+
+@pytest.fixture(scope="module")
+def model():
+    return cd.BayesClassifier().fit(*mixed(2000))
+
+
+def test_columns_that_tell_only_together_are_heard(model):
+    X, y = mixed(1000, seed=1)
+    assert (model.predict(X) == y).mean() > 0.88  # 0.9 is all that there is to know
+    assert (cd.NaiveBayes().fit(*mixed(2000)).predict(X) == y).mean() < 0.6
+    sets = next(part for part in model.fitted_.plan.parts if part.event.name == "interaction")
+    assert sets.event.voices(sets.columns)[0] == ("a", "b")
+
+
+def test_contributions_add_up_to_the_log_odds(model):
+    X, _ = mixed(50, seed=2)
+    p = np.sort(model.predict_proba(X), axis=1)
+    decisions = model.explain(X)
+    np.testing.assert_allclose([d.log_odds for d in decisions], np.log(p[:, -1] / p[:, -2]), atol=1e-9)
+    assert ("a", "b") in {one.column for one in decisions[0].contributions}
+
+
+@pytest.mark.parametrize("detail", ["tally", "score", "explain"])
+def test_a_file_keeps_the_weights(model, detail, tmp_path):
+    X, _ = mixed(50, seed=2)
+    model.save(tmp_path / "m.candide", detail=detail)
+    again = cd.load(tmp_path / "m.candide")
+    assert type(again) is cd.BayesClassifier
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_every_door_gives_the_same_answer(model, tmp_path):
+    X, _ = mixed(50, seed=2)
+    want = model.predict_proba(X)
+    frame = pd.DataFrame(X)
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    frame.to_parquet(tmp_path / "x.parquet")
+    for door in (frame, tmp_path / "x.csv", tmp_path / "x.parquet"):
+        got = model.predict_table(door)
+        np.testing.assert_allclose(np.column_stack([got["p_no"], got["p_yes"]]), want, atol=1e-12)
+        assert got["log_density"].null_count == len(want)  # a weighted score is no density
+
+
+def test_counts_add_and_subtract_and_the_weights_stay(model):
+    X, y = mixed(300, seed=3)
+    more = model + cd.BayesClassifier().fit(*mixed(2000)).partial_fit(X, y).__sub__(model)
+    assert more.census_.n_rows == 2300
+    less = more - (more - model)
+    asked = mixed(50, seed=2)[0]
+    np.testing.assert_allclose(less.predict_proba(asked), model.predict_proba(asked), atol=1e-9)
+    assert less.fitted_.voices.rows == 2000
+
+
+def test_density_and_samples_are_those_of_the_columns(model):
+    X, _ = mixed(50, seed=2)
+    laws = cd.NaiveBayes({"x": Binned()}, class_prior="jeffreys").fit(*mixed(2000))
+    np.testing.assert_allclose(model.log_density(X), laws.log_density(X), atol=1e-9)
+    rows, labels = model.sample(20, random_state=0)
+    assert set(rows) == set(X)
+    assert len(labels) == 20
+
+
+def test_weights_of_rows_count_as_copies():
+    X, y = mixed(400)
+    times = RNG(1).integers(1, 4, 400)
+    copies = {name: np.repeat(column, times) for name, column in X.items()}
+    asked = mixed(50, seed=2)[0]
+    weighted = cd.BayesClassifier(sets=False).fit(X, y, sample_weight=times)
+    repeated = cd.BayesClassifier(sets=False).fit(copies, np.repeat(y, times))
+    # Leaving a row out leaves out its weight: all copies at once. So the weights differ a little, the counts not.
+    np.testing.assert_array_equal(weighted.census_.class_weight, repeated.census_.class_weight)
+    np.testing.assert_allclose(weighted.predict_proba(asked), repeated.predict_proba(asked), atol=0.1)
+
+
+@pytest.mark.parametrize("copies", [1, 10])
+def test_a_column_that_is_repeated_does_not_shout(copies):
+    X, y = mixed(2000)
+    asked, truth = mixed(1000, seed=1)
+    several = lambda rows: rows | {f"x{i}": rows["x"] for i in range(copies)}  # noqa: E731
+    loss = [log_loss(truth, cd.BayesClassifier().fit(f(X), y).predict_proba(f(asked))) for f in (dict, several)]
+    assert abs(loss[1] / loss[0] - 1) < 0.02
+
+
+@pytest.mark.parametrize("levels", [1, 2, 1000])
+def test_noise_is_not_heard(levels):
+    X, y = mixed(2000)
+    asked, truth = mixed(1000, seed=1)
+    noisy = lambda rows, s: rows | {"noise": RNG(s).integers(0, levels, len(rows["x"])).astype(str)}  # noqa: E731
+    plain = log_loss(truth, cd.BayesClassifier().fit(X, y).predict_proba(asked))
+    with_noise = log_loss(truth, cd.BayesClassifier().fit(noisy(X, 5), y).predict_proba(noisy(asked, 6)))
+    assert with_noise < 1.01 * plain
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        {"a": [1.0, 1.0, 1.0, 1.0, 1.0]},
+        {"a": [None, None, None, None, None], "b": ["u", "u", "v", "v", "v"]},
+        {"a": [1.0, 2.0, 3.0, 4.0, 5.0]},
+    ],
+    ids=["constant", "missing", "few rows"],
+)
+def test_little_to_go_by_gives_a_sensible_model(X):
+    p = cd.BayesClassifier().fit(X, ["no", "no", "no", "yes", "yes"]).predict_proba(X)
+    assert np.isfinite(p).all()
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+
+
+def test_a_class_of_one_row_does_no_harm():
+    X, y = mixed(1000)
+    odd = y.astype(object)
+    odd[0] = "once"
+    asked, truth = mixed(500, seed=1)
+    p = cd.BayesClassifier().fit(X, odd).predict_proba(asked)
+    assert p.shape == (500, 3)
+    assert log_loss(truth, p[:, [0, 2]] / p[:, [0, 2]].sum(axis=1, keepdims=True)) < 0.45
+
+
+def test_a_hundred_classes():
+    rng = RNG(0)
+    y = np.repeat(np.arange(100), 8)
+    X = np.column_stack([y // 10 + rng.normal(0, 0.2, 800), y % 10 + rng.normal(0, 0.2, 800)])
+    assert (cd.BayesClassifier().fit(X, y).predict(X) == y).mean() > 0.9
+
+
+def test_separable_rows_do_not_blow_up():
+    X = np.arange(200.0)[:, None]
+    y = X[:, 0] > 99.5
+    model = cd.BayesClassifier().fit(X, y)
+    assert (model.predict(X) == y).all()
+    assert np.abs(np.concatenate(model.fitted_.voices.weight)).max() < 100
+
+
+def test_a_sparse_matrix_is_refused():
+    from scipy.sparse import csr_array
+
+    with pytest.raises(InputError) as error:
+        cd.BayesClassifier().fit(csr_array(np.eye(4)), [0, 0, 1, 1])
+    assert error.value.remedy
+
+
+@pytest.mark.parametrize(("name", "loss"), [("tic_tac_toe", 0.075), ("heart_cleveland", 0.42), ("iris", 0.12)])
+def test_real_tables(name, loss):
+    from sklearn.model_selection import StratifiedKFold
+
+    frame = pd.read_parquet(table(f"{name}.parquet"))
+    y = frame.pop("class").astype(str).to_numpy()
+    total = 0.0
+    for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(frame, y):
+        fitted = cd.BayesClassifier().fit(frame.iloc[train], y[train])
+        total += log_loss(y[test], fitted.predict_proba(frame.iloc[test]), labels=fitted.classes_) * len(test)
+    assert total / len(y) < loss
