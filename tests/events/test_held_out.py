@@ -143,7 +143,7 @@ def test_held_out_is_fitted_without_the_row(name, how, data):
     event, values = CASES[name]
     block, y, weight = data.draw(rows(values, data.draw(st.integers(2, 9))))
     prior = data.draw(st.sampled_from(PRIORS[type(event)]))
-    if event.kind == "levels" and name == "categorical":
+    if event.kind == "levels" and name in ("categorical", "whole"):
         X = np.array([[-1 if v is None else v for v in row] for row in block], np.int32)
     else:
         X = np.array([[np.nan if v is None else v for v in row] for row in block], float)
@@ -156,7 +156,7 @@ def test_a_class_of_one_row_is_left_with_the_prior(name, how):
     event, _ = CASES[name]
     rng = np.random.default_rng(0)
     X = rng.integers(0, 3, (12, N_FEATURES)).astype(np.int32)
-    X = X if name == "categorical" else X + rng.integers(1, 8, X.shape) / 8
+    X = X if name in ("categorical", "whole") else X + rng.integers(1, 8, X.shape) / 8
     X = X / 4 if name == "bernoulli shares" else X
     y = np.array([0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2])
     prior = Dirichlet(2) if how == "map" and event.kind == "sums" and Dirichlet in event.accepts else None

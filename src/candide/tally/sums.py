@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from candide import kernels
 from candide.errors import NotWithinError
 from candide.kernels import powers
-from candide.numerics import PARTS, two_sum
+from candide.numerics import PARTS, expansion, parts_of, two_sum
 from candide.rows.blocks import Block, Codes, Csr, Floats, rows_of
 from candide.tally.base import (
     Spec,
@@ -42,6 +42,7 @@ _LEAST = -0.1214862905358496  # of log x!, near x = 0.46: it is below zero betwe
 
 _EXACT = 1 << 53  # whole numbers up to here are exact as floats
 _FEW = 1 << 14  # values that are summed exactly, whatever they are: that takes no time to speak of
+_TILE = 1 << 14  # rows summed exactly at a time
 _MOST = 1 << 18  # totals that are added exactly; of more, such as of the words of many documents, in doubles
 
 
@@ -85,9 +86,13 @@ class Sums(Tally):
     def _summed(self, x: NDArray, y: Codes, w: Floats | None, at: Codes, keep: bool) -> Self:
         """This tally with the totals of some features summed exactly."""
         sums, k = self.sums.copy(), len(self.n)
-        sums[:, at, 0] = kernels.power_sums(x[:, at], y, w, k)[:, :, 1]
-        if keep:
-            sums[:, at, 1] = kernels.power_sums(_log_factorials(x[:, at]), y, w, k)[:, :, 1]
+        sums[:, at] = 0.0
+        for start in range(0, len(y), _TILE):  # so that no more than a tile of the rows is copied
+            rows = slice(start, start + _TILE)
+            tile, weight = x[rows, at], None if w is None else w[rows]
+            for i, values in enumerate((tile, _log_factorials(tile)) if keep else (tile,)):
+                more = kernels.power_sums(values, y[rows], weight, k)[:, :, 1]
+                sums[:, at, i] = expansion(*parts_of(sums[:, at, i]), *parts_of(more))
         return self._of_sums(self.n, sums, self.amounts)
 
     @classmethod

@@ -21,6 +21,7 @@ import pyarrow as pa
 from candide import wording
 from candide.errors import InputError
 from candide.model.census import Census
+from candide.model.plan import Part
 from candide.rows.blocks import Codes, Floats
 from candide.rows.matching import codes
 from candide.rows.remarks import Remark
@@ -55,9 +56,15 @@ class Sample:
             rows, y = rows.filter(pa.array(there)), y[there]
         holds = {name: part.holds for part in census.plan.parts for name in part.columns}
         columns = rows.select([str(name) for name in census.plan.columns if holds[name] != "documents"])
-        read = _numbers(Table.of(columns), [name for name in census.plan.columns if holds[name] == "numbers"])
+        numbers = {name for part in census.plan.parts if _may_be_numbers(part) for name in part.columns}
+        read = _numbers(Table.of(columns), [name for name in census.plan.columns if name in numbers])
         block = np.column_stack(list(read.values())) if read else np.empty((len(y), 0))
         return cls(columns, y, n, tuple(read), block, frozenset(dates))
+
+
+def _may_be_numbers(part: Part) -> bool:
+    """Whether its columns are numbers, or whole numbers whose counts say what they are."""
+    return part.holds == "numbers" or part.event.most is not None
 
 
 def _numbers(table: Table, names: Collection[Name]) -> dict[Name, Floats]:
