@@ -25,7 +25,7 @@ from candide.testing.events import EVENT_LAWS
 from candide.testing.tallies import TALLY_LAWS
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", sorted(set(KINDS) - {"cells"}))  # its features are sets: tests/laws/test_cells.py
 def test_every_tally_keeps_the_laws(name):
     check_tally(name)
 

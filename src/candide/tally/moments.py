@@ -36,6 +36,9 @@ _LOST = 2.0**-140  # of sums of squares: less than this share of what was there 
 _NOISE = 1e-14  # and so much where the sums of a large block were rounded to doubles
 
 
+_NOTHING = 2.0**-130  # of the sum of squares: what rounding leaves; values an ulp apart have 2^-107 of it
+
+
 @dataclass(frozen=True, eq=False)
 class Moments(Tally):
     state: ClassVar[tuple[str, ...]] = ("n", "mean", "m2")
@@ -78,7 +81,7 @@ class Moments(Tally):
     def _of_sums(cls, sums: Floats) -> Self:
         """The tally of sums of powers (classes, features, power, part)."""
         n, mean, m2 = kernels.moments_of(sums)
-        out = cls(n, mean, np.maximum(m2, 0.0))
+        out = cls(n, mean, np.where(m2 > _NOTHING * sums[..., 2, 0], m2, 0.0))
         out.__dict__["sums"] = sums
         return out
 
