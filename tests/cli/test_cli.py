@@ -121,9 +121,9 @@ def test_evaluate_a_model_and_by_cross_validation(herbs):
         "--drop",
         "plant_id",
     )
-    assert scored["accuracy"]["mean"] == pytest.approx(crossed["accuracy"]["mean"], abs=0.02)
+    assert scored["accuracy"]["value"] == pytest.approx(crossed["accuracy"]["value"], abs=0.02)
     assert crossed["folds"] == 4
-    assert crossed["accuracy"]["sd"] > 0
+    assert crossed["accuracy"]["fold_sd"] > 0
     assert sum(map(sum, crossed["confusion"])) == 2000
 
 

@@ -194,8 +194,8 @@ def test_json_has_no_nan(tmp_path):
     path, _ = model_of(tmp_path, SMALL)
     (tmp_path / "no.csv").write_text("age,job,y\n30,cook,no\n33,cook,no\n")
     facts = ask("evaluate", path, tmp_path / "no.csv")
-    assert facts["auc"]["mean"] is None
-    assert facts["accuracy"]["mean"] == 1.0
+    assert facts["auc"]["value"] is None
+    assert facts["accuracy"]["value"] == 1.0
     apart = {"job": ["cook", "smith"], "car": ["van", "cab"]}
     cd.NaiveBayes(estimate="mle").fit(apart, ["a", "b"]).save(tmp_path / "s.candide")
     (tmp_path / "odd.csv").write_text("job,car\ncook,cab\n")  # impossible
@@ -222,7 +222,7 @@ def test_probabilities_worse_than_none_are_remarked(herbs, tmp_path):
     rows = pa.table({**{f"copy{i}": same for i in range(30)}, "kind": pa.array(y).cast(pa.string())})
     pq.write_table(rows, tmp_path / "same.parquet")
     facts = ask("evaluate", tmp_path / "same.parquet", "-t", "kind", "--folds", 4)
-    assert facts["log_loss"]["mean"] > facts["baseline"]["log_loss"]
+    assert facts["log_loss"]["value"] > facts["baseline"]["log_loss"]
     assert "worse than" in facts["notes"][-1]  # after the copies
     assert "note  the log loss" in run("evaluate", tmp_path / "same.parquet", "-t", "kind", "--folds", 4).output
     assert ask("evaluate", herbs / "herbs.candide", herbs / "herbs.csv")["notes"] == []

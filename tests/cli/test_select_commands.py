@@ -64,8 +64,8 @@ def test_a_chosen_model_reads_only_its_columns_and_goes_on_counting_all(table, t
 def test_evaluate_chooses_in_every_fold(table):
     path, _, _ = table
     chosen, all_columns = (ask("evaluate", path, "-t", "kind", *more) for more in (("--select", "1"), ()))
-    assert chosen["accuracy"]["mean"] > 0.5
-    assert chosen["log_loss"]["mean"] < all_columns["log_loss"]["mean"]
+    assert chosen["accuracy"]["value"] > 0.5
+    assert chosen["log_loss"]["value"] < all_columns["log_loss"]["value"]
 
 
 @pytest.mark.parametrize("select", ["0", "-2", "0.5", "best"])

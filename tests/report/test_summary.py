@@ -165,10 +165,25 @@ def test_the_log_loss_of_a_note_is_that_of_the_table():
     validation = tasks.cross_validate(rows, "y", folds=7)
     found = summary.of_scores(validation.learned.fitted, validation.folds, ["a word"])
     [loss] = [one for one in found.metrics if one.name == "log_loss"]
-    assert loss.mean != validation.total.log_loss  # folds are of 57 and 58 rows
+    assert loss.value == validation.total.log_loss != loss.fold_mean  # folds are of 57 and 58 rows
     assert found.notes[0] == "a word"
-    assert f"{loss.mean:.4f}" in found.notes[1]
+    assert f"{loss.value:.4f}" in found.notes[1]
     assert f"{loss.baseline:.4f}" in found.notes[1]
+
+
+def test_the_scores_of_folds_are_those_of_the_confusion_matrix_beside_them():
+    rows = TABLE | {"herb": ["rare" if i % 100 == 0 else "common" for i in range(300)]}  # three rows in ten folds
+    validation = tasks.cross_validate(rows, "herb", folds=10)
+    found = summary.of_scores(validation.learned.fitted, validation.folds)
+    assert {one.name: one.value for one in found.metrics} == validation.total.metrics()
+    right = [row[c] / sum(row) for c, row in enumerate(found.confusion)]
+    facts = found.to_dict()["balanced_accuracy"]
+    assert facts["value"] == pytest.approx(np.mean(right))
+    assert facts["fold_mean"] == pytest.approx(np.mean([fold.balanced_accuracy for fold in validation.folds]))
+    assert facts["value"] < facts["fold_mean"] - 0.1  # which hears nothing of a class where a fold has none of it
+    for printed in (str(found), str(validation)):
+        assert f"{np.mean(right):.4f}" in printed
+        assert f"{facts['fold_mean']:.4f}" not in printed
 
 
 def test_a_wrong_event_model_is_named_and_no_column_tells_more_than_there_is():

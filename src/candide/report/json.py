@@ -69,7 +69,7 @@ def _(found: summary.FitSummary) -> dict[str, Any]:
 
 @facts.register
 def _(found: summary.DemoSummary) -> dict[str, Any]:
-    metrics = {one.name: one.mean for one in found.scores.metrics}
+    metrics = {one.name: one.value for one in found.scores.metrics}
     return {"rows": found.rows, "trained_on": found.trained_on, **metrics}
 
 
@@ -78,7 +78,7 @@ def _(found: summary.ScoreSummary) -> dict[str, Any]:
     return {
         "rows": found.rows,
         "folds": found.folds,
-        **{one.name: {"mean": one.mean, "sd": one.sd} for one in found.metrics},
+        **{one.name: _metric(one) for one in found.metrics},
         "baseline": {one.name: one.baseline for one in found.metrics},
         "notes": found.notes,
         "classes": found.labels,
@@ -146,6 +146,10 @@ def _(found: summary.PictureSummary) -> dict[str, Any]:
 @facts.register
 def _(found: Installation) -> dict[str, Any]:
     return dict(found.findings)
+
+
+def _metric(one: summary.MetricSummary) -> dict[str, float]:
+    return {"value": one.value, "fold_mean": one.fold_mean, "fold_sd": one.fold_sd}
 
 
 def _shares(classes: tuple[summary.ClassSummary, ...]) -> dict[str, float]:

@@ -61,8 +61,8 @@ class Validation:
 
     def __str__(self) -> str:
         title = f"{len(self.folds)} folds of {self.learned.fitted.census.n_rows:,} rows"
-        lines = [f"{title}   mean      sd"]
-        lines += [f"{name:{len(title)}} {mean:.4f}  {sd:.4f}" for name, (mean, sd) in spread(self.folds).items()]
+        lines, of_all = [f"{title}  value  fold sd"], self.total.metrics()
+        lines += [f"{name:{len(title)}} {of_all[name]:.4f}   {sd:.4f}" for name, (_, sd) in spread(self.folds).items()]
         return "\n".join(lines)
 
     __repr__ = __str__

@@ -3,7 +3,7 @@
 >>> from candide.demo import run
 >>> demo = run(400)
 >>> found = of_scores(demo.learned.fitted, demo.scores)
->>> [(one.name, round(one.mean, 2), round(one.baseline, 2)) for one in found.metrics[:1]], found.rows
+>>> [(one.name, round(one.value, 2), round(one.baseline, 2)) for one in found.metrics[:1]], found.rows
 ([('accuracy', 0.93, 0.36)], 100.0)
 """
 
@@ -23,11 +23,12 @@ from candide.tasks.scores import METRICS, Scores, by_shares, spread
 
 @dataclass(frozen=True)
 class MetricSummary:
-    """One metric: over folds its mean and deviation, what the class shares alone would have, and what it means."""
+    """One metric of all rows scored, beside its mean and deviation over folds, and what the class shares alone have."""
 
     name: str
-    mean: float
-    sd: float
+    value: float  # of all rows, as the confusion matrix: a mean over folds counts classes as often as folds hold them
+    fold_mean: float
+    fold_sd: float
     baseline: float
     meaning: str
 
@@ -50,18 +51,18 @@ def of_scores(model: Model, scores: Scores | Sequence[Scores], told: Sequence[st
     folds = [scores] if isinstance(scores, Scores) else list(scores)
     total = reduce(add, folds)
     shares = by_shares(total, fitted.shares)
-    baseline = shares.metrics()
-    metrics = [MetricSummary(name, *one, baseline[name], METRICS[name]) for name, one in spread(folds).items()]
+    of_all, baseline, of_folds = total.metrics(), shares.metrics(), spread(folds)
+    metrics = [MetricSummary(name, of_all[name], *of_folds[name], baseline[name], METRICS[name]) for name in METRICS]
     confusion = tuple(map(tuple, total.confusion.tolist()))
     [loss] = (one for one in metrics if one.name == "log_loss")
-    notes = (*told, *([_worse_than_shares(loss, fitted)] if loss.mean > loss.baseline else []))
+    notes = (*told, *([_worse_than_shares(loss, fitted)] if loss.value > loss.baseline else []))
     return ScoreSummary(total.n, len(folds), tuple(metrics), fitted.labels.values, confusion, notes)
 
 
 def _worse_than_shares(loss: MetricSummary, fitted: Fitted) -> str:
     """A word where the probabilities are worse than none, which names the columns whose event model is to blame."""
     found = (
-        f"the log loss, {loss.mean:.4f}, is worse than the {loss.baseline:.4f} of giving every row the class shares: "
+        f"the log loss, {loss.value:.4f}, is worse than the {loss.baseline:.4f} of giving every row the class shares: "
         "trust the order of the rows, not the probabilities; columns that tell the same (--drop, --select) and event "
         "models that do not fit (--event) make them too sure"
     )

@@ -21,12 +21,12 @@ def cross_validated(found: ScoreSummary) -> Parts:
 
 
 def metrics(found: ScoreSummary, title: str) -> Sheet:
-    """Every metric, its spread over folds, what the class shares alone would have, and its meaning."""
+    """Every metric of all rows, its spread over folds, what the class shares alone would have, and its meaning."""
     several, rows = found.folds > 1, []
     for one in found.metrics:
-        values = [_number(one.mean), *([_number(one.sd)] if several else []), _number(one.baseline)]
+        values = [_number(one.value), *([_number(one.fold_sd)] if several else []), _number(one.baseline)]
         rows.append([one.name.replace("_", " "), *values, f"[dim]{one.meaning}[/dim]"])
-    heads = ["metric", "value", *(["± sd"] if several else []), "baseline", "meaning"]
+    heads = ["metric", "value", *(["± fold sd"] if several else []), "baseline", "meaning"]
     return Sheet(f"{title} [dim](baseline: the class shares alone)[/dim]", *heads, text=["meaning"], rows=rows)
 
 
