@@ -376,14 +376,24 @@ def test_threads_must_be_a_number(herbs):
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("command", ["show", "merge", "diff", "predict", "update", "plot"])
+def test_data_in_the_place_of_a_model_are_told_from_a_damaged_model(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.csv").write_text(SMALL)
+    more = {"merge": ("-o", "m.candide"), "plot": ("-o", "m.png"), "show": ()}.get(command, ("rows.csv",))
+    error = failure(command, "rows.csv", *more)
+    assert (error.what, error.value) == ("rows.csv is data, and no model", "rows.csv")
+    assert "candide fit rows.csv --target COLUMN" in error.remedy
+
+
 @pytest.mark.parametrize("command", ["predict", "evaluate", "explain", "update"])
 def test_a_word_where_a_number_is_expected(tmp_path, command):
     path, _ = model_of(tmp_path, SMALL)
     (tmp_path / "new.csv").write_text(SMALL.replace("35", "forty"))
     rows = ("--row", "3") if command == "explain" else ()
     text = str(failure(command, path, tmp_path / "new.csv", *rows))
-    assert "column 'age': 'forty' is not a number; to candide fit pass --event age=categorical" in text
-    assert "--na 'forty' (na=[...]) if it means a missing value" in text
+    assert "'forty' is not a number; pass --na 'forty' (na=[...]) if it means a missing value" in text
+    assert "a model fitted with --event age=categorical" in text
     assert run(command, path, tmp_path / "new.csv", *rows, "--na", "forty").exit_code == 0
 
 

@@ -50,6 +50,7 @@ def run(*args: str):
         ("fit", "rows", "-t", "kind", "-o", "hard.csv"),
         ("fit", "SELECT * FROM 'a.csv'", "-t", "kind", "-o", "a.csv"),
         ("predict", "m.candide", "a.csv", "-o", "a.csv"),
+        ("predict", "m.candide", "a.csv", "-o", "m.candide"),
         ("merge", "m.candide", "m.candide", "-o", "m.candide"),
     ],
 )

@@ -35,7 +35,7 @@ CASES = {  # what stands in the file, the attributes of the error, and a word of
     "type changes late": (
         "age,job,y\n" + GOOD[10:] * 150 + "forty,cook,a\n",
         {"line": 30002, "column": "age", "value": "forty"},
-        "line 30002: column 'age': 'forty' is not a number; to candide fit pass --event age=categorical",
+        "line 30002: column 'age': 'forty' is not a number; pass --na 'forty' (na=[...]) if it means a missing value",
     ),
     "a target like an identifier": (
         "age,y\n" + "".join(f"{i % 7},name{i}\n" for i in range(100_000)),

@@ -95,17 +95,20 @@ def test_a_fit_keeps_where_the_model_came_from(tmp_path, monkeypatch):
     run("fit", "rows.parquet", "-t", "y", "--drop", "size", "-o", "m.candide")
     expected = {
         "source": "rows.parquet",
-        "rows": "60",
+        "fitted_rows": "60",
         "date": "1970-01-02T00:00:00Z",
         "version": f"candide {cd.__version__}",
         "options": "--drop size",
     }
     assert json.loads(run("show", "m.candide", "--json"))["provenance"] == expected
-    assert "source: rows.parquet; rows: 60" in run("show", "m.candide")
+    assert "source: rows.parquet; fitted rows: 60" in run("show", "m.candide")
+    assert "changed since" not in run("show", "m.candide")
     before = (tmp_path / "m.candide").read_bytes()
     run("fit", "rows.parquet", "-t", "y", "--drop", "size", "-o", "m.candide")
     assert (tmp_path / "m.candide").read_bytes() == before
     run("update", "m.candide", "rows.parquet")
+    assert "120 rows counted" in run("show", "m.candide")
+    assert "changed since" in " ".join(run("show", "m.candide").replace("│", " ").split())
     run("forget", "m.candide", "rows.parquet")
     assert (tmp_path / "m.candide").read_bytes() == before
     run("fit", "rows.parquet", "-t", "y", "-o", "n.candide", "--no-provenance")

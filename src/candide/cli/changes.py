@@ -6,7 +6,7 @@ from typing import Any
 
 import rich_click as click
 
-from candide.cli.group import cli, load_model, show_result
+from candide.cli.group import cli, expect_models, load_model, show_result
 from candide.cli.options import AS_JSON, MODEL, TARGET, WEIGHT, output_option, reading_options
 from candide.engines.reading import Reading
 
@@ -98,5 +98,6 @@ def merge(models: tuple[str, ...], output: str, force: bool, detail: str, as_jso
     from candide import tasks
     from candide.report import summary
 
+    expect_models(*models)
     merged = tasks.merge(models, output, detail=detail, force=force)
     show_result(summary.of_merge(models, merged, output, detail), as_json)

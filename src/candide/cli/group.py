@@ -1,5 +1,7 @@
 """The group of commands, and the habits they share: how a model is loaded, and how a result is shown."""
 
+import os
+import shlex
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +55,19 @@ def load_model(model: str, data: str | None = None) -> "Fitted":
         if data is not None and store.is_model(data):
             remedy = f"did you mean: candide {get_current_context().info_name} {data} {model}"
             raise InputError(f"{model} is no model, but {data} is", value=model, remedy=remedy) from None
+        expect_models(model)
         raise
+
+
+def expect_models(*paths: str) -> None:
+    """An error where one of the files is data, by the ending of its name, and so no model."""
+    from candide import store
+    from candide.engines.duckdb.formats import ALONE, FORMATS, ending_of
+
+    for path in paths:
+        if os.path.isfile(path) and ending_of(path) in {**FORMATS, **ALONE} and not store.is_model(path):
+            remedy = f"fit a model to it: candide fit {shlex.quote(path)} --target COLUMN -o model.candide"
+            raise ModelFileError(f"{path} is data, and no model", value=path, remedy=remedy) from None
 
 
 def load_to_predict(model: str, data: str | None = None) -> "Fitted":

@@ -2,7 +2,7 @@
 
 import rich_click as click
 
-from candide.cli.group import cli, load_model, show_result
+from candide.cli.group import cli, expect_models, load_model, show_result
 from candide.cli.options import AS_JSON, MODEL
 
 
@@ -37,6 +37,7 @@ def diff(before: str, after: str, most: int, as_json: bool) -> None:
     from candide import tasks
     from candide.report import summary
 
+    expect_models(before, after)
     show_result(summary.of_changes(tasks.compare(before, after, most)), as_json)
 
 

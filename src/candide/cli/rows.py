@@ -39,6 +39,8 @@ def predict(
     from candide import tasks
     from candide.cli import progress
     from candide.report import summary
+    from candide.tasks import outputs
+    from candide.tasks.predict import is_scored
 
     fitted = load_to_predict(model, data)
     if (data is None) == (text is None):
@@ -46,6 +48,7 @@ def predict(
     if text is not None:
         show_result(summary.of_text(fitted, text), as_json)
         return
+    outputs.check(output, model, data, ours=is_scored, force=force)
     how: dict[str, Any] = {"keep": keep, "force": force, "reading": Reading(**options)}
     if output is None and not as_json and not sys.stdout.isatty():  # in a pipe: for another program
         path = files.temporary_file(".csv")

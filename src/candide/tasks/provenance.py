@@ -13,7 +13,7 @@ from candide import __version__
 
 
 def of(source: str, rows: int, options: Sequence[str] = (), *, now: float | None = None) -> dict[str, str]:
-    """Source, rows, date, version, and the options that were typed.
+    """Source, rows when it was fitted, date, version, and the options that were typed.
 
     The date is that of ``SOURCE_DATE_EPOCH`` where that is set, so that what is built again is the same.
     """
@@ -21,7 +21,7 @@ def of(source: str, rows: int, options: Sequence[str] = (), *, now: float | None
     seconds = now if now is not None else float(epoch) if epoch.isdecimal() else time.time()
     return {
         "source": "standard input" if source == "-" else source,
-        "rows": str(rows),
+        "fitted_rows": str(rows),
         "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds)),
         "version": f"candide {__version__}",
         "options": shlex.join(options),

@@ -44,8 +44,8 @@ def _told(name: str, text: str) -> InputError:
     if bad := _CONVERT.search(text) or _CAST.search(text):
         column, value, kind = bad["column"], _short(bad["value"]), "date" if _MOMENT.search(text) else "number"
         remedy = (
-            f"to candide fit pass --event {column}=categorical (events={{...}}), or --na {value!r} (na=[...]) "
-            "if it means a missing value"
+            f"pass --na {value!r} (na=[...]) if it means a missing value; a model fitted with "
+            f"--event {column}=categorical (events={{...}}) takes it for a category"
         )
         return SourceError(f"{value!r} is not a {kind}", column=column, value=value, remedy=remedy, **where)
     if bad := _COLUMNS.search(text):

@@ -10,7 +10,7 @@ from candide.report.summary import ClassSummary, ColumnSummary, DemoSummary, Fit
 from candide.report.terminal.layout import MOST, Commands, Parts, Sheet, notes, panel, parts
 from candide.report.terminal.scores import confusion, cross_validated, metrics
 
-_ORIGIN = "source rows date version options"  # the order in which a reader asks for them
+_ORIGIN = "source fitted_rows date version options"  # the order in which a reader asks for them
 _ACROSS = 8  # classes side by side, where they may as well stand one below another
 
 
@@ -40,7 +40,9 @@ def _(found: ModelSummary) -> Parts:
     text = f"{counted}; {target}estimate: {found.estimate}; class prior: {escape(found.class_prior)}"
     if found.provenance:
         order = sorted(found.provenance.items(), key=lambda pair: _ORIGIN.find(pair[0]))
-        known = (f"{name}: {wording.shortened(value, 60)}" for name, value in order if value)
+        known = [f"{name.replace('_', ' ')}: {wording.shortened(value, 60)}" for name, value in order if value]
+        then = found.provenance.get("fitted_rows")
+        known += ["changed since"] if found.rows is not None and then not in (None, str(found.rows)) else []
         text += f"\n[dim]{escape('; '.join(known))}[/dim]"
     shown: Parts = [panel(text, "candide show"), classes(found.classes)]
     if found.narrowed:  # somebody asked for some columns or classes, and has seen the rest
