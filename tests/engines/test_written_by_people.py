@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import candide as cd
 from candide import store
 from candide.engines.reading import Reading
 from candide.errors import InputError
@@ -221,3 +222,36 @@ def test_what_meant_missing_means_it_again(packed, tmp_path):
     assert update(fitted, path).fitted.census.tallies[0].n.sum() == 4 * N
     other = learn(path, "y", reading=Reading(na="u")).fitted
     assert (fitted + other).na == ("-999", "?", "u")
+
+
+ISO = ["2024-10-13", "2023-02-01"] * (N // 2)
+
+
+def test_dates_as_sql_writes_them_are_read_by_a_model_of_others(tmp_path):
+    own = written(tmp_path, {"x": ["13.10.2024", "01.02.2023"] * (N // 2)})
+    other = written(tmp_path, {"x": ISO}, "iso.csv")
+    fitted = learn(own, "y").fitted
+    with pytest.warns(RemarkWarning) as told:
+        assert predict(fitted, other).equals(predict(fitted, own))
+    assert [one.message.remark.code for one in told if one.message.remark.column == "x"] == ["read-as"]
+    with pytest.warns(RemarkWarning):
+        assert mean(update(fitted, other)) == pytest.approx(mean(learn(own, "y")))
+
+
+@pytest.mark.parametrize("form", ["{}", "{}T00:00:00.000", "{} 00:00"])
+def test_json_lines_spell_dates_as_a_csv_does(form, tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(f'{{"x": "{form.format(ISO[i])}", "y": "{"ab"[i % 2]}"}}\n' for i in range(N)))
+    learned = learn(str(path), "y")
+    assert learned.columns[0].kind == "date"
+    assert mean(learned) == (days(2024, 10, 13) + days(2023, 2, 1)) / 2
+
+
+@pytest.mark.parametrize("texts", [ISO, ["13.10.2024", "01.02.2023"] * (N // 2), ["1,5", "2,5"] * (N // 2)])
+def test_text_in_memory_is_read_as_a_table_is(texts, tmp_path):
+    model = cd.fit(written(tmp_path, {"x": texts}), target="y")
+    frame = {"x": texts[:2]}
+    assert model.predict_proba(frame)[0, 0] == pytest.approx(model.predict_table(frame)["p_a"][0].as_py())
+    with pytest.raises(InputError) as caught:
+        model.predict_proba({"x": ["soon", texts[0]]})
+    assert (caught.value.column, caught.value.value) == ("x", "soon")

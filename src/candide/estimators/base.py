@@ -116,7 +116,7 @@ class Classifier(Generative):
             checked_settings(self)
             announced = self._announced(classes)
             first = not hasattr(self, "fitted_")
-            table = self._read(X) if first else self._alike(self._read(X), self.census_.plan)
+            table = self._read(X) if first else self._read_again(X, self.census_.plan)
             names = feature_names(table.names) if first else None
             y, weight = self._labelled(table, y, sample_weight)
             plan = self._plan(table) if first else self._plan_again()
@@ -142,7 +142,7 @@ class Classifier(Generative):
         [2.0, 1.0]
         """
         with turn(self):
-            table = self._alike(self._read(X), self.census_.plan)
+            table = self._read_again(X, self.census_.plan)
             y, weight = self._labelled(table, y, sample_weight)
             part = self._count(table, y, weight, self._plan_again(), Labels.of(y))
             return self._change(self.census_ - part.like(self.census_))

@@ -39,12 +39,16 @@ class Generative(Estimator):
         """The rows, which must have the columns of a plan, with these columns' names."""
         raise NotImplementedError
 
+    def _read_again(self, X: Any, plan: Plan) -> Table:
+        """More rows, which must have the columns of a plan, as those that were counted were read."""
+        return self.fitted_.read(self._alike(self._read(X), plan))
+
     def _model(self) -> Model:
         return self.fitted_.model
 
     def _blocks(self, X: Any) -> list[Block]:
         """Rows as the model's blocks."""
-        return self.fitted_.plan.blocks(self._alike(self._read(X), self.fitted_.plan))
+        return self.fitted_.plan.blocks(self._read_again(X, self.fitted_.plan))
 
     def _apply(self, verb: Callable, X: Any) -> NDArray:
         self._check_fitted()
@@ -204,7 +208,7 @@ class Generative(Estimator):
         from candide.explain.rows import explain
 
         self._check_fitted()
-        return explain(self.fitted_, self._alike(self._read(X), self.fitted_.plan))
+        return explain(self.fitted_, self._read_again(X, self.fitted_.plan))
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, NDArray]:
         """Rows and labels drawn from the model: an array where it was fitted on one, else a mapping of columns.

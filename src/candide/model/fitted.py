@@ -35,6 +35,7 @@ from candide.rows.blocks import Floats
 from candide.rows.labels import Labels
 from candide.rows.spelling import Spelling
 from candide.rows.table import Name, Table
+from candide.rows.written import as_spelled
 
 if TYPE_CHECKING:
     from candide.model.voices import Voices
@@ -176,12 +177,16 @@ class Fitted:
 
     def apply(self, verb: Any, rows: Any) -> NDArray:
         """Ask the model about rows that have the plan's columns by name."""
-        table, plan = Table.of(rows), self.plan
+        table, plan = self.read(Table.of(rows)), self.plan
         there = set(table.names)
         for name in plan.columns:
             if name not in there:
                 raise missing_column(name, plan)
         return ask(verb, self.model, [part.columns for part in plan.parts], plan.blocks(table))
+
+    def read(self, table: Table) -> Table:
+        """Rows in memory, their text read as that of the model's own rows was."""
+        return as_spelled(table, self.spelled, self.dates)
 
     def changed(self, **settings: Any) -> "Fitted":
         """The same counts under other settings: no longer those of the estimator that was fitted."""

@@ -10,6 +10,7 @@ country. A model remembers the spelling of each column, so that later rows are r
 (1234.56, 0.143)
 """
 
+import datetime as dt
 import re
 import unicodedata
 from dataclasses import dataclass, fields
@@ -22,6 +23,8 @@ _DATE = re.compile(r"(%[dmYyBbHMSIp]|[-/., :T])+")
 _CODES = """EUR USD GBP CHF JPY CNY INR AUD CAD NZD SEK NOK DKK PLN CZK HUF RON BGN TRY RUB UAH BRL MXN ARS CLP COP ZAR
 KRW SGD HKD TWD THB IDR MYR PHP VND ILS AED SAR EGP NGN KES kr Kr Fr Rs R$ US$ A$ C$ z\u0142 K\u010d Ft lei"""
 _CURRENCIES = frozenset(_CODES.split())
+_ISO = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?")
+_EPOCH = dt.datetime(1970, 1, 1)
 
 
 @dataclass(frozen=True)
@@ -87,3 +90,29 @@ def number(text: str, how: Spelling) -> float:
     for old, new in how.put.items():
         text = text.replace(old, new)
     return float(f"{text.strip()}e-2" if how.unit == "%" else text)
+
+
+def value(text: str, how: Spelling = PLAIN, is_date: bool = False) -> float | str | None:
+    """What a text means in a column of numbers, or of dates as days since 1970; the text itself where it is neither.
+
+    >>> value("1.234,56 €", Spelling(decimal=",", thousands=".", unit="€")), value("n/a", Spelling(missing=("n/a",)))
+    (1234.56, None)
+    >>> [value(text, Spelling(date="%d.%m.%Y"), is_date=True) for text in ("02.01.1970", "1970-01-01T12:00", "soon")]
+    [1.0, 0.5, 'soon']
+    """
+    bare = text.strip()
+    if bare.lower() in how.missing:
+        return None
+    if not is_date:
+        return number(text, how) if not how.is_plain and re.fullmatch(how.pattern, text) else text
+    try:
+        when = dt.datetime.strptime(bare, how.date)
+    except ValueError:
+        if not _ISO.fullmatch(bare):
+            return text
+        try:
+            when = dt.datetime.fromisoformat(bare)
+        except ValueError:
+            return text
+    when = when.astimezone(dt.UTC).replace(tzinfo=None) if when.tzinfo else when
+    return (when - _EPOCH) / dt.timedelta(days=1)

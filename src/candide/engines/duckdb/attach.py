@@ -23,7 +23,7 @@ from candide.engines.duckdb import encodings, folders, formats
 from candide.engines.duckdb.csv_form import CsvForm, CsvHints, form_of
 from candide.engines.duckdb.duckdb_errors import explained
 from candide.engines.duckdb.formats import chosen_table, ending_of, files_of
-from candide.engines.duckdb.spellings import LENGTH
+from candide.engines.duckdb.spellings import kind_of_time
 from candide.engines.reading import Reading
 from candide.engines.sql.text import identifier, literal, literals
 from candide.errors import InputError, InputTypeError, SourceError
@@ -110,7 +110,7 @@ def _attach_path(con: Any, path: str, reading: Reading, view: str, found: Attach
         elif kind == "json":
             form = "auto" if ending_of(path) == "json" else "newline_delimited"
             reader = f"read_json_auto({literals(_text_files(path, reading, found))}, format = '{form}')"
-            _create(con, view, reader, _spelled_durations(con, reader))
+            _create(con, view, reader, _spelled_times(con, reader))
         elif kind == "duckdb":
             _attach_database(con, path, table, view, found)
         elif kind == "arrow":
@@ -255,16 +255,15 @@ def _durations(schema: Any) -> dict[str, str]:
     return {name: _LENGTHS[kind.unit].format(identifier(name)) for name, kind in kinds.items()}
 
 
-def _spelled_durations(con: Any, reader: str) -> dict[str, str]:
-    """The durations of JSON lines, which spell them: JSON has no type for them, and no reader guesses it."""
+def _spelled_times(con: Any, reader: str) -> dict[str, str]:
+    """The dates and durations of JSON lines, which spell them: JSON has no type for them, and no reader knows all."""
     described = con.sql(f"DESCRIBE SELECT * FROM {reader}").fetchall()
     names = [row[0] for row in described if row[1] == "VARCHAR"]
     if not names:
         return {}
-    each = ", ".join(f"bool_and(regexp_full_match({identifier(n)}, {literal(LENGTH)}))" for n in names)
-    some = f"SELECT {', '.join(map(identifier, names))} FROM {reader} LIMIT {LOOK}"
-    found = con.sql(f"SELECT {each} FROM ({some})").fetchall()[0]
-    return {name: f"CAST({identifier(name)} AS INTERVAL)" for name, are in zip(names, found, strict=True) if are}
+    some = con.sql(f"SELECT {', '.join(map(identifier, names))} FROM {reader} LIMIT {LOOK}").to_arrow_table()
+    found = {name: kind_of_time(column.drop_null()) for name, column in zip(names, some.columns, strict=True)}
+    return {name: f"CAST({identifier(name)} AS {kind})" for name, kind in found.items() if kind}
 
 
 def _arrow_schema(data: Any) -> Any:

@@ -33,7 +33,7 @@ _DATE = r"^\d{4}-\d{2}-\d{2}$"
 _TIME = r"^\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?$"
 _ZONED = rf"{_TIME[:-1]} ?(Z|UTC|[+-]\d{{2}}(:?\d{{2}})?)$"
 _CLOCK = r"^([01]\d|2[0-3]):\d{2}(:\d{2}(\.\d+)?)?$"
-LENGTH = r"(-?\d+ days?( -?\d+:\d{2}:\d{2}(\.\d+)?)?|-?\d{2,}:\d{2}:\d{2}(\.\d+)?)"  # a duration, as SQL reads it
+_LENGTH = r"(-?\d+ days?( -?\d+:\d{2}:\d{2}(\.\d+)?)?|-?\d{2,}:\d{2}:\d{2}(\.\d+)?)"  # a duration, as SQL reads it
 KINDS = (  # the plain way
     (_WHOLE, "BIGINT"),
     (_NUMBER, "DOUBLE"),
@@ -41,8 +41,10 @@ KINDS = (  # the plain way
     (_TIME, "TIMESTAMP"),
     (_ZONED, "TIMESTAMP WITH TIME ZONE"),
     (_CLOCK, "TIME"),
-    (f"^{LENGTH}$", "INTERVAL"),
+    (f"^{_LENGTH}$", "INTERVAL"),
 )
+_NUMBERS = ("BIGINT", "DOUBLE")
+_WRITTEN = {"TIME": "time of day", "INTERVAL": "duration"}
 NAS = ("na", "n/a", "nan", "null", "none", "nil", "missing", "unknown", "?", "-", ".", "#n/a", "#na")
 
 _INK = rf"\d.,'{RAISED}{SPACES}+{MINUS}-"  # what a number is written with, but for its unit
@@ -96,6 +98,12 @@ def all_match(column: Any, pattern: str) -> bool:
     """Whether all values match; a few tell most of the time that not all do."""
     few = column.slice(0, 16)
     return all(bool(pc.all(pc.match_substring_regex(part, pattern)).as_py()) for part in (few, column))
+
+
+def kind_of_time(column: Any) -> str | None:
+    """The SQL type of text that spells dates, times or durations in the plain way; None where it does not."""
+    times = ((pattern, kind) for pattern, kind in KINDS if kind not in _NUMBERS)
+    return next((kind for pattern, kind in times if len(column) and all_match(column, pattern)), None)
 
 
 def options_of(con: Any, column: Any, kind: str | None = None) -> Options | None:
@@ -219,17 +227,17 @@ def remarks(
 
     ``fitted``: a model has these columns, and of the ``known`` ones another spelling.
     """
-    alike: dict[tuple[Spelling, bool, str, bool], list[str]] = {}
+    alike: dict[tuple[Spelling, str, bool, str, bool], list[str]] = {}
     for name, (options, key) in found.items():
         how = options.hows[key]
         if name in known or not how.is_plain or (len(options.hows) > 1 and not fitted):
-            told = replace(how, missing=()), len(options.hows) > 1, key, name in known
+            told = replace(how, missing=()), options.kinds[key], len(options.hows) > 1, key, name in known
             alike.setdefault(told, []).append(name)
     return [_told(names, columns[names[0]], *told, fitted) for told, names in alike.items()]
 
 
 def _told(
-    names: list[str], column: Any, how: Spelling, is_open: bool, key: str, otherwise: bool, fitted: bool
+    names: list[str], column: Any, how: Spelling, kind: str, is_open: bool, key: str, otherwise: bool, fitted: bool
 ) -> Remark:
     """What is read as what, and how to have it otherwise."""
     values = _without_words(column)[0]
@@ -239,6 +247,8 @@ def _told(
         read = datetime.strptime(text.strip(), how.date).isoformat(" ").removesuffix(" 00:00:00")
         as_what, why = f"the date {read}", f"the {key} comes first" if key != _YEAR else ""
         swap = "--day-first (day_first=True)" if key == _MONTH else "--no-day-first (day_first=False)"
+    elif kind not in _NUMBERS:  # as SQL writes it, which is read in one way only
+        as_what, why, swap = f"a {_WRITTEN.get(kind, 'date')}", "", ""
     else:
         as_what, why = f"the number {number(text, how):.15g}", "decimal commas" if how.decimal == "," else ""
         if why and "," not in text:
