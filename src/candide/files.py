@@ -50,7 +50,7 @@ def check_output(
     if any(_is(one, there) for one in inputs):
         raise InputError(f"{name} is one of the inputs, which would be lost", value=name, remedy=_FORCE)
     if there.st_size and not ours(name):  # in an empty file there is nothing to lose
-        raise InputError(f"{name} is there already, and holds something else than would be written", value=name, remedy=_FORCE)
+        raise InputError(f"{name} is there already, and holds something else", value=name, remedy=_FORCE)
 
 
 def _regular(name: str) -> os.stat_result | None:

@@ -1,6 +1,7 @@
 """Summaries: plain records, one for every command; what renders them only arranges what they hold."""
 
 import json
+import re
 from dataclasses import fields, is_dataclass
 
 import numpy as np
@@ -184,6 +185,20 @@ def test_the_scores_of_folds_are_those_of_the_confusion_matrix_beside_them():
     for printed in (str(found), str(validation)):
         assert f"{np.mean(right):.4f}" in printed
         assert f"{facts['fold_mean']:.4f}" not in printed
+
+
+@pytest.mark.parametrize("width", [110, 80, 60, 50])
+def test_names_that_differ_do_so_when_they_are_cut(monkeypatch, width):
+    ends = ["a float", "a non-float", "b float", "b non-float"]
+    rows = TABLE | {"herb": [f"windows of buildings, {ends[i % 4]}" for i in range(300)]}
+    fitted = tasks.learn(rows, "herb").fitted
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = str(summary.of_scores(fitted, tasks.evaluate(fitted, rows))).splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("true "))
+    assert max(map(len, lines[at:])) <= width
+    heading = re.split(r"  +", lines[at])
+    assert len(set(heading)) == len(heading) == 5
+    assert len({re.split(r"  +", line)[0] for line in lines[at + 1 :]}) == len(lines[at + 1 :]) == 4
 
 
 def test_a_wrong_event_model_is_named_and_no_column_tells_more_than_there_is():

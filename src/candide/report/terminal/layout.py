@@ -12,6 +12,7 @@ import io
 import os
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import singledispatch
 from typing import Any
@@ -27,6 +28,7 @@ from candide import wording
 
 MOST = 40  # columns, classes or levels in a table for the eye
 _WIDTH = 110  # of what is written to a file or a pipe
+_SHARES = (1.0, 0.5, 0.6, 0.4, 0.7, 0.3, 0.8, 0.2, 0.9, 0.1)  # of a name that is cut, how much of it stands first
 _GAP, _NARROW = 2, 10  # between columns; text is cut down to this width, numbers never
 
 
@@ -137,6 +139,7 @@ class Sheet:
 
     Where there is no room the columns of ``spare`` are left out, one after another; then words and headings are cut,
     the widest first; then columns are left out from the end, those of ``vital`` last, and the title says how many.
+    Headings and the first column are names, and names that differ do so when they are cut.
     """
 
     def __init__(
@@ -161,11 +164,14 @@ class Sheet:
         title.no_wrap = True
         yield title
         table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="cyan")
-        for i, width in zip(shown, widths, strict=True):
+        corner = Text.from_markup(self.headings[0])  # what the names below it are
+        headings = [corner, *cut([self.headings[i] for i in shown[1:]], widths[1:])]
+        for i, heading, width in zip(shown, headings, widths, strict=True):
             side = "left" if self._is_text(i) else "right"
-            table.add_column(self.headings[i], justify=side, no_wrap=True, overflow="ellipsis", width=width)  # type: ignore[arg-type]
-        for row in self.rows:
-            table.add_row(*(row[i] for i in shown))
+            table.add_column(heading, justify=side, no_wrap=True, overflow="ellipsis", width=width)  # type: ignore[arg-type]
+        names = cut([row[0] for row in self.rows], [widths[0]] * len(self.rows))
+        for name, row in zip(names, self.rows, strict=True):
+            table.add_row(name, *(row[i] for i in shown[1:]))
         yield table
 
     def _is_text(self, i: int) -> bool:
@@ -190,6 +196,49 @@ class Sheet:
         while over(width) > 0 and any(width[i] > least[i] for i in shown):
             width[max(shown, key=lambda i: (width[i] > least[i], width[i]))] -= 1
         return shown, [width[i] for i in shown], wanted - len(shown)
+
+
+def cut(names: Sequence[str], widths: Sequence[int]) -> list[Text]:
+    """Names, which are markup, cut at their end, or in the middle, where those that differ still do; else numbered.
+
+    >>> [str(name) for name in cut(["river sand", "shore sand", "clay"], [6, 6, 6])]
+    ['river…', 'shore…', 'clay']
+    >>> [str(name) for name in cut(["sand of the river", "sand of the shore", "clay"], [9, 9, 9])]
+    ['sand…iver', 'sand…hore', 'clay']
+    >>> [str(name) for name in cut(["the wild rose of May", "the wild nose of May"], [7, 7])]
+    ['the w…1', 'the w…2']
+    """
+    whole = [Text.from_markup(name) for name in names]
+    for share in _SHARES:
+        short = [_without_middle(name, width, share) for name, width in zip(whole, widths, strict=True)]
+        if len({name.plain for name in short}) == len({name.plain for name in whole}):
+            return short
+    short = [_without_middle(name, width, 1.0) for name, width in zip(whole, widths, strict=True)]
+    met = Counter(name.plain for name in short)
+    return [
+        name if met[name.plain] == 1 or name.plain == old.plain else _numbered(old, width, i)
+        for i, (name, old, width) in enumerate(zip(short, whole, widths, strict=True), start=1)
+    ]
+
+
+def _without_middle(name: Text, width: int, share: float) -> Text:
+    if name.cell_len <= width:
+        return name
+    left = round((width - 1) * share)
+    right = max(width - 1 - left, 0)
+    while True:  # letters may be two cells wide
+        first, last = name[:left], name[len(name) - right :]
+        first.rstrip()
+        short = Text.assemble(first, "…", last)
+        if short.cell_len <= width or not left + right:
+            return short
+        left, right = (left, right - 1) if right >= left else (left - 1, right)
+
+
+def _numbered(name: Text, width: int, i: int) -> Text:
+    short = name.copy()
+    short.truncate(max(width - len(f"…{i}"), 0))
+    return Text.assemble(short, f"…{i}")
 
 
 def _length(markup: str) -> int:
