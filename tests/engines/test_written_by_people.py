@@ -255,3 +255,30 @@ def test_text_in_memory_is_read_as_a_table_is(texts, tmp_path):
     with pytest.raises(InputError) as caught:
         model.predict_proba({"x": ["soon", texts[0]]})
     assert (caught.value.column, caught.value.value) == ("x", "soon")
+
+
+@pytest.mark.parametrize("packed", ["csv", "parquet", "frame", "relation", "json"])
+def test_a_number_that_means_missing_does_so_however_it_is_written(packed, tmp_path):
+    x, job = [-999.0, 1.25, 2.5, 9.0] * N, ["none", "cook", "smith", "cook"] * N
+    table = pa.table(
+        {"x": x, "whole": [9999, *(7 * i * i % 1000 for i in range(4 * N - 1))], "job": job, "y": ["a", "b"] * 2 * N}
+    )
+    paths = {kind: str(tmp_path / f"rows.{kind}") for kind in ("csv", "parquet", "json")}
+    own = duckdb.connect()
+    own.register("rows", table)
+    for path in paths.values():
+        own.sql("FROM rows").write_csv(path) if path.endswith("csv") else own.sql(f"COPY rows TO '{path}'")
+    data = {**paths, "frame": table.to_pandas(), "relation": own.sql("FROM rows")}[packed]
+    reading = Reading(na=("-999", "9999", "none"))
+    fitted = learn(data, "y", reading=reading).fitted
+    there = {name: tally.n[:, j].sum() for part, tally in zip(fitted.plan.parts, fitted.census.tallies, strict=True)
+             for j, name in enumerate(part.columns)}  # fmt: skip
+    assert there == {"x": 3 * N, "whole": 4 * N - 1, "job": 3 * N}
+    assert fitted.na == reading.missing
+    kept = predict(fitted, data, keep=["x", "job"])
+    assert [float(v) for v in kept["x"].to_pylist()] == x
+    assert kept["job"].to_pylist() == job
+    absent = {"x": [None], "whole": [9999], "job": [None]}
+    assert kept["p_a"][0].as_py() == pytest.approx(predict(fitted, absent)["p_a"][0].as_py())
+    here = cd.NaiveBayes.of(fitted).predict_proba(table.drop_columns("y"))
+    assert here[:, 0] == pytest.approx(kept["p_a"].to_numpy())

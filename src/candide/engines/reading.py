@@ -16,7 +16,7 @@ class Reading:
     """How a source is read."""
 
     na: str | tuple[str, ...] = setting(
-        (), "Text that means a missing value (repeatable).", metavar="TEXT", repeated=True
+        (), "Text, or a number, that means a missing value (repeatable).", metavar="TEXT", repeated=True
     )
     delimiter: str | None = setting(None, "What separates the fields of a CSV; found out if not given.", metavar="CHAR")
     header: bool | None = setting(None, "Whether a CSV names its columns in its first line.", parse=bool)
@@ -43,4 +43,4 @@ class Reading:
     @property
     def missing(self) -> tuple[str, ...]:
         """The texts that mean a missing value."""
-        return (self.na,) if isinstance(self.na, str) else tuple(self.na)
+        return tuple(map(str, self.na if isinstance(self.na, list | tuple) else (self.na,)))

@@ -35,7 +35,7 @@ from candide.rows.blocks import Floats
 from candide.rows.labels import Labels
 from candide.rows.spelling import Spelling
 from candide.rows.table import Name, Table
-from candide.rows.written import as_spelled
+from candide.rows.written import as_spelled, without
 
 if TYPE_CHECKING:
     from candide.model.voices import Voices
@@ -185,8 +185,9 @@ class Fitted:
         return ask(verb, self.model, [part.columns for part in plan.parts], plan.blocks(table))
 
     def read(self, table: Table) -> Table:
-        """Rows in memory, their text read as that of the model's own rows was."""
-        return as_spelled(table, self.spelled, self.dates)
+        """Rows in memory, read as the model's own rows were: what spells a number or a date, what means missing."""
+        columns = (self.plan if self.counts is None else self.counts.plan).columns
+        return as_spelled(without(table, columns, self.na), self.spelled, self.dates)
 
     def changed(self, **settings: Any) -> "Fitted":
         """The same counts under other settings: no longer those of the estimator that was fitted."""

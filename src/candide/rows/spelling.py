@@ -13,6 +13,7 @@ country. A model remembers the spelling of each column, so that later rows are r
 import datetime as dt
 import re
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -24,6 +25,7 @@ _CODES = """EUR USD GBP CHF JPY CNY INR AUD CAD NZD SEK NOK DKK PLN CZK HUF RON 
 KRW SGD HKD TWD THB IDR MYR PHP VND ILS AED SAR EGP NGN KES kr Kr Fr Rs R$ US$ A$ C$ z\u0142 K\u010d Ft lei"""
 _CURRENCIES = frozenset(_CODES.split())
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?")
+_NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*")
 _EPOCH = dt.datetime(1970, 1, 1)
 
 
@@ -83,6 +85,15 @@ PLAIN = Spelling()
 def is_currency(sign: str) -> bool:
     """Whether this is a currency's sign or usual name."""
     return sign in _CURRENCIES or (len(sign) == 1 and unicodedata.category(sign) == "Sc")
+
+
+def numbers_among(texts: Iterable[str]) -> tuple[float, ...]:
+    """The numbers that some of the texts spell plainly.
+
+    >>> numbers_among(("?", "-999", "9999.0", "nan"))
+    (-999.0, 9999.0)
+    """
+    return tuple(float(text) for text in texts if _NUMBER.fullmatch(text))
 
 
 def number(text: str, how: Spelling) -> float:

@@ -89,7 +89,7 @@ def as_read(source: Source, prepared: Prepared, reading: Reading | None) -> dict
     spelled = {name: how for name, how in source.spelled.items() if name in counted and how != PLAIN}
     kinds = {name: source.columns[name].upper() for name in counted}
     dates = frozenset(name for name, kind in kinds.items() if kind.startswith(("DATE", "TIMESTAMP")))
-    return {"spelled": spelled, "na": reading.missing if reading and source.untyped else (), "dates": dates}
+    return {"spelled": spelled, "na": reading.missing if reading else (), "dates": dates}
 
 
 def checked(census: Census, target: str) -> Census:

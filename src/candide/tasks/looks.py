@@ -102,7 +102,7 @@ def copy(name: Name, other: Name, how: str = "") -> Remark:
 def sentinel(name: Name, value: str, share: float) -> Remark:
     """The remark on a value, in this share of the rows, that may be none."""
     text = f"column {name!r}: {value}, in {wording.percent(share)} of the rows, may stand for a missing value"
-    return Remark("sentinel", text, name, f"if so, make it missing; --na {value} does that in all columns of a CSV")
+    return Remark("sentinel", text, name, f"if so, make it missing; --na {value} (na=[...]) does that in all columns")
 
 
 def drop_it(name: Name) -> str:

@@ -139,11 +139,11 @@ def read_text(
     copies = [f"{identifier(name)} AS {identifier(other)}" for name, other in written.items()]
     casts = {name: f"CAST({identifier(name)} AS {kind})" for name, kind in types.items()}
     for one, more in ((absent, copies), (plainly, []), (casts, [])):  # apart, so that an error names the column
-        table = _replaced(table, one, more)
+        table = replaced(table, one, more)
     return table
 
 
-def _replaced(table: str, columns: Mapping[str, str], more: Sequence[str]) -> str:
+def replaced(table: str, columns: Mapping[str, str], more: Sequence[str] = ()) -> str:
     """A table with some columns put in another way, and more of them."""
     if not columns and not more:
         return table

@@ -10,7 +10,8 @@ folders of documents (:mod:`candide.engines.duckdb.folders`).
 ({'age': 'BIGINT', 'job': 'VARCHAR'}, [(2,)])
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
@@ -23,7 +24,7 @@ from candide.engines.base import Folds
 from candide.engines.batch import Scan
 from candide.engines.duckdb import infer, pace
 from candide.engines.duckdb.attach import Attached, attach, temporary
-from candide.engines.duckdb.csv_form import mended, read_text
+from candide.engines.duckdb.csv_form import mended, read_text, replaced
 from candide.engines.duckdb.dialect import DuckDBDialect
 from candide.engines.duckdb.duckdb_errors import explained
 from candide.engines.duckdb.stoppable import stoppable
@@ -35,13 +36,14 @@ from candide.errors import InputError
 from candide.files import remove
 from candide.rows.kinds import is_coded_number, rows_of_look
 from candide.rows.remarks import Remark
-from candide.rows.spelling import PLAIN, Spelling
+from candide.rows.spelling import PLAIN, Spelling, numbers_among
 
 if TYPE_CHECKING:
     from candide.engines.duckdb.engine import DuckDB
 
 T = TypeVar("T")
 _NOTHING: Mapping[str, str] = MappingProxyType({})
+_NUMBER = re.compile("U?(TINY|SMALL|BIG|HUGE)?INT|DOUBLE|FLOAT|DECIMAL")
 
 
 class DuckDBSource(SqlSource):
@@ -83,6 +85,7 @@ class DuckDBSource(SqlSource):
         try:
             attach(con, data, reading, source.view, source.attached)
             source._describe()
+            source._leave_out()
         except BaseException:
             source.close()
             raise
@@ -161,7 +164,8 @@ class DuckDBSource(SqlSource):
             return self._stoppable(lambda: self._query(sql).to_arrow_table())
 
     def head(self, n: int) -> Any:
-        return self.arrow(f"SELECT * FROM {self.view} LIMIT {n}")
+        chosen = ", ".join(map(identifier, self.columns)) if self.written else "*"
+        return self.arrow(f"SELECT {chosen} FROM {self.view} LIMIT {n}")
 
     # Looking on
 
@@ -245,15 +249,41 @@ class DuckDBSource(SqlSource):
 
     def _read_again(self, read: infer.Read) -> None:
         """Have text of a source with types read as numbers, and beside that as it is."""
-        self.written = {name: f"{name} as it is written" for name in read.types}
-        sql = f"SELECT * FROM {read_text(self.view, read.types, read.spelled, self.written)}"
+        table = read_text(self.view, read.types, read.spelled, self._to_write(read.types))
+        self._select_from(replaced(table, self._absent(read.types)))
+        self.columns |= read.types
+
+    def _leave_out(self) -> None:
+        """Have what was said to mean a missing value be one in a source with types; a CSV is read without it."""
+        if self.attached.csv is None and (absent := self._absent(self.columns)):
+            copies = [f"{identifier(name)} AS {identifier(other)}" for name, other in self._to_write(absent).items()]
+            self._select_from(replaced(self.view, absent, copies))
+
+    def _absent(self, types: Mapping[str, str]) -> dict[str, str]:
+        """SQL for columns without what means a missing value: numbers by what they are, text by how it is written."""
+        numbers = ", ".join(f"CAST({number!r} AS DOUBLE)" for number in numbers_among(self.reading.missing))
+        texts = "" if self.untyped or not self.reading.missing else ", ".join(map(literal, self.reading.missing))
+        out = {}
+        for name, kind in types.items():
+            if said := numbers if _NUMBER.match(kind) else texts if kind.startswith(("VARCHAR", "ENUM")) else "":
+                as_said = f"CAST({identifier(name)} AS {'DOUBLE' if said is numbers else 'VARCHAR'})"
+                out[name] = f"CASE WHEN {as_said} IN ({said}) THEN NULL ELSE {identifier(name)} END"
+        return out
+
+    def _to_write(self, names: Iterable[str]) -> dict[str, str]:
+        """New names for columns that are about to be read otherwise, under which they stay as they are."""
+        new = {name: f"{name} as it is written" for name in names if name not in self.written}
+        self.written |= new
+        return new
+
+    def _select_from(self, table: str) -> None:
+        sql = f"SELECT * FROM {table}"
         with explained(self.name):
             if self.attached.relation is not None:
                 self.attached.relation = self._query(sql)
             else:
                 self.con.execute(f"CREATE TEMP VIEW {self.view}_read AS {sql}")
                 self.view = f"{self.view}_read"
-        self.columns |= read.types
 
     def as_written(self, names: Sequence[str]) -> list[tuple[str, Any]]:
         """Of a CSV as text, from columns beside those that are read as numbers."""
@@ -273,7 +303,8 @@ class DuckDBSource(SqlSource):
         self.types |= types
         self.spelled |= spelled
         with explained(self.name):
-            self._create_view(self.attached.csv.reader(self.types, self.spelled, written))
+            table = self.attached.csv.reader(self.types, self.spelled, written)
+            self._create_view(replaced(table, self._absent(self.types)))
         self.columns |= types
 
     def _read_as(self, head: Any, types: Mapping[str, str], spelled: Mapping[str, Spelling]) -> Any:
@@ -283,7 +314,8 @@ class DuckDBSource(SqlSource):
             f"TRY_CAST({mended(name, spelled.get(name, PLAIN))} AS {kind}) AS {identifier(name)}"
             for name, kind in types.items()
         )
-        return self.con.sql(f"SELECT {reads} FROM head").to_arrow_table()
+        table = replaced(f"(SELECT {reads} FROM head)", self._absent(types))
+        return self.con.sql(f"SELECT * FROM {table}").to_arrow_table()
 
     # The view
 
@@ -305,6 +337,7 @@ class DuckDBSource(SqlSource):
             self.columns = dict(zip(relation.columns, map(str, relation.types), strict=True))
         else:
             self.columns = {row[0]: row[1] for row in self.rows(f"DESCRIBE {self.view}")}
+        self.columns = {n: kind for n, kind in self.columns.items() if n not in self.written.values()}
         if not self.columns:
             raise InputError(f"{self.name} has no columns")
 
