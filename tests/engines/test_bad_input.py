@@ -122,7 +122,12 @@ def test_names_with_quotes_and_sql_never_reach_sql_unquoted():
 
 def test_duplicate_names_in_a_csv_are_told_apart(tmp_path):
     path = csv(tmp_path, "a,a,y\n" + "".join(f"{i % 5}.5,{i % 3}.5,{'pq'[i % 2]}\n" for i in range(50)))
-    assert learn(path, "y").fitted.census.plan.columns == ("a", "a_1")
+    learned = learn(path, "y")
+    assert learned.fitted.census.plan.columns == ("a", "a_1")
+    [told] = [one for one in learned.remarks if one.code == "column-renamed"]
+    assert (told.column, told.remedy) == ("a_1", "rename one of them")
+    as_written = csv(tmp_path, path.read_text().replace("a,a,y", "a,a_1,y"))
+    assert not [one for one in learn(as_written, "y").remarks if one.code == "column-renamed"]
 
 
 def test_a_category_of_a_megabyte():

@@ -174,6 +174,7 @@ def test_sheets_with_holes_and_names_twice(tmp_path):
         ("size", "number"), ("column1", "category"), ("size_1", "number"), ("on", "category"),
     ]  # fmt: skip
     assert learned.fitted.census.n_rows == 2
+    assert [one.column for one in learned.remarks if one.code == "column-renamed"] == ["size_1"]
     with pytest.raises(SourceError, match="empty sheet"):
         learn(xlsx(tmp_path / "b.xlsx", {"s": []}), "y")
 

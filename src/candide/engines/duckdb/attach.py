@@ -20,7 +20,7 @@ from typing import Any
 import duckdb
 
 from candide.engines.duckdb import encodings, folders, formats
-from candide.engines.duckdb.csv_form import CsvForm, CsvHints, form_of
+from candide.engines.duckdb.csv_form import CsvForm, CsvHints, form_of, renamed
 from candide.engines.duckdb.duckdb_errors import explained
 from candide.engines.duckdb.formats import chosen_table, ending_of, files_of
 from candide.engines.duckdb.spellings import kind_of_time
@@ -101,6 +101,7 @@ def _attach_path(con: Any, path: str, reading: Reading, view: str, found: Attach
             if len(files) == 1 and not _bytes_in(files[0]):  # but for the mark of its encoding
                 raise InputError(f"{found.name} is empty")
             found.csv = form_of(con, files, hints)
+            found.remarks += renamed(found.csv)
             _create(con, view, found.csv.reader({}))
         elif kind == "parquet":
             reader = f"read_parquet({literals(files_of(path))}, union_by_name = true)"

@@ -25,6 +25,7 @@ from candide.engines.duckdb.duckdb_errors import NOT_SO
 from candide.engines.duckdb.encodings import opened
 from candide.engines.sql.text import identifier, literal, literals, tuple_of
 from candide.errors import SourceError
+from candide.rows.remarks import Remark
 from candide.rows.spelling import PLAIN, Spelling
 
 _LINES = 4096  # enough to know the form by: types are looked at elsewhere
@@ -200,6 +201,31 @@ def _form_of_first(con: Any, files: tuple[str, ...], hints: CsvHints) -> CsvForm
         ours = _by_lines(first, files, replace(hints, delimiter=delimiter))
         return form if len(ours.names) == len(names) and ours.header == form.header else ours
     return form
+
+
+def renamed(form: CsvForm) -> list[Remark]:
+    """A remark on each column of the first file that has another name than is written there, as it stands twice."""
+    if not form.header:
+        return []
+    with opened(_first(form.files)) as file:
+        lines = islice(io.TextIOWrapper(file, "utf-8-sig", "replace", newline=""), form.skip, form.skip + _LINES)
+        written = next((row for _, row in _records(list(lines), form.delimiter) if row), [])
+    return named_twice(written, form.names)
+
+
+def named_twice(written: Sequence[str], names: Sequence[str]) -> list[Remark]:
+    """A remark on every column that goes by another name than is written, as one before it has that name.
+
+    >>> [str(remark) for remark in named_twice(["size", "kind", "size"], ["size", "kind", "size_1"])]
+    ["two columns are named 'size': column 3 goes by 'size_1'; rename one of them"]
+    """
+    met, told = set[str](), list[Remark]()
+    for i, (old, new) in enumerate(zip(written, names, strict=False), start=1):
+        if old.strip() and old.strip().lower() in met and old.strip() != new:
+            text = f"two columns are named {old.strip()!r}: column {i} goes by {new!r}"
+            told.append(Remark("column-renamed", text, new, "rename one of them"))
+        met.add(old.strip().lower())
+    return told
 
 
 def _by_lines(first: str, files: tuple[str, ...], hints: CsvHints) -> CsvForm:

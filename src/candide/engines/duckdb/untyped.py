@@ -24,7 +24,7 @@ from itertools import chain
 from typing import Any
 from urllib.parse import quote
 
-from candide.engines.duckdb.csv_form import CsvForm, CsvHints
+from candide.engines.duckdb.csv_form import CsvForm, CsvHints, named_twice
 from candide.engines.duckdb.encodings import opened
 from candide.engines.duckdb.formats import chosen_table
 from candide.engines.sql.text import identifier
@@ -94,10 +94,13 @@ def sheets(path: str, where: str, asked: str | None = None, header: bool | None 
     if first is None:
         raise SourceError("an empty sheet", where=where)
     if header is False:
-        names, rows = [f"column{i}" for i in range(len(first))], chain([first], rows)
+        written = names = [f"column{i}" for i in range(len(first))]
+        rows = chain([first], rows)
     else:
-        names = _distinct([_text(cell).strip() for cell in first])
-    return Untyped(names, ([None if cell == "" else cell for cell in row] for row in rows))
+        written = [_text(cell).strip() for cell in first]
+        names = _distinct(written)
+    cells = ([None if cell == "" else cell for cell in row] for row in rows)
+    return Untyped(names, cells, remarks=named_twice(written, names))
 
 
 def _distinct(names: list[str]) -> list[str]:
