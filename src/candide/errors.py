@@ -10,6 +10,8 @@ scikit-learn keeps catching them.
 True
 >>> str(unknown("event", "gausian", ["gaussian", "poisson"]))
 "unknown event 'gausian'; did you mean 'gaussian'? Known: gaussian, poisson"
+>>> unknown("column", "a,b", ["a", "b", "c"]).remedy
+'repeat the option for each, or pass a list'
 """
 
 from collections.abc import Iterable
@@ -114,4 +116,6 @@ def unknown(what: str, name: object, known: Iterable[object]) -> UnknownNameErro
     names = [str(k) for k in known]
     near = get_close_matches(str(name), names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ";"
-    return UnknownNameError(f"unknown {what} {name!r}{hint} Known: {', '.join(names)}", value=name)
+    several = [part.strip() for part in str(name).split(",")]
+    remedy = "" if len(several) == 1 or not set(several) <= set(names) else "repeat the option for each, or pass a list"
+    return UnknownNameError(f"unknown {what} {name!r}{hint} Known: {', '.join(names)}", value=name, remedy=remedy)

@@ -386,6 +386,34 @@ def test_data_in_the_place_of_a_model_are_told_from_a_damaged_model(tmp_path, mo
     assert "candide fit rows.csv --target COLUMN" in error.remedy
 
 
+def test_notes_are_wrapped_where_the_width_is_known(tmp_path):
+    path, _ = model_of(tmp_path, SMALL)
+    (tmp_path / "new.csv").write_text("age\n30\n")
+    told = [ended(tmp_path, "predict", path, "new.csv", COLUMNS=width) for width in ("40", "")]
+    assert max(map(len, told[0].splitlines())) <= 40
+    assert told[0].startswith("note: ")
+    assert " ".join(told[0].split()) == " ".join(told[1].split())
+
+
+def ended(folder, *args, **env):
+    command = [sys.executable, "-m", "candide", *map(str, args)]
+    return subprocess.run(command, cwd=folder, env={**os.environ, **env}, capture_output=True, text=True).stderr
+
+
+def test_several_names_in_one_option(tmp_path):
+    path, _ = model_of(tmp_path, SMALL)
+    (tmp_path / "rows.csv").write_text(SMALL)
+    names = ",".join(SMALL.split("\n")[0].split(",")[:2])
+    assert "repeat the option" in failure("predict", path, tmp_path / "rows.csv", "--keep", names).remedy
+
+
+def test_doctor_has_its_findings_below_one_another():
+    lines = run("doctor").output.strip().splitlines()
+    width = max(len(line.split()[0]) for line in lines)
+    assert {line[width] for line in lines} == {" "}
+    assert " " not in {line[width + 1] for line in lines}
+
+
 @pytest.mark.parametrize("command", ["predict", "evaluate", "explain", "update"])
 def test_a_word_where_a_number_is_expected(tmp_path, command):
     path, _ = model_of(tmp_path, SMALL)

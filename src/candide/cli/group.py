@@ -2,6 +2,8 @@
 
 import os
 import shlex
+import sys
+import textwrap
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
 click.rich_click.TEXT_MARKUP = "markdown"
 click.rich_click.MAX_WIDTH = 100
+_INDENT = len("note: ")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -30,7 +33,13 @@ def cli(debug: bool) -> None:
 
 
 def _note(message: Warning | str, *_: object, **__: object) -> None:
-    click.echo(f"note: {message}", err=True)
+    """A remark on standard error; on a terminal its lines are broken between words, as those of a report."""
+    text, asked = f"note: {message}", os.environ.get("COLUMNS", "")
+    width = int(asked) if asked.isdecimal() else os.get_terminal_size(2).columns if sys.stderr.isatty() else 0
+    if width > _INDENT:
+        lines = textwrap.wrap(text, width - _INDENT, break_long_words=False, break_on_hyphens=False)
+        text = f"\n{' ' * _INDENT}".join(lines)
+    click.echo(text, err=True)
 
 
 def show_result(found: Any, as_json: bool) -> None:

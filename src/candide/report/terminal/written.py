@@ -22,4 +22,5 @@ def _(found: PictureSummary) -> Parts:
 
 @parts.register
 def _(found: Installation) -> Parts:
-    return [Text("\n".join(f"{name:14} {value}" for name, value in found.findings.items()))]
+    width = max(map(len, found.findings))
+    return [Text("\n".join(f"{name:{width}} {value}" for name, value in found.findings.items()))]
