@@ -103,19 +103,23 @@ def replacing(path: str | os.PathLike) -> Iterator[str]:
 
 def temporary_file(ending: str = "") -> str:
     """The name of an empty file for this process alone, until it is removed."""
-    import tempfile  # here and below: loading a model has no use for it
-
-    handle, name = tempfile.mkstemp(ending, "candide-")
-    _temporaries.add(name)
-    os.close(handle)
+    name = _temporary(ending)
+    os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     return name
 
 
 def temporary_folder() -> str:
     """The same of a folder."""
-    import tempfile
+    name = _temporary("")
+    os.mkdir(name, 0o700)
+    return name
 
-    name = tempfile.mkdtemp(prefix="candide-")
+
+def _temporary(ending: str) -> str:
+    """A name that nobody has, known before there is anything of that name: a stop may come at any moment."""
+    import tempfile  # here: loading a model has no use for it
+
+    name = os.path.join(tempfile.gettempdir(), f"candide-{os.urandom(8).hex()}{ending}")
     _temporaries.add(name)
     return name
 

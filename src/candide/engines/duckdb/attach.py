@@ -9,7 +9,6 @@
 import glob
 import os
 import re
-import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +23,7 @@ from candide.engines.duckdb.csv_form import CsvForm, CsvHints, form_of, renamed
 from candide.engines.duckdb.duckdb_errors import explained
 from candide.engines.duckdb.formats import chosen_table, ending_of, files_of
 from candide.engines.duckdb.spellings import kind_of_time
+from candide.engines.duckdb.stoppable import pieces_of
 from candide.engines.reading import Reading
 from candide.engines.sql.text import identifier, literal, literals
 from candide.errors import InputError, InputTypeError, SourceError
@@ -186,14 +186,17 @@ def _attach_frame(con: Any, data: Any, view: str, found: Attached) -> None:
 
 def _spool(found: Attached) -> Path:
     """Standard input can be read once; a temporary file can be read twice."""
-    stream = sys.stdin.buffer
-    head = stream.read(4096)
+    stream, head = pieces_of(sys.stdin.buffer), b""
+    for piece in stream:
+        head += piece
+        if len(head) >= 4096:
+            break
     start = head.lstrip()[:1]
     kind = "parquet" if head[:4] == b"PAR1" else "jsonl" if start == b"{" else "csv"
     path = temporary(kind, found)
     with open(path, "wb") as spool:
         spool.write(head)
-        shutil.copyfileobj(stream, spool, 1 << 20)
+        spool.writelines(stream)
     return path
 
 

@@ -8,12 +8,15 @@ So it works on a thread of its own, and whoever waits for it stops it: an interr
 [(2,)]
 """
 
+import os
+import select
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 _PAUSE = 0.01  # seconds between two interrupts
+_LOOK = 0.1  # and between two looks for a signal
 
 
 def stoppable(con: Any, call: Callable[[], T]) -> T:
@@ -34,10 +37,11 @@ def stoppable(con: Any, call: Callable[[], T]) -> T:
         finally:
             ended.set()
 
-    thread = threading.Thread(target=work, name="candide-query")
+    thread = threading.Thread(target=work, name="candide-query", daemon=True)
     try:
         thread.start()
-        ended.wait()
+        while not ended.wait(_LOOK):  # a signal that came to another thread is seen only when this one wakes
+            pass
     except BaseException:
         stop.set()  # a signal may come before the thread has begun
         while begun.is_set() and not ended.wait(_PAUSE):  # and a query that is yet to begin not know of an interrupt
@@ -46,3 +50,23 @@ def stoppable(con: Any, call: Callable[[], T]) -> T:
     if failed:
         raise failed[0]
     return found[0]
+
+
+def pieces_of(stream: Any, size: int = 1 << 20) -> Iterator[bytes]:
+    """What comes on a stream, as it comes; whoever waits for more sees a signal meanwhile.
+
+    >>> import io
+    >>> list(pieces_of(io.BytesIO(b"one two"), 4))
+    [b'one ', b'two']
+    """
+    try:
+        waits = [stream.fileno()] if os.name == "posix" else []
+    except (OSError, AttributeError):  # it is in memory
+        waits = []
+    while True:
+        while waits and not select.select(waits, [], [], _LOOK)[0]:
+            pass
+        piece = stream.read1(size)
+        if not piece:
+            return
+        yield piece
