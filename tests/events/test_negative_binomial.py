@@ -150,7 +150,7 @@ def test_through_the_command_line(csv, tmp_path):
     run("fit", csv, "--target", "kind", "--event", "visits=negativebinomial", "--estimate", "mean", "-o", other)
     assert "negativebinomial" in run("show", model)
     scored = json.loads(run("evaluate", model, csv, "--json"))
-    assert scored["accuracy"]["mean"] > 0.6
+    assert scored["accuracy"]["value"] > 0.6
     assert run("diff", model, other)
     assert run("explain", model, csv)
     run("predict", model, csv, "-o", tmp_path / "out.csv")

@@ -13,11 +13,11 @@ import glob
 import io
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from types import MappingProxyType
-from typing import Any
+from typing import IO, Any
 
 import duckdb
 
@@ -207,9 +207,9 @@ def renamed(form: CsvForm) -> list[Remark]:
     """A remark on each column of the first file that has another name than is written there, as it stands twice."""
     if not form.header:
         return []
-    with opened(_first(form.files)) as file:
-        lines = islice(io.TextIOWrapper(file, "utf-8-sig", "replace", newline=""), form.skip, form.skip + _LINES)
-        written = next((row for _, row in _records(list(lines), form.delimiter) if row), [])
+    with opened(_first(form.files)) as file, _text(file) as text:
+        lines = islice(text, form.skip, form.skip + _LINES)
+        written = next((row for _, row in _records(lines, form.delimiter) if row), [])
     return named_twice(written, form.names)
 
 
@@ -230,8 +230,7 @@ def named_twice(written: Sequence[str], names: Sequence[str]) -> list[Remark]:
 
 def _by_lines(first: str, files: tuple[str, ...], hints: CsvHints) -> CsvForm:
     """The form that most lines of a CSV have; reading it says which have not."""
-    with opened(first) as file:
-        text = io.TextIOWrapper(file, "utf-8-sig", "replace", newline="")
+    with opened(first) as file, _text(file) as text:
         lines = list(islice(text, _LINES))
     delimiter, width, most = hints.delimiter or ",", 1, 0.0
     for one in (hints.delimiter,) if hints.delimiter else ",;\t|":
@@ -254,7 +253,11 @@ def _by_lines(first: str, files: tuple[str, ...], hints: CsvHints) -> CsvForm:
     return CsvForm(files, hints, names, delimiter, header=header, skip=at)
 
 
-def _records(lines: Sequence[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def _text(file: IO[bytes]) -> io.TextIOWrapper:
+    return io.TextIOWrapper(file, "utf-8-sig", "replace", newline="")
+
+
+def _records(lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Every record with the number of lines before it."""
     reader, before = csv.reader(lines, delimiter=delimiter), 0
     try:
