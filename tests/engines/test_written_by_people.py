@@ -282,3 +282,15 @@ def test_a_number_that_means_missing_does_so_however_it_is_written(packed, tmp_p
     assert kept["p_a"][0].as_py() == pytest.approx(predict(fitted, absent)["p_a"][0].as_py())
     here = cd.NaiveBayes.of(fitted).predict_proba(table.drop_columns("y"))
     assert here[:, 0] == pytest.approx(kept["p_a"].to_numpy())
+
+
+@pytest.mark.parametrize("numbers", [2, 90])
+def test_a_stray_word_is_named_and_its_remedy_works(numbers, tmp_path):
+    texts = ["-", "n/a", "seven teen", *(str(12 + i % numbers) for i in range(4 * N))]
+    path = written(tmp_path, {"x": texts})
+    [told] = [one for one in learn(path, "y").remarks if one.code == "numbers-as-text"]
+    assert "'seven teen'" in told.text
+    assert "n/a" not in told.text
+    assert "--na 'seven teen' (na=[...])" in told.remedy
+    mended = learn(path, "y", events={"x": "gaussian"} if numbers == 2 else "auto", reading=Reading(na="seven teen"))
+    assert mended.fitted.census.tallies[0].n.sum() == 4 * N

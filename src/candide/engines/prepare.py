@@ -2,6 +2,7 @@
 
 import math
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ from candide.rows.arrow import check_not_nested
 from candide.rows.kinds import Column, look, rows_of_look
 from candide.rows.labels import Labels
 from candide.rows.remarks import Remark
-from candide.rows.spelling import Spelling
+from candide.rows.spelling import Spelling, strayed
 from candide.rows.table import Table
 
 _FEWEST = 1 << 11  # rows by which the middle of a number is known
@@ -53,7 +54,8 @@ def prepare(
     told = {name: Column(name, "category") for name in source.categories}
     told |= {name: Column(name, "text") for name in source.documents}
     columns = [told.get(n) or look(n, column) for n, column in wanted.items()]
-    remarks += [note for c in columns if c.kind in _WORDY for note in _spelled_numbers(str(c.name), values[c.name])]
+    wordy = [str(c.name) for c in columns if c.kind in _WORDY]
+    remarks += [note for n in wordy for note in _spelled_numbers(n, values[n], source.untyped)]
     remarks += [
         Remark("left-out", f"column {c.name!r} is left out: {c.why}", c.name)
         for c in columns
@@ -121,17 +123,19 @@ def _fractions(head: pa.Table, plan: Plan) -> list[Remark]:
         return []
 
 
-def _spelled_numbers(name: str, column: Any) -> list[Remark]:
+def _spelled_numbers(name: str, column: Any, untyped: bool) -> list[Remark]:
     """A word where a column became text though most of its values are numbers."""
     if not pa.types.is_string(column.type):
         return []
     values = column.drop_null().unique().to_pylist()
-    odd = [value for value in values if not _NUMBER.match(value)]
-    if not 0 < len(odd) < len(values) / 2:
+    words = [value for value in values if not _NUMBER.match(value)]
+    odd = strayed(words)
+    if not 0 < len(odd) < len(values) - len(words):
         return []
     text = f"column {name!r} is read as text because of {wording.listing(odd, 3)}"
-    remedy = f"to read it as numbers, mend these or pass --na {odd[0]!r} (na=[...])"
-    return [Remark("numbers-as-text", text, name, remedy)]
+    na = " ".join(f"--na {shlex.quote(word)}" for word in odd[:3])
+    way = f"mend these or pass {na} (na=[...])" if untyped else "mend these and store it as numbers"
+    return [Remark("numbers-as-text", text, name, f"to read it as numbers, {way}")]
 
 
 def _hints(plan: Plan, head: pa.Table, needs_middle: bool) -> tuple[list[str], dict[str, float]]:

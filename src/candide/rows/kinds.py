@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.rows.labels import is_absent, is_arrow
+from candide.rows.spelling import strayed
 from candide.rows.table import Name, Table, arrow_floats
 
 LOOK = 20_480  # rows of the look
@@ -176,8 +177,9 @@ def _category(name: Name, values: list[Any]) -> Column:
         distinct = list(dict.fromkeys(values))
     except TypeError:  # no level can be this, as will be said when it is counted
         distinct = []
-    odd = [v for v in distinct if not _spells_number(v)]
-    if not (0 < len(odd) <= len(distinct) / 5 and len(distinct) - len(odd) >= _MANY):
+    words = [v for v in distinct if not _spells_number(v)]
+    odd, numbers = strayed(words), len(distinct) - len(words)
+    if not (0 < len(odd) <= numbers / 4 and numbers >= _MANY):
         return Column(name, "category")
     return Column(name, "category", f"its values are numbers, but for {', '.join(map(repr, odd[:3]))}")
 

@@ -19,6 +19,7 @@ from typing import Any
 
 SPACES = " \\s\u00a0\u202f"  # in a class of a pattern
 MINUS, RAISED = "\u2212", "\u2019"  # as print has them, for - and '
+NAS = ("na", "n/a", "nan", "null", "none", "nil", "missing", "unknown", "?", "-", ".", "#n/a", "#na")
 _THOUSANDS = {"": "", ",": ",", ".": r"\.", " ": "[ \u00a0\u202f]", "'": f"['{RAISED}]"}
 _DATE = re.compile(r"(%[dmYyBbHMSIp]|[-/., :T])+")
 _CODES = """EUR USD GBP CHF JPY CNY INR AUD CAD NZD SEK NOK DKK PLN CZK HUF RON BGN TRY RUB UAH BRL MXN ARS CLP COP ZAR
@@ -85,6 +86,16 @@ PLAIN = Spelling()
 def is_currency(sign: str) -> bool:
     """Whether this is a currency's sign or usual name."""
     return sign in _CURRENCIES or (len(sign) == 1 and unicodedata.category(sign) == "Sc")
+
+
+def strayed(words: Iterable[Any]) -> list[Any]:
+    """Of words among numbers those that do not mean "missing"; all, where there are no others.
+
+    >>> strayed(["-", "seventeen", "N/A"]), strayed(["-"])
+    (['seventeen'], ['-'])
+    """
+    words = list(words)
+    return [word for word in words if str(word).strip().lower() not in NAS] or words
 
 
 def numbers_among(texts: Iterable[str]) -> tuple[float, ...]:

@@ -25,7 +25,7 @@ from candide import wording
 from candide.engines.reading import Reading
 from candide.engines.sql.text import literal
 from candide.rows.remarks import Remark
-from candide.rows.spelling import MINUS, RAISED, SPACES, Spelling, is_currency, number
+from candide.rows.spelling import MINUS, NAS, RAISED, SPACES, Spelling, is_currency, number
 
 _WHOLE = r"^\s*[+-]?\d{1,18}\s*$"
 _NUMBER = r"^\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*$|^\s*(?i:nan|[+-]?inf(inity)?)\s*$"
@@ -45,7 +45,6 @@ KINDS = (  # the plain way
 )
 _NUMBERS = ("BIGINT", "DOUBLE")
 _WRITTEN = {"TIME": "time of day", "INTERVAL": "duration"}
-NAS = ("na", "n/a", "nan", "null", "none", "nil", "missing", "unknown", "?", "-", ".", "#n/a", "#na")
 
 _INK = rf"\d.,'{RAISED}{SPACES}+{MINUS}-"  # what a number is written with, but for its unit
 _NUMERIC = rf"^[{_INK}]*[^\d.,]{{0,3}}[{_INK}]*\d[{_INK}]*[^\d.,]{{0,5}}$"
