@@ -1,6 +1,7 @@
 """Numbers, prices, percentages and dates as people write them are numbers and dates, told as such and remembered."""
 
 import datetime as dt
+import gzip
 import warnings
 
 import duckdb
@@ -12,7 +13,7 @@ import pytest
 import candide as cd
 from candide import store
 from candide.engines.reading import Reading
-from candide.errors import InputError
+from candide.errors import InputError, SourceError
 from candide.rows.remarks import RemarkWarning
 from candide.tasks.evaluate import evaluate
 from candide.tasks.learn import learn
@@ -233,7 +234,8 @@ def test_dates_as_sql_writes_them_are_read_by_a_model_of_others(tmp_path):
     fitted = learn(own, "y").fitted
     with pytest.warns(RemarkWarning) as told:
         assert predict(fitted, other).equals(predict(fitted, own))
-    assert [one.message.remark.code for one in told if one.message.remark.column == "x"] == ["read-as"]
+    remarks = [one.message.remark for one in told if isinstance(one.message, RemarkWarning)]
+    assert [one.code for one in remarks if one.column == "x"] == ["read-as"]
     with pytest.warns(RemarkWarning):
         assert mean(update(fitted, other)) == pytest.approx(mean(learn(own, "y")))
 
@@ -294,3 +296,28 @@ def test_a_stray_word_is_named_and_its_remedy_works(numbers, tmp_path):
     assert "--na 'seven teen' (na=[...])" in told.remedy
     mended = learn(path, "y", events={"x": "gaussian"} if numbers == 2 else "auto", reading=Reading(na="seven teen"))
     assert mended.fitted.census.tallies[0].n.sum() == 4 * N
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("title", ["Sales in June", "sep=;", "\ufeffSales in June\n\nof all shops"])
+@pytest.mark.parametrize("own", ["\n", "\r\n"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_lines_above_the_header_are_told_however_they_end(title, own, end, packed, tmp_path):
+    rows = ["size;job;y", *(f"{i % 7}.5;{('cook', 'smith')[i % 2]};{'ab'[i % 2]}" for i in range(N)), ""]
+    path, pack = (tmp_path / "rows.csv.gz", gzip.compress) if packed else (tmp_path / "rows.csv", bytes)
+    text = f"{title}\n".replace("\n", own).encode() + end.join(rows).encode()
+    path.write_bytes(pack(text))
+    learned = learn(str(path), "y")
+    assert (learned.fitted.census.n_rows, [c.name for c in learned.columns]) == (N, ["size", "job"])
+    [told] = [one for one in learned.remarks if one.code == "lines-above"]
+    assert title.strip("\ufeff").split("\n")[0] in told.text
+    path.write_bytes(pack(text + f"1.5;cook{end}".encode()))
+    with pytest.raises(SourceError) as caught:
+        learn(str(path), "y")
+    assert caught.value.line == title.count("\n") + N + 3
+
+
+def test_empty_lines_above_the_header_are_nothing_to_tell(tmp_path):
+    path = written(tmp_path, {"x": [i % 9 / 2 for i in range(N)]})
+    (tmp_path / "rows.csv").write_text("\n\n" + (tmp_path / "rows.csv").read_text())
+    assert "lines-above" not in {one.code for one in learn(path, "y").remarks}

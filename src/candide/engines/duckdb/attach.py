@@ -18,8 +18,9 @@ from typing import Any
 
 import duckdb
 
+from candide import wording
 from candide.engines.duckdb import encodings, folders, formats
-from candide.engines.duckdb.csv_form import CsvForm, CsvHints, form_of, renamed
+from candide.engines.duckdb.csv_form import CsvForm, CsvHints, above, evened, form_of, renamed
 from candide.engines.duckdb.duckdb_errors import explained
 from candide.engines.duckdb.formats import chosen_table, ending_of, files_of
 from candide.engines.duckdb.spellings import kind_of_time
@@ -102,6 +103,9 @@ def _attach_path(con: Any, path: str, reading: Reading, view: str, found: Attach
                 raise InputError(f"{found.name} is empty")
             found.csv = form_of(con, files, hints)
             found.remarks += renamed(found.csv)
+            if found.csv.skip and not found.csv.is_divided:
+                found.remarks += _told_above(above(found.csv)[:-1])
+                found.csv = evened(found.csv, lambda: str(temporary("csv", found)))
             _create(con, view, found.csv.reader({}))
         elif kind == "parquet":
             reader = f"read_parquet({literals(files_of(path))}, union_by_name = true)"
@@ -118,6 +122,17 @@ def _attach_path(con: Any, path: str, reading: Reading, view: str, found: Attach
             _attach_frame(con, _arrow_dataset(path), view, found)
         else:
             _attach_untyped(con, kind, path, table, reading, view, found)
+
+
+def _told_above(lines: list[bytes]) -> list[Remark]:
+    """A word on lines above the header, if anything is written in them."""
+    texts = [line.decode("utf-8-sig", "replace").strip() for line in lines]
+    texts = [text for text in texts if text.strip(",;\t ")]
+    if not texts:
+        return []
+    one = len(texts) == 1
+    told = f"{wording.plural(len(texts), 'line')} above the header {'is' if one else 'are'} left out: "
+    return [Remark("lines-above", told + wording.listing([text[:40] for text in texts], 3))]
 
 
 def _format(path: str) -> str:

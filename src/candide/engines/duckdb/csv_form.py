@@ -12,8 +12,9 @@ import csv
 import glob
 import io
 import re
+import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from types import MappingProxyType
@@ -166,6 +167,31 @@ def form_of(con: Any, files: tuple[str, ...], hints: CsvHints) -> CsvForm:
     names = tuple(row[0] for row in con.sql(f"DESCRIBE SELECT * FROM {form.reader({})}").fetchall())
     named = re.findall(r"([^/\\]+)=[^/\\]*[/\\]", _first(files))
     return replace(form, names=names, partitions=frozenset(names) & frozenset(named) - frozenset(form.names))
+
+
+def above(form: CsvForm) -> list[bytes]:
+    """The lines above the header, and the one that follows."""
+    with io.BufferedReader(opened(form.files[0])) as file:  # type: ignore[type-var]
+        return [file.readline() for _ in range(form.skip + 1)]
+
+
+def evened(form: CsvForm, path: Callable[[], str]) -> CsvForm:
+    """A form of which all lines end as its header does; those above it often come from another hand.
+
+    Where they end otherwise, the file is written again at the path. The lines keep their numbers.
+    """
+    *head, header = above(form)
+    end = b"\r\n" if header.endswith(b"\r\n") else b"\n"
+    even = [line.rstrip(b"\r\n") + end for line in head]
+    if even == head:
+        return form
+    where = path()
+    with io.BufferedReader(opened(form.files[0])) as file, open(where, "wb") as out:  # type: ignore[type-var]
+        for _ in head:
+            file.readline()
+        out.writelines(even)
+        shutil.copyfileobj(file, out, 1 << 20)
+    return replace(form, files=(where,))
 
 
 def _first(files: tuple[str, ...]) -> str:
