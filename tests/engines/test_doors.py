@@ -178,3 +178,11 @@ def test_a_column_of_strangers_is_told(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.predict_proba({"colour": ["rot", "red"], "size": [None, None]})
+
+
+def test_whole_numbers_of_nineteen_digits_and_more_keep_them_all(tmp_path):
+    path = tmp_path / "ids.csv"
+    values = [1152921504606846977, 5152921504606846978, 10**25 + 1, 8152921504606846981]
+    path.write_text("x,y\n" + "".join(f"{x},{y}\n" for x, y in zip(values, "abab", strict=True)) * 30)
+    scored = cd.fit(path, "y").predict_table(path)
+    assert scored["prediction"].to_pylist()[:4] == ["a", "b", "a", "b"]

@@ -89,3 +89,8 @@ def test_weights_and_several_classes_in_cells():
     for c in range(3):
         exact = roc_auc_score(y == c, odds[:, c], sample_weight=weight)
         assert abs(found.areas()[c] - exact) <= found.errors()[c] < 1e-3
+
+
+def test_log_odds_of_several_classes_do_not_tie_however_far():
+    log_p = np.array([[0, -800, -900.0], [0, -1000, -1100], [0, -1200, -1300], [-800, 0, -900], [-900, -950, 0]])
+    assert Scores.of(log_p, np.array([1, 0, 0, 1, 2])).auc == 1.0

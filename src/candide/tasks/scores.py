@@ -191,7 +191,9 @@ def _log_odds(log_posterior: Floats, p: Floats, winner: NDArray[np.intp]) -> Flo
             return np.nan_to_num(log_posterior[:, 1:] - log_posterior[:, :1], nan=0.0, posinf=np.inf, neginf=-np.inf)
     others = p.copy()
     others.ravel()[winner] = 0.0
+    rest = log_posterior.copy()
+    rest.ravel()[winner] = -np.inf
     with np.errstate(divide="ignore"):
         odds = log_posterior - np.log1p(-others)
-        odds.ravel()[winner] -= np.log(others.sum(axis=1))
+        odds.ravel()[winner] -= np.logaddexp.reduce(rest, axis=1)  # of logs: p itself falls to 0 at 745 nats
     return odds

@@ -28,6 +28,7 @@ from candide.rows.remarks import Remark
 from candide.rows.spelling import MINUS, NAS, RAISED, SPACES, Spelling, is_currency, number
 
 _WHOLE = r"^\s*[+-]?\d{1,18}\s*$"
+_WIDE = r"^\s*[+-]?\d{1,38}\s*$"
 _NUMBER = r"^\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*$|^\s*(?i:nan|[+-]?inf(inity)?)\s*$"
 _DATE = r"^\d{4}-\d{2}-\d{2}$"
 _TIME = r"^\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?$"
@@ -36,6 +37,7 @@ _CLOCK = r"^([01]\d|2[0-3]):\d{2}(:\d{2}(\.\d+)?)?$"
 _LENGTH = r"(-?\d+ days?( -?\d+:\d{2}:\d{2}(\.\d+)?)?|-?\d{2,}:\d{2}:\d{2}(\.\d+)?)"  # a duration, as SQL reads it
 KINDS = (  # the plain way
     (_WHOLE, "BIGINT"),
+    (_WIDE, "HUGEINT"),
     (_NUMBER, "DOUBLE"),
     (_DATE, "DATE"),
     (_TIME, "TIMESTAMP"),
@@ -43,7 +45,7 @@ KINDS = (  # the plain way
     (_CLOCK, "TIME"),
     (f"^{_LENGTH}$", "INTERVAL"),
 )
-_NUMBERS = ("BIGINT", "DOUBLE")
+_NUMBERS = ("BIGINT", "HUGEINT", "DOUBLE")
 _WRITTEN = {"TIME": "time of day", "INTERVAL": "duration"}
 
 _INK = rf"\d.,'{RAISED}{SPACES}+{MINUS}-"  # what a number is written with, but for its unit
