@@ -1,5 +1,6 @@
 """Told to stop, at whatever moment, the command ends at once: with a line, its exit status, and nothing left behind."""
 
+import functools
 import os
 import signal
 import subprocess
@@ -25,7 +26,8 @@ def place(tmp_path, monkeypatch):
 
 
 def start(*args: str) -> subprocess.Popen:
-    return subprocess.Popen([sys.executable, "-m", "candide", *args], stdin=-1, stdout=-1, stderr=-1)
+    heed = functools.partial(signal.signal, signal.SIGHUP, signal.SIG_DFL)  # whoever runs the tests may ignore it
+    return subprocess.Popen([sys.executable, "-m", "candide", *args], stdin=-1, stdout=-1, stderr=-1, preexec_fn=heed)
 
 
 def ended(process: subprocess.Popen, place, there: str, number: int) -> None:

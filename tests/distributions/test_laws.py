@@ -243,7 +243,12 @@ def test_an_own_law_cannot_be_kept():
 
 def test_the_table_of_laws_names_them_as_they_name_themselves():
     assert {name: law.name for name, law in LAWS.items()} == {name: name for name in LAWS}
-    assert {MAKE[name](np.random.default_rng(0)).name for name in MAKE} == set(LAWS)
+    voices = {
+        "binned",
+        "discriminants",
+        "interactions",
+    }  # beside others in one model: tests/conjugate, tests/estimators
+    assert {MAKE[name](np.random.default_rng(0)).name for name in MAKE} == set(LAWS) - voices
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -264,5 +265,5 @@ def test_terms_are_shown_as_the_law_has_them():
 def test_doctor_lists_every_library_that_is_needed():
     import tomllib
 
-    needed = tomllib.loads((ROOT.parents[1] / "pyproject.toml").read_text())["project"]["dependencies"]
+    needed = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]["dependencies"]
     assert {name.partition(">")[0] for name in needed} <= set(doctor.examine().findings)

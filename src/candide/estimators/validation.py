@@ -132,7 +132,7 @@ def by_position(estimator: Any, named: bool) -> None:
     text = f"X has feature names, but {who} was fitted without feature names"
     if named:
         text = f"X does not have valid feature names, but {who} was fitted with feature names"
-    warnings.warn(text, stacklevel=6)
+    warnings.warn(text, stacklevel=7)
 
 
 def check_width(estimator: Any, n_columns: int) -> None:

@@ -3,13 +3,13 @@
 >>> from candide.demo import rows
 >>> plants, herb = rows(300, seed=0)
 >>> print(cross_validate({**plants, "herb": herb}, "herb", folds=5))
-5 folds of 300 rows   mean      sd
-accuracy            0.9400  0.0401
-balanced_accuracy   0.9321  0.0428
-log_loss            0.1471  0.0634
-brier               0.0919  0.0506
-auc                 0.9905  0.0078
-calibration_error   0.0427  0.0185
+5 folds of 300 rows  value  fold sd
+accuracy            0.9400   0.0401
+balanced_accuracy   0.9318   0.0428
+log_loss            0.1471   0.0634
+brier               0.0919   0.0506
+auc                 0.9900   0.0078
+calibration_error   0.0286   0.0185
 """
 
 from typing import TYPE_CHECKING, Any

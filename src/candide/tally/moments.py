@@ -81,7 +81,8 @@ class Moments(Tally):
     def _of_sums(cls, sums: Floats) -> Self:
         """The tally of sums of powers (classes, features, power, part)."""
         n, mean, m2 = kernels.moments_of(sums)
-        out = cls(n, mean, np.where(m2 > _NOTHING * sums[..., 2, 0], m2, 0.0))
+        nothing = np.isfinite(m2) & (m2 <= _NOTHING * sums[..., 2, 0])
+        out = cls(n, mean, np.where(nothing, 0.0, m2))
         out.__dict__["sums"] = sums
         return out
 
