@@ -179,7 +179,7 @@ class NaiveBayes(Classifier):
         return plan
 
     def _settings(self, labels: Labels, n_features: int) -> Settings:
-        return Settings(**{one.name: getattr(self, one.name) for one in fields(Settings)})
+        return Settings(**{one.name: getattr(self, one.name, one.default) for one in fields(Settings)})
 
     def _classes(self, y: NDArray) -> Labels:
         return checked_classes(super()._classes(y))

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.errors import UnknownNameError
-from candide.kernels import powers
 
 _LANES = 4  # doubles that the compiled loops work on together
 _LINE = 8  # doubles of a cache line
@@ -41,8 +40,8 @@ NAME, _chosen = _choose(os.environ.get("CANDIDE_KERNELS", "auto"))
 
 INFINITE = -1  # what a scoring kernel returns after meeting an infinite value
 moments = _chosen.moments
-power_sums = getattr(_chosen, "power_sums", powers.power_sums)  # loops built before there was this one still serve
-moments_of = getattr(_chosen, "moments_of", powers.moments_of)
+power_sums = _chosen.power_sums
+moments_of = _chosen.moments_of
 code_range = _chosen.code_range
 level_counts = _chosen.level_counts
 dense_sums = _chosen.dense_sums
