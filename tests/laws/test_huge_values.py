@@ -5,12 +5,14 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.sparse import csr_array
 
 import candide as cd
 from candide import kernels, store
 from candide.encode import Identity
 from candide.errors import NotWithinError
 from candide.kernels import powers
+from candide.rows.table import Table
 from candide.tally import CoMoments, Moments, Spec, Sums
 from candide.tally.spread import scale_of
 from candide.tasks.learn import learn
@@ -138,3 +140,21 @@ def test_the_scale_of_a_column_is_that_of_most_values():
     plain, mixed, constant = scale_of(X, len(X))
     assert 0.01 < mixed / plain < 100
     assert constant == 0
+
+
+def test_rounding_is_not_taken_for_rows_that_were_never_counted():
+    """Sparse counts of fractional weight, removed one by one: what rounding leaves of log x! is no reason to refuse."""
+    rng = np.random.default_rng(0)
+    x, w = rng.integers(0, 10, (20, 2)).astype(float), rng.choice([0.0, 0.1, 1.0, 2.5], 20)
+    x[:, 0] = rng.integers(0, 2, 20)
+    spec = Spec("sums", (Identity(least=0.0),) * 2, frozenset({"log_factorial"}))
+
+    def tally(rows):
+        block = Table.of(csr_array(x[rows])).source
+        return Sums.of(block, np.zeros(len(rows), np.intp), w[rows], n_classes=1, spec=spec)
+
+    for _ in range(200):
+        left = tally(np.arange(20))
+        for i in rng.permutation(20):
+            left = left - tally(np.array([i]))
+        assert not left.n.any()

@@ -154,7 +154,7 @@ class Sums(Tally):
         n = minus(self.n, part.n)
         if self.amounts:
             _check_left(self.total, part.total, n, least=0.0)
-            _check_left(self.log_factorial, part.log_factorial, n, least=_LEAST)
+            _check_left(self.log_factorial, part.log_factorial, n, least=_LEAST, rounding=1e-9 * self.n)
         if self.total.size > _MOST or not (self._exact or part._exact or _rounds(self, part)):
             return self.less(part)
         sums = powers.minus(self.sums, part.sums)
@@ -195,7 +195,7 @@ class Sums(Tally):
         n = minus(self.n, part.n)
         if self.amounts:
             _check_left(self.total, part.total, n, least=0.0)
-            _check_left(self.log_factorial, part.log_factorial, n, least=_LEAST)
+            _check_left(self.log_factorial, part.log_factorial, n, least=_LEAST, rounding=1e-9 * self.n)
         left = (difference(self.total, part.total), difference(self.log_factorial, part.log_factorial))
         total, log_factorial = (np.where(n > 0, a, 0.0) for a in left)
         return type(self)(n, np.maximum(total, 0.0) if self.amounts else total, log_factorial, self.amounts)
@@ -228,9 +228,9 @@ def _rounds(a: Sums, b: Sums) -> bool:
         return any(bool(two_sum(*pair)[1].any()) for pair in pairs)
 
 
-def _check_left(whole: Floats, part: Floats, n: Floats, least: float) -> None:
+def _check_left(whole: Floats, part: Floats, n: Floats, least: float, rounding: Floats | float = 0.0) -> None:
     """Whether a sum lies within another: what is left is at least ``least`` for each of the weight ``n`` left."""
-    gap, slack = whole - part, 1e-6 * np.maximum(np.abs(whole), np.abs(part))
+    gap, slack = whole - part, 1e-6 * np.maximum(np.abs(whole), np.abs(part)) + rounding
     outside = gap < least * n - slack
     # Where every row goes, nothing is left; only of whole numbers can this be told from the rounding of earlier sums.
     outside |= (n == 0) & (gap > 0) & (whole == np.rint(whole)) & (part == np.rint(part)) & (whole < _EXACT)
