@@ -179,7 +179,8 @@ class NaiveBayes(Classifier):
         return plan
 
     def _settings(self, labels: Labels, n_features: int) -> Settings:
-        return Settings(**{one.name: getattr(self, one.name, one.default) for one in fields(Settings)})
+        given: dict[str, Any] = {one.name: getattr(self, one.name, one.default) for one in fields(Settings)}
+        return Settings(**given)
 
     def _classes(self, y: NDArray) -> Labels:
         return checked_classes(super()._classes(y))
