@@ -15,7 +15,7 @@ from candide.rows.labels import Labels
 
 
 class BayesClassifier(NaiveBayes):
-    """A Bayes classifier for any table, whose columns may depend on each other, and whose score is a sum that a person can read.
+    """A Bayes classifier for any table, whose columns may depend on each other. Its score is a sum that can be read.
 
     Parameters
     ----------
