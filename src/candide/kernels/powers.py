@@ -16,6 +16,7 @@ from candide.numerics import PARTS, expansion, parts_of, two_product
 Floats = NDArray[np.float64]
 
 POWERS = 3
+_CHUNK = 8192  # values that the twin sums at a time
 REST = POWERS * (PARTS - 1)  # numbers that say what is lost where weight, mean and spread are rounded to doubles
 
 
@@ -82,10 +83,13 @@ def power_sums(X: Floats, y: NDArray[np.intp], w: Floats | None, n_classes: int)
     out = np.zeros((n_classes, X.shape[1], POWERS, PARTS))
     if len(y) and (y.min() < 0 or y.max() >= n_classes):
         raise IndexError("a class code lies outside the classes")
+    step = max(1, _CHUNK // max(1, X.shape[1]))
     with np.errstate(invalid="ignore", over="ignore"):
         for c in range(n_classes):
             mine = np.flatnonzero((y == c) & ((w if w is not None else np.ones(len(y))) != 0))
-            out[c] = _total(_single(np.asarray(X[mine], float), None if w is None else w[mine, None]))
+            for start in range(0, len(mine), step):  # an exact sum takes thirty times the room of its value
+                at = mine[start : start + step]
+                out[c] = plus(out[c], _total(_single(np.asarray(X[at], float), None if w is None else w[at, None])))
     return out
 
 
