@@ -197,6 +197,14 @@ def test_metrics_equal_scikit_learns():
     assert scores.log_loss == pytest.approx(log_loss(y, p), rel=1e-9)
     assert scores.brier == pytest.approx(brier_score_loss(y, p), rel=1e-9)
     assert scores.auc == pytest.approx(roc_auc_score(y, p, multi_class="ovr"), abs=1e-5)
+    weighted = roc_auc_score(y, p, multi_class="ovr", average="weighted")
+    assert scores.weighted_auc == pytest.approx(weighted, abs=1e-12)
+    some = np.flatnonzero((y > 0) | (np.arange(len(y)) % 9 == 0))  # classes of other sizes, and one that does not occur
+    wider = np.pad(p[some], ((0, 0), (0, 1)), constant_values=1e-9)
+    found = Scores.of(np.log(wider / wider.sum(axis=1, keepdims=True)), y.to_numpy()[some])
+    wanted = roc_auc_score(y.to_numpy()[some], p[some], multi_class="ovr", average="weighted")
+    assert found.weighted_auc == pytest.approx(wanted, abs=1e-6)
+    assert abs(found.weighted_auc - found.auc) > 1e-4
 
 
 def test_binary_metrics_and_calibration_error():
@@ -206,6 +214,7 @@ def test_binary_metrics_and_calibration_error():
     w = rng.integers(1, 3, 5000).astype(float)
     scores = Scores.of(np.log(np.stack([1 - p1, p1], axis=1)), y, w)
     assert scores.auc == pytest.approx(roc_auc_score(y, p1, sample_weight=w), abs=1e-5)
+    assert scores.weighted_auc == pytest.approx(scores.auc, rel=1e-12)
     assert scores.brier == pytest.approx(brier_score_loss(y, p1, sample_weight=w), rel=1e-9)
     top, right = np.maximum(p1, 1 - p1), (p1 > 0.5) == y
     bins = np.minimum((top * 15).astype(int), 14)

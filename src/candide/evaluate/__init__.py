@@ -9,6 +9,7 @@ balanced_accuracy   0.9318   0.0428
 log_loss            0.1471   0.0634
 brier               0.0919   0.0506
 auc                 0.9900   0.0078
+weighted_auc        0.9911   0.0070
 calibration_error   0.0286   0.0185
 """
 

@@ -27,6 +27,7 @@ METRICS = {  # properties of Scores, and what they mean
     "log_loss": "surprise in nats; lower is better",
     "brier": "squared error; lower is better",
     "auc": "a row of a class ranks above others",
+    "weighted_auc": "the same, classes counting by their rows",
     "calibration_error": "confidence off from what came true",
 }
 _CONFIDENCE_BINS = 15  # Naeini, Cooper and Hauskrecht (2015)
@@ -48,6 +49,7 @@ class Scores:
     log_loss           0.7419
     brier              0.2700
     auc                1.0000
+    weighted_auc       1.0000
     calibration_error  0.4333
     """
 
@@ -126,8 +128,18 @@ class Scores:
         count by their weights. It is exact to a million rows (of more than 16 classes to 16 million rows times
         classes); beyond, ``auc_error`` says how far it can be off. NaN where all rows are of one class.
         """
+        return self._mean_area(np.ones(len(self.confusion)))
+
+    @property
+    def weighted_auc(self) -> float:
+        """The same, every class weighing as much as its rows; of two classes there is one area, and it is that."""
+        return self._mean_area(self.confusion.sum(axis=1))
+
+    def _mean_area(self, weight: Floats) -> float:
         areas = self.ranks.areas()
-        return float(areas[~np.isnan(areas)].mean()) if not np.isnan(areas).all() else float("nan")
+        weight = weight[-len(areas) :]  # of two classes the curve is that of the second
+        there = ~np.isnan(areas)
+        return float(areas[there] @ weight[there] / weight[there].sum()) if there.any() else float("nan")
 
     @property
     def auc_error(self) -> float:
