@@ -5,7 +5,7 @@ import importlib
 
 from benchmarks import results
 
-SUBJECTS = ("arrays", "tables", "scale", "text", "files", "corpora", "gaussian")
+SUBJECTS = ("arrays", "tables", "scale", "text", "files", "corpora", "gaussian", "accuracy")
 
 
 def main() -> None:
@@ -13,10 +13,14 @@ def main() -> None:
     parser.add_argument("subject", choices=SUBJECTS)
     parser.add_argument("--quick", action="store_true", help="a small size, to see that it runs")
     parser.add_argument("--save", action="store_true", help="keep the result in benchmarks/RESULTS.md")
-    args = parser.parse_args()
-    section = importlib.import_module(f"benchmarks.{args.subject}").run(quick=args.quick)
-    if args.save:
-        results.save(args.subject, section)
+    module = importlib.import_module(f"benchmarks.{parser.parse_known_args()[0].subject}")
+    if hasattr(module, "options"):  # of this subject alone
+        module.options(parser)
+    args = vars(parser.parse_args())
+    subject, save = args.pop("subject"), args.pop("save")
+    section = module.run(**args)
+    if save:
+        results.save(subject, section)
 
 
 if __name__ == "__main__":
