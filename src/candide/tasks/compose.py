@@ -13,7 +13,8 @@ all of it is counted, from any source.
 [(('a', 'b'),)]
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
@@ -57,16 +58,21 @@ def compose(
     columns: Sequence[Column] | None = None,
     settings: Settings | None = None,
     sets: bool = True,
+    encodings: "Encodings | None" = None,
 ) -> tuple[Plan, voices.Voices]:
-    """The plan of all voices, and their weights by some rows and the codes of their classes."""
-    composer = _Composer(table, y, weight, settings or Settings())
-    composer.add(*columns_plan(table, events, columns).parts)
+    """The plan of all voices, and their weights by some rows and the codes of their classes.
+
+    ``encodings`` of more rows than these, where they were learned before: only levels are still those of the rows.
+    """
+    encodings = Encodings.of(table, events, columns) if encodings is None else encodings
+    composer = _Composer(table, y, weight, settings or Settings(), encodings)
+    composer.add(*encodings.plan.with_levels(table).parts)
     numbers, levels = composer.columns(numbers=True), composer.columns(numbers=False)
-    scores = [(name, NormalScore().learn(table.column(name))) for name in numbers]
+    scores = [(name, encodings.scores(name)) for name in numbers]
     if 2 <= len(numbers) <= _NUMBERS:
         composer.add(_part(Discriminant(), scores))
     composer.listen()
-    marks = [(name, Indicators.of(table.column(name), _INDICATORS[0])) for name in levels]
+    marks = [(name, encodings.indicators(name)) for name in levels]
     beside = scores + [(name, mark) for name, mark in marks if mark.width]
     if len(beside) > len(scores) and 2 <= sum(one.width for _, one in beside) <= _INDICATORS[1]:
         composer.consider(_part(Discriminant(quadratic=False, towards_diagonal=1.0), beside))
@@ -88,11 +94,42 @@ def columns_plan(table: Table, events: Any, columns: Sequence[Column] | None = N
     return plan_of(looked, events).with_levels(table)
 
 
+@dataclass(frozen=True, eq=False)
+class Encodings:
+    """How columns become codes and scores, each learned once from some rows: no label is looked at."""
+
+    table: Table
+    plan: Plan  # of the columns alone
+    known: dict[tuple[str, Name, int], Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, table: Table, events: Any = "auto", columns: Sequence[Column] | None = None) -> "Encodings":
+        return cls(table, columns_plan(table, events, columns))
+
+    def scores(self, name: Name) -> NormalScore:
+        """A number by its rank."""
+        return self._once("scores", name, 0, NormalScore().learn)
+
+    def indicators(self, name: Name) -> Indicators:
+        """Numbers for the levels of a column."""
+        return self._once("indicators", name, _INDICATORS[0], lambda column: Indicators.of(column, _INDICATORS[0]))
+
+    def cells(self, name: Name, order: int) -> Grid:
+        """The cells of a number in sets of so many columns: the more rows there are, the more of them in pairs."""
+        n = int(np.clip(self.table.n_rows // _ROWS_A_CELL, *_CELLS)) if order == 2 else _CELLS[0]
+        return self._once("cells", name, n, Grid(cells=n).learn)
+
+    def _once(self, what: str, name: Name, size: int, learn: Callable[[Any], Any]) -> Any:
+        if (what, name, size) not in self.known:
+            self.known[what, name, size] = learn(self.table.column(name))
+        return self.known[what, name, size]
+
+
 class _Composer:
     """A plan that grows, with what its voices say of the rows so far."""
 
-    def __init__(self, table: Table, y: Codes, weight: Floats | None, settings: Settings):
-        self.table, self.y, self.weight, self.settings = table, y, weight, settings
+    def __init__(self, table: Table, y: Codes, weight: Floats | None, settings: Settings, encodings: Encodings):
+        self.table, self.y, self.weight, self.settings, self.encodings = table, y, weight, settings, encodings
         self.labels = Labels(tuple(range(int(y.max(initial=0)) + 1)))
         self.parts: list[Part] = []
         self.terms: list[Floats] = []  # of each part, (row, voice, class)
@@ -142,10 +179,9 @@ class _Composer:
 
     def grow(self, order: int, grown: Part | None) -> Part | None:
         """Add the sets of columns that are admitted, as one part; ``grown`` has those that they grow from."""
-        cells = int(np.clip(len(self.y) // _ROWS_A_CELL, *_CELLS)) if order == 2 else _CELLS[0]
         chosen = [*self.columns(numbers=True), *self.columns(numbers=False)]
         chosen = [name for name in self.table.names if name in set(chosen)]
-        encodings = {name: self._cells(name, cells) for name in chosen}
+        encodings = {name: self._cells(name, order) for name in chosen}
         chosen = self._strongest([name for name in chosen if (encodings[name].n_levels or 0) > 1])
         at = {name: j for j, name in enumerate(chosen)}
         if order == 2:
@@ -170,11 +206,11 @@ class _Composer:
         self.listen()
         return part
 
-    def _cells(self, name: Name, cells: int) -> Encoding:
+    def _cells(self, name: Name, order: int) -> Encoding:
         for part in self.parts:
             if part.event.has_density and name in part.columns:
                 own = part.encodings[part.columns.index(name)]
-                return own if own.as_written else Grid(cells=cells).learn(self.table.column(name))
+                return own if own.as_written else self.encodings.cells(name, order)
         raise KeyError(name)
 
     def _strongest(self, names: list[Name]) -> list[Name]:
