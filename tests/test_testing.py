@@ -308,6 +308,18 @@ class Redeals(TableSource):
         return super().batches(columns, size, folds and Folds(folds.n, folds.seed + self.times))
 
 
+class Turns(TableSource):
+    """Its rows come from the other end every second time."""
+
+    times = 0
+
+    def batches(self, columns, size, folds=None):
+        self.times += 1
+        found = list(super().batches(columns, size, folds))
+        turned = [batch.take(pa.array(np.arange(len(batch))[::-1])) for batch in found[::-1]]
+        return iter(found if self.times % 2 else turned)
+
+
 def _rounded(batch):
     columns = [pc.round(c, 1) if pa.types.is_floating(c.type) else c for c in batch.columns]
     return pa.RecordBatch.from_arrays(columns, batch.schema.names)
@@ -359,6 +371,7 @@ ENGINE_MISTAKES = {
     "Loses": (Careless(Loses), "batches hold every row once"),
     "Unweighted": (Unweighted(), "it counts what the array engine counts"),
     "Redeals": (Careless(Redeals), "folds are those of the batches"),
+    "Turns": (Careless(Turns), "a sample holds rows that have a label and a weight"),
     "Rounds": (Rounds(), "it scores as the array engine does"),
     "Clips": (Careless(Clips), "an infinity, and a target that is not there, are refused"),
 }

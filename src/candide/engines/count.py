@@ -124,10 +124,10 @@ def _from_batches(rows: Rows, prepared: Prepared) -> Counted:
 
     def work(batch: Any) -> tuple[list[Census | None], int]:
         out: list[Census | None] = []
-        y = batch.column("k0")
-        labelled = batch if not y.null_count else batch.filter(y.is_valid())
+        there = labelled(batch.column("k0"))
+        known = batch.filter(there) if pc.any(pc.invert(there)).as_py() else batch
         for f in range(rows.n_folds):
-            some = labelled.filter(pc.equal(labelled.column("fold"), f)) if rows.folds else labelled
+            some = known.filter(pc.equal(known.column("fold"), f)) if rows.folds else known
             if not some.num_rows:
                 out.append(None)
                 continue
@@ -135,7 +135,7 @@ def _from_batches(rows: Rows, prepared: Prepared) -> Counted:
             w = weights(rows.weight, some.column("k1")) if rows.weight else None
             y = pa.chunked_array([some.column("k0")])
             out.append(arrays.count(table, y, w, plan=plan.with_levels(table)))
-        return out, batch.num_rows - labelled.num_rows
+        return out, batch.num_rows - known.num_rows
 
     totals, unlabelled = [_Total() for _ in range(rows.n_folds)], 0
     for censuses, missing in threads.ahead(work, scan.batches):
@@ -196,6 +196,13 @@ def _read(encoding: Any, meant: dict[Any, Any]) -> tuple[Any, Move]:
     values = [meant[level] for level in encoding.labels.values]
     labels = Labels.of(values)
     return replace(encoding, labels=labels), Move(labels.encode(values), len(labels))
+
+
+def labelled(column: Any) -> Any:
+    """Which values of an Arrow column are labels: what is not missing, nor NaN."""
+    import pyarrow.compute as pc
+
+    return pc.invert(column.is_null(nan_is_null=True))
 
 
 def weights(name: str, column: Any) -> NDArray[np.float64]:

@@ -14,6 +14,8 @@ from candide.engines.base import Engine, Folds, Rows, Source
 from candide.engines.base import engine as engine_named
 from candide.errors import InputError
 from candide.model.census import Census, align
+from candide.model.plan import Part, Plan
+from candide.rows.labels import is_absent
 from candide.rows.table import Table
 from candide.testing.laws import hold, same, same_state
 
@@ -114,6 +116,27 @@ def folding(trial: Trial) -> None:
         assert max(each) - min(each) <= 1, f"class {label!r} has {each} rows in the folds"
 
 
+def sampling(trial: Trial) -> None:
+    """A sample holds rows that have a label and a weight, all where they are few, and again the same."""
+    from candide.engines.sample import sample
+    from candide.events import Gaussian
+
+    plan = Plan(("row",), (Part(Gaussian(), ("row",)),))
+    counts = np.array([not is_absent(label) for label in trial.columns["y"]])
+    if trial.weight:
+        counts &= np.asarray(trial.columns["w"]) > 0
+    want = np.asarray(trial.columns["row"])[counts].tolist()
+    with trial.open() as source:
+        source.materialise()
+        source.read_numbers(["row", *([trial.weight] if trial.weight else [])])
+        every, some, again = (
+            sample(Rows(source, "y", trial.weight), plan, most)["f0"].to_pylist() for most in (99, 9, 9)
+        )
+    assert sorted(every) == want, "of few rows not all were drawn, or others"
+    assert len(set(some) & set(want)) == len(some) == 9, f"{some} are not 9 of the rows"
+    assert some == again, f"{again} were drawn after {some}"
+
+
 def scoring(trial: Trial) -> None:
     """It scores as the array engine does."""
     from candide.model.fitted import Fitted
@@ -149,7 +172,7 @@ def refusing(trial: Trial) -> None:
     assert refused(trial.columns, "no such column"), "a column that is not there was learned"
 
 
-ENGINE_LAWS = [reading, counting, folding, scoring, refusing]
+ENGINE_LAWS = [reading, counting, folding, sampling, scoring, refusing]
 
 
 def _cases(seed: int) -> dict[str, tuple[Mapping[str, Any], Any]]:

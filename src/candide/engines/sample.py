@@ -1,0 +1,55 @@
+"""A sample of a source: some of the rows that will be counted, drawn from all of them in one pass, in little memory.
+
+>>> from candide.engines.base import open_source
+>>> from candide.engines.prepare import prepare
+>>> with open_source({"x": [i / 3 for i in range(1000)], "y": ["a", None] * 500}) as source:
+...     some = sample(Rows(source, "y"), prepare(source, "y").plan, 3)
+>>> some.column_names, some["f0"].to_pylist(), some["row"].to_pylist()
+(['f0', 'k0', 'row'], [84.66666666666667, 122.0, 136.66666666666666], [254, 366, 410])
+"""
+
+from typing import Any
+
+import numpy as np
+
+from candide.engines.base import Rows
+from candide.engines.count import labelled, weights
+from candide.model.plan import Plan
+from candide.rows.lots import drawn, lots
+
+
+def sample(rows: Rows, plan: Plan, most: int, seed: int = 0) -> Any:
+    """At most so many rows that have a label and a weight, in their order: an Arrow table in the layout of batches,
+    and the number of each in the source, ``row``.
+
+    The same rows whatever the batches and threads, as long as the source gives its rows in the same order.
+    """
+    import pyarrow as pa
+
+    keep = [rows.target, *([rows.weight] if rows.weight else [])]
+    scan = rows.source.engine.score(rows.source, plan, keep, folds=rows.folds, codes=False)
+    found = [pa.Table.from_batches([], scan.schema.append(pa.field("row", pa.int64())))]
+    start, bound = 0, np.uint64(2**64 - 1)
+    for batch in scan.batches:
+        numbers = np.arange(start, start + batch.num_rows)
+        start += batch.num_rows
+        taken = np.flatnonzero((lots(numbers, seed) <= bound) & _there(rows, batch))
+        some = pa.Table.from_batches([batch.take(pa.array(taken))])
+        found.append(some.append_column("row", pa.array(numbers[taken])))
+        if sum(map(len, found)) > 2 * most:
+            found = [_drawn(found, most, seed)]
+            bound = lots(found[0]["row"].to_numpy(), seed).max()
+    return _drawn(found, most, seed).unify_dictionaries().combine_chunks()
+
+
+def _there(rows: Rows, batch: Any) -> Any:
+    """Which rows have a label, and count."""
+    there = np.asarray(labelled(batch.column("k0")))
+    return there & (weights(rows.weight, batch.column("k1")) > 0) if rows.weight else there
+
+
+def _drawn(found: list[Any], most: int, seed: int) -> Any:
+    import pyarrow as pa
+
+    some = pa.concat_tables(found)
+    return some.take(pa.array(drawn(some["row"].to_numpy(), most, seed)))

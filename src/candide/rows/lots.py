@@ -1,0 +1,33 @@
+"""Lots: which of very many rows are looked at. Each row draws one by its number, and the smallest are taken.
+
+So the choice depends on nothing but the seed and the order of the rows: not on threads, batches or who reads them.
+
+>>> drawn(np.arange(8), 3).tolist(), drawn(np.arange(8), 9).tolist() == list(range(8))
+([2, 4, 6], True)
+>>> set(drawn(np.arange(8), 3)) < set(drawn(np.arange(8), 5))  # fewer rows are some of the more
+True
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide.rows.blocks import Codes
+
+_STEP, _FIRST, _SECOND = (np.uint64(odd) for odd in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+
+
+def lots(rows: Codes, seed: int = 0) -> NDArray[np.uint64]:
+    """A number for each row's number that looks drawn at random: what SplitMix64 makes of them."""
+    with np.errstate(over="ignore"):  # whole numbers modulo 2^64
+        x = rows.astype(np.uint64) + np.uint64(1) + np.uint64(seed % (1 << 32)) * _STEP
+        x *= _STEP
+        x = (x ^ (x >> np.uint64(30))) * _FIRST
+        x = (x ^ (x >> np.uint64(27))) * _SECOND
+    return x ^ (x >> np.uint64(31))
+
+
+def drawn(rows: Codes, most: int, seed: int = 0) -> Codes:
+    """The places of the ``most`` rows that are drawn by their numbers, in order; of all where they are no more."""
+    if len(rows) <= most:
+        return np.arange(len(rows))
+    return np.sort(np.argpartition(lots(rows, seed), most)[:most])

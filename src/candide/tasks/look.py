@@ -1,0 +1,109 @@
+"""A look at a source: some of its rows, drawn from all of them, with their classes, as a table in memory.
+
+>>> from candide.engines.base import open_source
+>>> from candide.engines.prepare import prepare
+>>> with open_source({"x": [i / 3 for i in range(1000)], "y": ["b", "a", None, "a"] * 250}) as source:
+...     seen = look(Rows(source, "y"), prepare(source, "y"), rows=5)
+>>> seen.table.column("x").round(1).tolist(), seen.labels.values, seen.y.tolist()
+([67.7, 167.7, 181.0, 245.0, 273.7], ('a',), [0, 0, 0, 0, 0])
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from candide.engines.base import Prepared, Rows
+from candide.engines.batch import places
+from candide.engines.count import weights
+from candide.engines.sample import sample
+from candide.errors import InputError
+from candide.model.plan import Plan
+from candide.rows import matching
+from candide.rows.blocks import Codes, Floats
+from candide.rows.labels import Labels, is_arrow
+from candide.rows.lots import drawn
+from candide.rows.table import Name, Table
+
+ROWS = 20_000  # that weights are learned from, at most
+_TERMS = 60_000_000  # of all voices in all classes, at most: fewer rows where these are many
+_FEWEST = 2_000
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """Some rows: the columns of a plan, as they are counted, and the class of each."""
+
+    table: Table
+    row: Codes  # (row,) its number in the source
+    y: Codes  # (row,) the code of its class
+    labels: Labels  # that are met in these rows
+    weight: Floats | None = None  # (row,)
+    fold: Codes | None = None  # (row,) where rows are divided
+
+    @classmethod
+    def of(cls, table: Table, y: Codes, labels: Labels, weight: Floats | None = None) -> "Look":
+        """The rows of a table, but for those that weigh nothing."""
+        seen = cls(table, np.arange(len(y)), y, labels, weight)
+        return seen if weight is None or weight.all() else seen.take(np.flatnonzero(weight))
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def among(self, labels: Labels) -> "Look":
+        """The same rows with their codes in other labels, such as those of all rows, however they are written."""
+        to = matching.codes(labels, self.labels.array)
+        return replace(self, y=to[self.y], labels=labels)
+
+    def take(self, rows: Codes) -> "Look":
+        """Some of the rows, by their places."""
+        weight = None if self.weight is None else self.weight[rows]
+        fold = None if self.fold is None else self.fold[rows]
+        return Look(taken(self.table, rows), self.row[rows], self.y[rows], self.labels, weight, fold)
+
+    def bounded(self, rows: int = ROWS, seed: int = 0) -> "Look":
+        """As many of the rows as weights are learned from."""
+        some = drawn(self.row, most(rows, len(self.labels), len(self.table.names)), seed)
+        return self if len(some) == len(self) else self.take(some)
+
+
+def look(rows_of: Rows, prepared: Prepared, *, rows: int = ROWS, seed: int = 0) -> Look:
+    """Draw rows from a source that was prepared, of those that have a label and a weight: one pass."""
+    plan, source = prepared.plan, rows_of.source
+    found = sample(rows_of, plan, rows, seed)
+    if not found.num_rows:
+        raise InputError(f"no row of {source.name} has a label", column=rows_of.target)
+    columns = {name: found.column(i) for i, name in enumerate(_names(plan))}
+    for name in set(columns) & set(prepared.spelled):
+        columns[name] = _read(columns[name])
+    y = _read(found["k0"]) if source.untyped else found["k0"]
+    labels = Labels.of(y)
+    weight = weights(rows_of.weight, found["k1"]) if rows_of.weight else None
+    fold = found["fold"].to_numpy().astype(np.intp) if rows_of.folds else None
+    return Look(Table.of(columns), found["row"].to_numpy(), labels.encode(y), labels, weight, fold).bounded(rows, seed)
+
+
+def most(rows: int, n_classes: int, n_columns: int) -> int:
+    """How many rows weights are learned from, at most: fewer than ``rows`` where classes and columns are many."""
+    return min(rows, max(_FEWEST, _TERMS // (n_classes * (n_columns + 200))))
+
+
+def taken(table: Table, rows: Codes) -> Table:
+    """The table of some of the rows."""
+    if isinstance(table.source, np.ndarray):
+        return Table.of(table.source[rows])
+    columns = {name: table.column(name) for name in table.names}
+    return Table.of({name: c.take(rows) if is_arrow(c) else c[rows] for name, c in columns.items()})
+
+
+def _names(plan: Plan) -> list[Name]:
+    return [part.columns[j] for part, j in places(plan)]
+
+
+def _read(column: Any) -> Any:
+    """Text as what it stands for, as far as these rows tell."""
+    known = Labels.of(column)
+    meant = matching.read_levels(list(known.values))
+    values = np.empty(len(known) + 1, object)
+    values[:] = [*(meant[value] for value in known.values), None]
+    return values[known.encode(column)]

@@ -1,0 +1,123 @@
+"""A look at a source: the same rows through every door, drawn from all of them."""
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from candide.engines.base import Folds, Rows, open_source
+from candide.engines.prepare import prepare
+from candide.engines.reading import Reading
+from candide.errors import InputError
+from candide.rows.lots import drawn, lots
+from candide.rows.table import Table
+from candide.tasks.look import Look, look
+
+N = 3000
+
+
+def rows(n=N):
+    rng = np.random.default_rng(0)
+    y = rng.choice(["no", "yes"], n).astype(object)
+    y[::7] = None
+    return pa.table({
+        "x": rng.normal(size=n), "age": rng.integers(0, 90, n), "code": rng.integers(1, 4, n),
+        "job": rng.choice(["cook", "smith"], n), "w": rng.choice([0.0, 1.0, 2.5], n), "y": y,
+    })  # fmt: skip
+
+
+def seen(data, most=200, seed=0, weight="w", folds=None, reading=None):
+    with open_source(data, reading) as source:
+        source.materialise()
+        prepared = prepare(source, "y", {"code": "categorical"}, weight=weight)
+        return look(Rows(source, "y", weight, folds), prepared, rows=most, seed=seed)
+
+
+def doors(folder):
+    data = rows()
+    pa.csv.write_csv(data, folder / "rows.csv")
+    pa.parquet.write_table(data, folder / "rows.parquet", row_group_size=500)
+    with duckdb.connect(str(folder / "rows.duckdb")) as con:
+        con.execute("CREATE TABLE t AS SELECT * FROM data")
+    files = [str(folder / name) for name in ("rows.csv", "rows.parquet", "rows.duckdb")]
+    return [
+        *files,
+        f"SELECT * FROM '{files[1]}'",
+        data.to_pandas(),
+        Table.of(data),
+        data.to_reader(),
+        duckdb.sql("FROM data"),
+    ]
+
+
+def test_every_door_draws_the_same_rows(tmp_path):
+    want = seen(rows())
+    assert len(want) == 200
+    for door in doors(tmp_path):
+        got = seen(door)
+        np.testing.assert_array_equal(got.row, want.row)
+        np.testing.assert_array_equal(got.labels.array[got.y], want.labels.array[want.y])
+        np.testing.assert_array_equal(got.weight, want.weight)
+        for name in ("x", "age", "code"):
+            np.testing.assert_array_equal(np.asarray(got.table.column(name), float), want.table.column(name))
+
+
+def test_they_are_drawn_from_all_rows_that_count():
+    data, got = rows(), seen(rows())
+    there = np.flatnonzero(data["y"].is_valid().to_numpy() & (data["w"].to_numpy() > 0))
+    assert set(got.row) <= set(there)
+    assert 0.3 < (got.row < N / 2).mean() < 0.7
+    np.testing.assert_array_equal(data["x"].to_numpy()[got.row], got.table.column("x"))
+    assert len(seen(data, most=N)) == len(there)
+    assert set(seen(data, seed=1).row) != set(got.row)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_threads_and_batches_make_no_difference(tmp_path, threads):
+    n = 400_000  # several batches
+    data = pa.table({"x": np.random.default_rng(0).normal(size=n), "y": np.arange(n) % 3, "w": np.ones(n)})
+    pa.parquet.write_table(data, tmp_path / "rows.parquet", row_group_size=50_000)
+    with open_source(str(tmp_path / "rows.parquet"), Reading(threads=threads)) as source:
+        got = look(Rows(source, "y"), prepare(source, "y", drop=["w"]), rows=500)
+    np.testing.assert_array_equal(got.row, drawn(np.arange(n), 500))
+    np.testing.assert_array_equal(got.y, got.row % 3)
+
+
+def test_rows_in_memory_are_drawn_alike():
+    data, got = rows(), seen(rows(), weight=None)
+    there = data.filter(data["y"].is_valid())
+    assert got.row.tolist() != drawn(np.arange(len(there)), 200).tolist()  # rows are numbered in the source
+    w = data["w"].to_numpy()
+    own = Look.of(Table.of(data), np.zeros(N, np.intp), got.labels, w)
+    assert own.row.tolist() == np.flatnonzero(w).tolist()
+    assert own.bounded(50).row.tolist() == own.row[drawn(own.row, 50)].tolist()
+
+
+def test_a_look_knows_the_fold_of_each_row():
+    folds = Folds(4, 3, "y")
+    got = seen(rows(), weight=None, folds=folds)
+    with open_source(rows()) as source:
+        want = np.concatenate([batch["fold"].to_numpy() for batch in source.batches(["x"], 1000, folds)])
+    np.testing.assert_array_equal(got.fold, want[got.row])
+
+
+def test_codes_among_the_labels_of_all_rows():
+    got = seen(rows())
+    wider = got.among(type(got.labels)(("maybe", "no", "yes")))
+    np.testing.assert_array_equal(wider.y, got.y + 1)
+
+
+def test_no_row_with_a_label_is_an_error():
+    data = rows(50)
+    with pytest.raises(InputError) as error:
+        seen(data.set_column(5, "y", pa.nulls(50, pa.string())))
+    assert error.value.column == "y"
+
+
+def test_lots_look_drawn_at_random():
+    lot = lots(np.arange(10_000)) / 2.0**64
+    assert abs(lot.mean() - 0.5) < 0.02
+    assert abs(np.corrcoef(lot[1:], lot[:-1])[0, 1]) < 0.05
+    assert len(np.unique(lots(np.arange(10_000), 7))) == 10_000
