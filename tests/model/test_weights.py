@@ -7,22 +7,22 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-from candide.model.weights import learn
+from candide.model.weights import _Problem, kept, learn
 
 
 def problem(seed, n=200, voices=6, k=3):
     rng = np.random.default_rng(seed)
     y = rng.integers(0, k, n)
-    terms = rng.normal(size=(n, voices, k))
-    terms[np.arange(n), :, y] += rng.uniform(0, 1, voices)
+    terms = rng.normal(size=(n, k, voices))
+    terms[np.arange(n), y] += rng.uniform(0, 1, voices)
     return terms, np.log(np.bincount(y, minlength=k) / n), y, np.array([0] * (voices - 2) + [1, 2])
 
 
 def objective(x, terms, log_prior, y, weight, groups, strength):
     """The penalised likelihood as its formula has it: a mean for each group, with a normal prior of its own."""
-    v = terms.shape[1]
+    v = terms.shape[2]
     w, b, mean = x[:v], x[v : v + len(log_prior)], x[v + len(log_prior) :]
-    joint = np.einsum("nvc,v->nc", terms, w) + log_prior + b
+    joint = np.einsum("ncv,v->nc", terms, w) + log_prior + b
     loss = weight @ (logsumexp(joint, axis=1) - joint[np.arange(len(y)), y])
     return loss + 0.5 * (strength[groups] * (w - mean[groups]) ** 2).sum() + 0.5 * mean @ mean + 0.01 * b @ b
 
@@ -32,8 +32,8 @@ def objective(x, terms, log_prior, y, weight, groups, strength):
 def test_the_maximum_is_that_of_another_optimiser(seed, k, weighted):
     terms, log_prior, y, groups = problem(seed, k=k)
     weight = np.random.default_rng(seed).uniform(0.5, 2, len(y)) if weighted else np.ones(len(y))
-    found = learn(terms, log_prior, y, weight if weighted else None, groups=groups)
-    centred = terms - terms.mean(axis=2, keepdims=True)
+    found = learn([terms], log_prior, y, weight if weighted else None, groups=groups)
+    centred = terms - terms.mean(axis=1, keepdims=True)
     given = centred, log_prior, y, weight, groups, found.strength
     peer = minimize(objective, np.zeros(6 + k + 3), given, jac="3-point", method="BFGS", options={"gtol": 1e-7})
     np.testing.assert_allclose(found.weight, peer.x[:6], atol=1e-6)
@@ -42,16 +42,16 @@ def test_the_maximum_is_that_of_another_optimiser(seed, k, weighted):
 
 def test_where_to_begin_makes_no_difference():
     terms, log_prior, y, groups = problem(0)
-    first = learn(terms, log_prior, y, groups=groups)
-    some = learn(terms[:, :4], log_prior, y, groups=groups[:4])
-    again = learn(terms, log_prior, y, groups=groups, start=some)
+    first = learn([terms], log_prior, y, groups=groups)
+    some = learn([terms[..., :4]], log_prior, y, groups=groups[:4])
+    again = learn([terms], log_prior, y, groups=groups, start=some)
     np.testing.assert_allclose(first.weight, again.weight, atol=0.02)  # strengths stand within a tenth
 
 
 def test_a_voice_heard_ten_times_counts_once():
     terms, log_prior, y, _ = problem(1, n=2000, voices=3)
-    once = learn(terms, log_prior, y, groups=[0, 0, 0])
-    often = learn(np.concatenate([terms, *[terms[:, :1]] * 9], axis=1), log_prior, y, groups=[0] * 12)
+    once = learn([terms], log_prior, y, groups=[0, 0, 0])
+    often = learn([terms, *[terms[..., :1]] * 9], log_prior, y, groups=[0] * 12)
     heard = often.weight[0] + often.weight[3:].sum()
     assert heard == pytest.approx(once.weight[0], rel=0.1)
 
@@ -59,19 +59,34 @@ def test_a_voice_heard_ten_times_counts_once():
 def test_noise_is_held_to_the_others_and_then_to_nothing():
     rng = np.random.default_rng(2)
     terms, log_prior, y, _ = problem(2, n=3000, voices=4)
-    noise = rng.normal(size=(3000, 1, 3))
-    found = learn(np.concatenate([terms, noise], axis=1), log_prior, y, groups=[0, 0, 0, 0, 1])
+    noise = rng.normal(size=(3000, 3, 1))
+    found = learn([terms, noise], log_prior, y, groups=[0, 0, 0, 0, 1])
     assert abs(found.weight[4]) < 0.05
 
 
 def test_in_single_precision_the_answer_is_nearly_the_same(monkeypatch):
     terms, log_prior, y, groups = problem(3, n=5000)
-    exact = learn(terms, log_prior, y, groups=groups)
+    exact = learn([terms], log_prior, y, groups=groups)
     monkeypatch.setattr("candide.model.weights._EXACT", 0)
-    np.testing.assert_allclose(learn(terms, log_prior, y, groups=groups).weight, exact.weight, atol=1e-3)
+    single = kept(terms)
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(learn([single], log_prior, y, groups=groups).weight, exact.weight, atol=1e-5)
+
+
+def test_the_curvature_is_the_variance_of_what_voices_say(monkeypatch):
+    monkeypatch.setattr("candide.model.weights._PIECE", 50)  # a few rows at a time
+    terms, log_prior, y, groups = problem(4, n=300, k=5)
+    weight = np.random.default_rng(4).uniform(0, 2, len(y))
+    of = _Problem([terms[..., :4], terms[..., 4:]], log_prior, y, weight, groups)
+    p = of.at(np.full(11, 3.0)).p  # many classes are all but excluded
+    assert (p < 1e-6).mean() > 0.2
+    said = np.concatenate([terms, np.broadcast_to(np.eye(5), (300, 5, 5))], axis=2)
+    away = said - np.einsum("nc,ncu->nu", p, said)[:, None]
+    wanted = np.einsum("n,nc,ncu,ncv->uv", weight, p, away, away)
+    np.testing.assert_allclose(of.curvature(p), wanted, atol=1e-4 * np.abs(wanted).max())
 
 
 def test_no_voice_at_all_leaves_the_class_shares():
-    found = learn(np.zeros((10, 0, 2)), np.log([0.3, 0.7]), np.repeat([0, 1], [3, 7]), groups=[])
+    found = learn([np.zeros((10, 2, 0))], np.log([0.3, 0.7]), np.repeat([0, 1], [3, 7]), groups=[])
     assert found.weight.shape == (0,)
     np.testing.assert_allclose(found.bias, 0.0, atol=1e-6)

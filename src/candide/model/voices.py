@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from candide.model import weights
 from candide.model.census import Census
@@ -63,14 +64,13 @@ def groups_of(plan: Plan) -> list[int]:
 
 def terms_of(
     census: Census, settings: Settings, blocks: Sequence[Block], y: Codes, weight: Floats | None = None
-) -> Floats:
-    """(row, voice, class) what every voice says of rows that were counted, each without itself."""
+) -> list[NDArray]:
+    """(row, class, voice) of each part what it says of rows that were counted, each without itself."""
     parts = zip(census.plan.parts, census.tallies, blocks, strict=True)
-    terms = [
-        part.event.held_out(tally, prior_for(part.event, settings.priors), "predictive", block, y, weight)
+    return [
+        weights.kept(part.event.held_out(tally, prior_for(part.event, settings.priors), "predictive", block, y, weight))
         for part, tally, block in parts
     ]
-    return np.concatenate(terms, axis=2).transpose(0, 2, 1)
 
 
 def learn(
@@ -79,7 +79,7 @@ def learn(
     blocks: Sequence[Block],
     y: Codes,
     weight: Floats | None = None,
-    terms: Floats | None = None,
+    terms: Sequence[NDArray] | None = None,
     start: Voices | None = None,
 ) -> Voices:
     """Weights for the voices of a census, from ``blocks`` of some of its rows; sooner from ``start``."""
@@ -87,7 +87,7 @@ def learn(
     prior = class_log_prior(census, settings.class_prior, "mean")
     known = None if start is None else weights.Learned(np.concatenate(start.weight), start.bias, start.strength)
     learned = weights.learn(
-        terms, prior, y, teaching(y, weight, terms.shape[2]), groups=groups_of(census.plan), start=known
+        terms, prior, y, teaching(y, weight, len(prior)), groups=groups_of(census.plan), start=known
     )
     ends = np.cumsum([len(part.event.voices(part.columns)) for part in census.plan.parts])
     return Voices(tuple(np.split(learned.weight, ends[:-1])), learned.bias, len(y), learned.strength)
@@ -104,10 +104,10 @@ def teaching(y: Codes, weight: Floats | None, n_classes: int) -> Floats | None:
     return np.where(few[y], 0.0, 1.0 if weight is None else weight)
 
 
-def posterior(census: Census, settings: Settings, voices: Voices, terms: Floats) -> Floats:
+def posterior(census: Census, settings: Settings, voices: Voices, terms: Sequence[NDArray]) -> Floats:
     """(row, class) what weighted voices come to."""
-    weight = np.concatenate(voices.weight)
-    joint = np.einsum("nvc,v->nc", terms, weight) + class_log_prior(census, settings.class_prior, "mean") + voices.bias
+    joint = sum((part @ w for part, w in zip(terms, voices.weight, strict=True)), np.zeros(()))
+    joint = joint + class_log_prior(census, settings.class_prior, "mean") + voices.bias
     joint -= joint.max(axis=1, keepdims=True)
     p = np.exp(joint)
     return p / p.sum(axis=1, keepdims=True)

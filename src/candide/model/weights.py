@@ -13,14 +13,15 @@ whose weights pay for themselves are let go. The problem is convex; it is solved
 >>> rng = np.random.default_rng(0)
 >>> y = rng.integers(0, 2, 500)
 >>> clear = (1.5 * (y - 0.5) + rng.normal(size=500))[:, None] * np.array([-0.5, 0.5])  # what a voice says of each class
->>> terms = np.stack([clear, clear, rng.normal(size=(500, 2))], axis=1)  # (row, voice, class): it speaks twice
->>> learned = learn(terms, np.log([0.5, 0.5]), y, groups=[0, 0, 0])
+>>> terms = np.stack([clear, clear, rng.normal(size=(500, 2))], axis=2)  # (row, class, voice): it speaks twice
+>>> learned = learn([terms], np.log([0.5, 0.5]), y, groups=[0, 0, 0])
 >>> learned.weight.round(1).tolist()
 [0.7, 0.7, 0.1]
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,8 +35,9 @@ _STEPS = 50  # of Newton's method, once the strengths stand
 _CLOSE = 0.1  # strengths that change by less than this share stand
 _STRENGTHS = (1e-3, 1e6)
 _BIAS = 0.02  # the strength with which a class bias is held at 0: hardly
-_EXACT = 1 << 24  # so many terms are worked in double precision; more of them in single
-_PIECE = 1 << 17  # numbers worked at once
+_EXACT = 1 << 22  # so many terms of a part are kept in double precision; more of them in single
+_PIECE = 1 << 17  # numbers worked at once: they stay in cache
+_SERVES = 0.03  # a curvature serves for the next step too while the gain falls to this share
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +49,22 @@ class Learned:
     strength: Floats  # (group)
 
 
+def kept(terms: NDArray) -> NDArray:
+    """Terms (row, class, voice) as weights are learned from them: without what all classes share, which says nothing.
+
+    Single precision where they are many: their rounding is far below what any row can tell of a weight.
+
+    >>> kept(np.array([[[1.0], [2.0]]])).tolist()
+    [[[-0.5], [0.5]]]
+    """
+    out = np.empty(terms.shape, np.float64 if terms.size <= _EXACT else np.float32)
+    for some in _pieces(slice(0, len(terms)), terms.shape[1] * terms.shape[2]):
+        np.subtract(terms[some], terms[some].mean(axis=1, keepdims=True), out=out[some], casting="same_kind")
+    return out
+
+
 def learn(
-    terms: NDArray,
+    terms: Sequence[NDArray],
     log_prior: Floats,
     y: Codes,
     weight: Floats | None = None,
@@ -56,36 +72,58 @@ def learn(
     groups: Sequence[int] | Codes,
     start: Learned | None = None,
 ) -> Learned:
-    """The weights of voices whose ``terms`` are (row, voice, class); ``groups`` numbers the group of each voice.
+    """The weights of voices whose ``terms`` are parts (row, class, voice); ``groups`` numbers the group of each voice.
 
     ``weight`` says how often each row counts. ``start`` is where to begin: the same answer, sooner.
     """
     problem = _Problem(terms, log_prior, y, weight, np.asarray(groups, np.intp))
     x, strength = problem.start(start)
+    at = problem.at(x)
     with threads.one_blas_thread():  # the products are small, and rows are shared out among threads
         for _ in range(_ROUNDS):
-            x, _, curvature = problem.step(x, strength)
-            better = problem.evidence(x, strength, curvature)
+            curvature = problem.curvature(at.p)
+            at, _ = problem.step(at, problem.precision(strength), curvature)
+            better = problem.evidence(at.x, strength, curvature)
             stands = bool((np.abs(np.log(better / strength)) < _CLOSE).all())
             strength = better
             if stands:
                 break
-        x = problem.solve(x, strength)
+        x = problem.solve(at, problem.precision(strength)).x
     return Learned(x[: problem.n_voices], x[problem.n_voices :], strength)
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """Weights and biases, and what they make of the rows."""
+
+    x: Floats  # (unknown)
+    p: Floats  # (row, class) p(class | row)
+    loss: float
+
+    def value(self, precision: Floats) -> float:
+        """What is made least."""
+        return self.loss + 0.5 * float(self.x @ precision @ self.x)
 
 
 class _Problem:
     """The penalised likelihood: unknown are the weights, and the biases of all classes."""
 
-    def __init__(self, terms: NDArray, log_prior: Floats, y: Codes, weight: Floats | None, groups: Codes):
-        n, self.n_voices, self.k = terms.shape
-        dtype = np.float64 if terms.size <= _EXACT else np.float32
-        middle = terms.mean(axis=2, dtype=np.float64)  # what all classes share says nothing
-        self.terms = np.stack([(terms[:, :, c] - middle).astype(dtype) for c in range(self.k)])  # (class, row, voice)
+    def __init__(self, terms: Sequence[NDArray], log_prior: Floats, y: Codes, weight: Floats | None, groups: Codes):
+        self.n, self.k = len(y), len(log_prior)
+        ends = np.cumsum([0, *(part.shape[2] for part in terms)])
+        self.n_voices = int(ends[-1])
+        # Each part by (row and class, voice), and which of the voices are its own.
+        self.parts = [
+            (np.ascontiguousarray(part).reshape(self.n * self.k, -1), slice(a, b))
+            for part, a, b in zip(terms, ends[:-1].tolist(), ends[1:].tolist(), strict=True)
+            if b > a
+        ]
+        self.dtype = np.float32 if any(part.dtype == np.float32 for part, _ in self.parts) else np.float64
+        self.eps = float(np.finfo(self.dtype).eps)
         self.log_prior, self.y, self.groups = log_prior, y, groups
-        self.weight = np.ones(n) if weight is None else weight
+        self.weight = np.ones(self.n) if weight is None else weight
         self.size = np.bincount(groups) if len(groups) else np.zeros(0, np.intp)
-        self.rows = np.arange(n)
+        self.rows = np.arange(self.n)
 
     def start(self, known: Learned | None) -> tuple[Floats, Floats]:
         """Where to begin: at known weights, those of new voices 0; or at those of voices that all say the same."""
@@ -98,12 +136,32 @@ class _Problem:
             strength[: len(known.strength)] = known.strength
         return x, strength
 
-    def log_posterior(self, x: Floats) -> Floats:
-        """(row, class) log p(class | row)."""
-        w = x[: self.n_voices].astype(self.terms.dtype)
-        scores = (self.terms @ w).T + (self.log_prior + x[self.n_voices :])
-        scores -= scores.max(axis=1, keepdims=True)
-        return scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+    def over_rows(self, work: Callable[[slice], Any]) -> list[Any]:
+        """What ``work`` makes of pieces of the rows, in order."""
+
+        def some(rows: slice) -> list[Any]:
+            return [work(piece) for piece in _pieces(rows, self.k * max(1, self.n_voices))]
+
+        shared = threads.over_rows(some, self.n, cost=self.k * max(1, self.n_voices), by_blas=True)
+        return [one for each in shared for one in each]
+
+    def at(self, x: Floats) -> _Point:
+        p = np.empty((self.n, self.k))
+        base = self.log_prior + x[self.n_voices :]
+
+        def work(rows: slice) -> float:
+            scores, own = p[rows], slice(rows.start * self.k, rows.stop * self.k)
+            scores[:] = base
+            for part, voices in self.parts:
+                scores += (part[own] @ x[voices].astype(part.dtype)).reshape(scores.shape)
+            scores -= scores.max(axis=1, keepdims=True)
+            mine = scores[np.arange(len(scores)), self.y[rows]]
+            np.exp(scores, out=scores)
+            total = scores.sum(axis=1)
+            scores /= total[:, None]
+            return float(self.weight[rows] @ (np.log(total) - mine))
+
+        return _Point(x, p, float(np.sum(self.over_rows(work))))
 
     def precision(self, strength: Floats) -> Floats:
         """(unknown, unknown) of the prior: a strength each, and a common mean that is nearly free."""
@@ -113,63 +171,84 @@ class _Problem:
         out[:v, :v] = np.diag(strength[self.groups]) - np.where(same, shared, 0.0)
         return out
 
-    def value(self, x: Floats, precision: Floats) -> tuple[float, Floats]:
-        """What is made least, and p(class | row)."""
-        log_p = self.log_posterior(x)
-        loss = -float(self.weight @ log_p[self.rows, self.y])
-        return loss + 0.5 * float(x @ precision @ x), np.exp(log_p)
-
-    def slope(self, x: Floats, p: Floats, precision: Floats) -> Floats:
-        error = p * self.weight[:, None]
+    def slope(self, at: _Point, precision: Floats) -> Floats:
+        error = at.p * self.weight[:, None]
         error[self.rows, self.y] -= self.weight
-        each = (terms.T @ error[:, c].astype(terms.dtype) for c, terms in enumerate(self.terms))
-        by_voice = np.sum([one.astype(np.float64) for one in each], axis=0)
-        return np.concatenate([by_voice, error.sum(axis=0)]) + precision @ x
+
+        def work(rows: slice) -> Floats:
+            own, out = slice(rows.start * self.k, rows.stop * self.k), np.empty(self.n_voices)
+            for part, voices in self.parts:
+                out[voices] = error[rows].ravel().astype(part.dtype) @ part[own]
+            return out
+
+        by_voice = np.sum(self.over_rows(work), axis=0) if self.n else np.zeros(self.n_voices)
+        return np.concatenate([by_voice, error.sum(axis=0)]) + precision @ at.x
 
     def curvature(self, p: Floats) -> Floats:
-        """(unknown, unknown) of the likelihood: the weighted sum over rows of the variance of what voices say."""
-        u = self.n_voices + self.k
-        return np.sum(threads.over_rows(lambda rows: self._spread(p, rows), len(p), cost=u * u, by_blas=True), axis=0)
+        """(unknown, unknown) of the likelihood: the weighted sum over rows of the variance of what voices say.
 
-    def _spread(self, p: Floats, rows: slice) -> Floats:
-        """The curvature of some of the rows."""
-        v, k, dtype = self.n_voices, self.k, self.terms.dtype
+        What they say of a class is taken against the likeliest: nothing is then lost where that is all but certain,
+        and classes that are all but excluded in a row (by the root of the precision) need not be looked at.
+        """
+        u, top = self.n_voices + self.k, p.argmax(axis=1)
+        share = p * self.weight[:, None]
+        share[self.rows, top] = 0.0
+        least = np.sqrt(self.eps) * share.sum() / max(1, share.size)
+        row, c = np.nonzero(share > least)
+        first = np.append(np.flatnonzero(np.diff(row, prepend=-1)), len(row))  # where each row begins, and the end
+        cost = max(1, len(row) * u * u // len(first))
+
+        def work(rows: slice) -> Floats:
+            return self._spread(p, row, c, top, first[rows.start : rows.stop + 1])
+
+        return np.sum(threads.over_rows(work, len(first) - 1, cost=cost, by_blas=True), axis=0)
+
+    def _spread(self, p: Floats, row: Codes, c: Codes, top: Codes, first: Codes) -> Floats:
+        """The curvature of some rows; ``first`` is where each begins in ``row`` and ``c``, the classes that count."""
+        v, k = self.n_voices, self.k
         out = np.zeros((v + k, v + k))
-        step = max(256, _PIECE // (v + k))  # rows whose products stay in cache
-        for start in range(rows.start, rows.stop, step):
-            some = slice(start, min(start + step, rows.stop))
-            shares, root = p[some].astype(dtype), np.sqrt(self.weight[some]).astype(dtype)[:, None]
-            mean, each = (np.zeros((len(shares), v + k), dtype) for _ in range(2))
-            for c in range(k):
-                each[:, :v], each[:, v:] = self.terms[c, some], 0.0
-                each[:, v + c] = 1.0
-                mean += shares[:, c : c + 1] * each
-                each *= np.sqrt(shares[:, c : c + 1]) * root
-                out += each.T @ each
-            mean *= root
+        i = 0
+        while i < len(first) - 1:
+            j = max(i + 1, int(np.searchsorted(first, first[i] + _PIECE // (v + k), side="right")) - 1)
+            own = slice(first[i], first[j])
+            r, of_class = row[own], c[own]
+            share = p[r, of_class]
+            each = np.zeros((len(r), v + k), self.dtype)
+            for part, voices in self.parts:
+                each[:, voices] = part[r * k + of_class]
+                each[:, voices] -= part[r * k + top[r]]
+            at = np.arange(len(r))
+            each[at, v + of_class], each[at, v + top[r]] = 1.0, -1.0
+            each *= np.sqrt(share * self.weight[r]).astype(self.dtype)[:, None]
+            out += each.T @ each
+            each *= np.sqrt(share).astype(self.dtype)[:, None]
+            mean = np.add.reduceat(each, first[i:j] - first[i], axis=0)
             out -= mean.T @ mean
+            i = j
         return out
 
-    def step(self, x: Floats, strength: Floats) -> tuple[Floats, bool, Floats]:
-        """One step of Newton's method, halved until it helps; whether it was small; the curvature of the likelihood."""
-        precision = self.precision(strength)
-        value, p = self.value(x, precision)
-        slope, curvature = self.slope(x, p, precision), self.curvature(p)
+    def step(self, at: _Point, precision: Floats, curvature: Floats) -> tuple[_Point, float]:
+        """A step of Newton's method, halved until it helps; and what it promised to gain."""
+        slope, value = self.slope(at, precision), at.value(precision)
         move = np.linalg.solve(curvature + precision, slope)
-        gain, size = float(slope @ move), 1.0
-        while size > 1e-6 and self.value(x - size * move, precision)[0] > value - 1e-4 * size * gain + 1e-9 * abs(
-            value
-        ):
+        gain, size, rounding = float(slope @ move), 1.0, max(1e-9, self.eps) * abs(value)
+        after = self.at(at.x - move)
+        while size > 1e-6 and after.value(precision) > value - 1e-4 * size * gain + rounding:
             size /= 2
-        return x - size * move, gain <= np.finfo(self.terms.dtype).eps * (1.0 + abs(value)), curvature
+            after = self.at(at.x - size * move)
+        return after, gain
 
-    def solve(self, x: Floats, strength: Floats) -> Floats:
-        """The maximum under these strengths."""
+    def solve(self, at: _Point, precision: Floats) -> _Point:
+        """The maximum: the curvature is taken anew when it no longer serves."""
+        curvature, before = self.curvature(at.p), np.inf
         for _ in range(_STEPS):
-            x, small, _ = self.step(x, strength)
-            if small:
+            at, gain = self.step(at, precision, curvature)
+            if gain <= self.eps * (1.0 + abs(at.value(precision))):
                 break
-        return x
+            if gain > _SERVES * before:
+                curvature = self.curvature(at.p)
+            before = gain
+        return at
 
     def evidence(self, x: Floats, strength: Floats, curvature: Floats) -> Floats:
         """Better strengths: how many weights the rows determine, given their means, over how far these are away."""
@@ -179,3 +258,9 @@ class _Problem:
         away = np.bincount(self.groups, (w - mean[self.groups]) ** 2, len(self.size))
         determined = np.bincount(self.groups, np.maximum(1.0 - strength[self.groups] * spread, 0.0), len(self.size))
         return np.clip(determined / np.maximum(away, 1e-12), *_STRENGTHS)
+
+
+def _pieces(rows: slice, width: int) -> Iterator[slice]:
+    """Rows of so many numbers each, some at a time."""
+    step = max(1, _PIECE // max(1, width))
+    return (slice(a, min(a + step, rows.stop)) for a in range(rows.start, rows.stop, step))

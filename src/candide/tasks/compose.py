@@ -19,6 +19,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from candide.distributions.base import dense
 from candide.encode import Encoding, Grid
@@ -132,7 +133,7 @@ class _Composer:
         self.table, self.y, self.weight, self.settings, self.encodings = table, y, weight, settings, encodings
         self.labels = Labels(tuple(range(int(y.max(initial=0)) + 1)))
         self.parts: list[Part] = []
-        self.terms: list[Floats] = []  # of each part, (row, voice, class)
+        self.terms: list[NDArray] = []  # of each part, (row, class, voice)
         self.found: voices.Voices | None = None  # their weights
 
     @property
@@ -154,9 +155,10 @@ class _Composer:
         plan = Plan(tuple(dict.fromkeys(name for part in parts for name in part.columns)), parts)
         return arrays.count(self.table, self.y, self.weight, plan=plan, labels=self.labels)
 
-    def say(self, part: Part) -> Floats:
-        """(row, voice, class) what a part says of the rows."""
-        return voices.terms_of(self.census(part), self.settings, [part.block(self.table)], self.y, self.weight)
+    def say(self, part: Part) -> NDArray:
+        """(row, class, voice) what a part says of the rows."""
+        [terms] = voices.terms_of(self.census(part), self.settings, [part.block(self.table)], self.y, self.weight)
+        return terms
 
     def add(self, *parts: Part) -> None:
         for part in parts:
@@ -165,14 +167,14 @@ class _Composer:
 
     def listen(self) -> None:
         """Learn the weights of all voices so far."""
-        census, terms = self.census(*self.parts), np.concatenate(self.terms, axis=1)
-        self.found = voices.learn(census, self.settings, (), self.y, self.weight, terms, self.found)
-        self.posterior = voices.posterior(census, self.settings, self.found, terms)
+        census = self.census(*self.parts)
+        self.found = voices.learn(census, self.settings, (), self.y, self.weight, self.terms, self.found)
+        self.posterior = voices.posterior(census, self.settings, self.found, self.terms)
 
     def consider(self, part: Part) -> None:
         """Add a part with one voice, where that passes the score test."""
         terms = self.say(part)
-        if score_test(terms.transpose(0, 2, 1), self.y, self.posterior, self.weight)[0] > _PLAIN_Z:
+        if score_test(terms, self.y, self.posterior, self.weight)[0] > _PLAIN_Z:
             self.parts.append(part)
             self.terms.append(terms)
             self.listen()
@@ -224,7 +226,7 @@ class _Composer:
         for part, terms in zip(self.parts, self.terms, strict=True):
             if part.event.has_density:
                 even = np.broadcast_to(shares, (len(self.y), len(shares)))
-                found = score_test(terms.transpose(0, 2, 1), self.y, even, self.weight)
+                found = score_test(terms, self.y, even, self.weight)
                 z |= {one[0]: score for one, score in zip(part.event.voices(part.columns), found, strict=True)}
         best = set(sorted(names, key=lambda name: -z.get(name, 0.0))[:_COLUMNS])
         return [name for name in names if name in best]
