@@ -81,9 +81,16 @@ def predict(
     metavar="N|A-B",
     help="Which row of DATA, counted from 1, or which rows: 3,7-9 (repeatable). The first if not given.",
 )
+@click.option(
+    "--by",
+    type=click.Choice(["voice", "column"]),
+    default="voice",
+    show_default=True,
+    help="Columns that speak together as one voice, or what they say shared out to each column.",
+)
 @reading_options
 @AS_JSON
-def explain(model: str, data: str, rows: tuple[str, ...], as_json: bool, **options: Any) -> None:
+def explain(model: str, data: str, rows: tuple[str, ...], by: str, as_json: bool, **options: Any) -> None:
     """Say why rows are given their class: how much each column speaks for it, in nats, against the runner-up.
 
     With --json there is one object a row, each on a line of its own.
@@ -95,7 +102,7 @@ def explain(model: str, data: str, rows: tuple[str, ...], as_json: bool, **optio
 
     fitted = load_to_predict(model, data)
     ranges = [_range(text) for row in rows or ["1"] for text in row.split(",")]
-    for explained in tasks.explain(fitted, data, ranges, Reading(**options)):
+    for explained in tasks.explain(fitted, data, ranges, Reading(**options), by):
         show_result(summary.of_decision(*explained), as_json)
 
 

@@ -7,6 +7,7 @@ Axes are (row, class, feature). A distribution holds no state but its parameters
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 import numpy as np
@@ -23,6 +24,25 @@ if TYPE_CHECKING:  # read when they are needed, so that loading a model stays qu
     from candide.distributions.weighted import Weighted
 
 _CELLS = 1 << 16  # (row, class, feature) cells worked at once: temporaries that stay in cache
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What a law says of each level or cell; those of one bin are told apart by no class."""
+
+    table: Floats  # (cells of all features, class)
+    offsets: Codes  # (features + 1) feature j owns the cells from offsets[j] to offsets[j + 1]
+    bins: Codes  # (cells of all features) the bin of each, numbered within the feature
+
+    @classmethod
+    def each(cls, table: Floats, offsets: Codes) -> "Answers":
+        """Every cell a bin of its own."""
+        return cls(table, offsets, np.arange(len(table)) - np.repeat(offsets[:-1], np.diff(offsets)))
+
+    def of(self, j: int) -> tuple[Floats, Codes]:
+        """(cell, class) what it says of one feature, and (cell,) the bin of each cell."""
+        own = slice(*self.offsets[j : j + 2])
+        return self.table[own], self.bins[own]
 
 
 class Distribution(ABC):
@@ -108,7 +128,20 @@ class Distribution(ABC):
             out[some] += times(self.terms(piece), weight).sum(axis=2)
         return n_absent
 
+    @property
+    def unweighted(self) -> "tuple[Distribution, Floats]":
+        """The law whose features count once, and how much each counts here."""
+        return self, np.ones(self.n_features)
+
     # What others want to know
+
+    def answers(self) -> "Answers | None":
+        """What it says of each level or cell of each feature; None where its values are no levels."""
+        return None
+
+    def typical(self, y: Codes, rng: "np.random.Generator") -> Any:
+        """A block of rows as it expects them of each class code in ``y``."""
+        return self.sample(y, rng)
 
     @abstractmethod
     def sample(self, y: Codes, rng: "np.random.Generator") -> NDArray:

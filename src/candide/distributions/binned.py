@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from candide.distributions.arrays import FROM_ZERO, LOGS, Found, Shape, take
-from candide.distributions.base import Distribution
+from candide.distributions.base import Answers, Distribution
 from candide.distributions.categorical import Categorical
 from candide.encode.grid import span
 from candide.rows.blocks import Codes, Floats
@@ -34,6 +34,9 @@ class Binned(Categorical):
         ends = np.append(starts[1:], len(self.bins[own])) - 1
         names = [span(levels[a], levels[b]) for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
         return names, np.add.reduceat(np.exp(self.table[own]), starts, axis=0)
+
+    def answers(self) -> Answers:
+        return Answers(self.table, self.offsets, self.bins)
 
     def arrays(self) -> dict[str, Any]:
         return super().arrays() | {"bins": self.bins.astype(np.int64)}

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from candide import kernels, wording
 from candide.distributions.arrays import LOGS, Found, Shape, take
-from candide.distributions.base import Distribution, dense, moved, times
+from candide.distributions.base import Answers, Distribution, dense, moved, times
 from candide.rows.blocks import Block, Codes, Floats
 
 if TYPE_CHECKING:
@@ -92,6 +92,9 @@ class Categorical(Distribution):
             found = np.searchsorted(edges, y + rng.random(len(y)), side="right") - y * (stop - start)
             out[:, j] = np.minimum(found, stop - start - 1)
         return out
+
+    def answers(self) -> Answers:
+        return Answers.each(self.table, self.offsets)
 
     def mean(self, values: Sequence[Any] | None = None) -> Floats:
         """(class, feature) of levels that are numbers: ``values`` has those of each feature, by default their codes."""

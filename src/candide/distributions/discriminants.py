@@ -88,6 +88,17 @@ class Discriminants(Distribution):
     def sample(self, y: Codes, rng: "np.random.Generator") -> NDArray:
         self._refuse("has no rows to draw: it is of scores of its columns", "draw from the laws of the columns")
 
+    def typical(self, y: Codes, rng: "np.random.Generator") -> Floats:
+        """Scores by the quadratic law where there is one, else by the linear one."""
+        u, rows = rng.standard_normal((len(y), self.means.shape[1])), self.rows[y]
+        if self.spreads is None:
+            return self.means[y] + np.sqrt((rows + 1) / rows)[:, None] * u @ np.linalg.inv(self.root).T
+        freedom = self.spreads.df[y] - self.means.shape[1] + 1.0
+        u *= np.sqrt((rows + 1) / rows / rng.chisquare(freedom))[:, None]
+        for c, root in enumerate(self.spreads.root):
+            u[y == c] = self.means[c] + u[y == c] @ np.linalg.inv(root).T
+        return u
+
     def parameters(self) -> dict[str, NDArray]:
         """The mean score of each column in each class."""
         return {"mean": self.means}

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from candide import kernels
 from candide.distributions.arrays import FINITE, Found, Shape, take
-from candide.distributions.base import Distribution, dense, times
+from candide.distributions.base import Answers, Distribution, dense, times
 from candide.rows.blocks import Block, Codes, Floats
 from candide.tally.cells import Layout
 
@@ -63,6 +63,9 @@ class Interactions(Distribution):
 
     def sample(self, y: Codes, rng: "np.random.Generator") -> NDArray:
         self._refuse("has no rows to draw: it is no law of its columns", "draw from the laws of the columns")
+
+    def answers(self) -> Answers:
+        return Answers.each(self.table, self.layout.offsets)
 
     def parameters(self) -> dict[str, NDArray]:
         """What each cell says (class, cells), ragged over sets by ``offsets``."""

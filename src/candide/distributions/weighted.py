@@ -8,7 +8,7 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.distributions.arrays import Found, Shape, take
-from candide.distributions.base import Distribution, times
+from candide.distributions.base import Answers, Distribution, times
 from candide.errors import InputError
 from candide.rows.blocks import Block, Codes, Floats
 
@@ -81,6 +81,20 @@ class Weighted(Distribution):
     def sample(self, y: Codes, rng: "np.random.Generator") -> NDArray:
         """Rows of the law that is weighted: weights are about the class, not about the rows."""
         return self.base.sample(y, rng)
+
+    @property
+    def unweighted(self) -> tuple[Distribution, Floats]:
+        return self.base, self.weight
+
+    def answers(self) -> Answers | None:
+        base = self.base.answers()
+        if base is None:
+            return None
+        each = np.repeat(self.weight, np.diff(base.offsets))[:, None]
+        return replace(base, table=times(base.table, each))
+
+    def typical(self, y: Codes, rng: "np.random.Generator") -> Any:
+        return self.base.typical(y, rng)
 
     def mean(self) -> Floats:
         return self.base.mean()

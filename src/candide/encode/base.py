@@ -113,7 +113,7 @@ class Encoding:
         """The encoding with the levels that stay known."""
         return self
 
-    def names(self) -> tuple[str, ...]:
+    def names(self, dates: bool = False) -> tuple[str, ...]:
         """The levels as they are shown; () of numbers and documents."""
         return ()
 

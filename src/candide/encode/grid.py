@@ -20,6 +20,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from candide import wording
 from candide.encode.base import Encoding, Move
 from candide.errors import InputError, MergeError
 from candide.rows.labels import Labels, as_column
@@ -123,10 +124,15 @@ class Grid(Encoding):
             raise InputError(f"groups that do not number {self.n_levels} cells in ascending order", value=tuple(group))
         return type(self)(tuple(e for e, step in zip(self._edges, steps, strict=True) if step), self.cells, self.raw)
 
-    def names(self) -> tuple[str, ...]:
+    def names(self, dates: bool = False) -> tuple[str, ...]:
+        """The cells by their edges, which are days since 1970 in a column of dates.
+
+        >>> Grid((19782.0,)).names(dates=True)
+        ('<= 2024-02-29', '> 2024-02-29')
+        """
         if not self.edges:
             return () if self.edges is None else ("any",)
-        shown = [f"{edge:g}" for edge in self.edges]
+        shown = [str(wording.date(edge)) if dates else f"{edge:g}" for edge in self.edges]
         if len(set(shown)) < len(shown):
             shown = [repr(edge) for edge in self.edges]
         between = (f"{a} to {b}" for a, b in pairwise(shown))

@@ -77,7 +77,7 @@ class Levels(Encoding):
         labels = self.labels.left(self.stays(met))
         return self if labels is self.labels else replace(self, labels=labels)
 
-    def names(self) -> tuple[str, ...]:
+    def names(self, dates: bool = False) -> tuple[str, ...]:
         return tuple(map(str, self.labels.values))
 
     def sql(self, x: Any, dialect: Any) -> Any:

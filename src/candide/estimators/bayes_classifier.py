@@ -1,7 +1,7 @@
 """BayesClassifier: any table, counted, and every column, pair and block of columns heard as much as it deserves."""
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import NDArray
 
@@ -12,6 +12,9 @@ from candide.model.fitted import EstimatorRecord
 from candide.model.settings import Settings
 from candide.rows import remarks
 from candide.rows.labels import Labels
+
+if TYPE_CHECKING:
+    from candide.explain.voices import Voices
 
 
 class BayesClassifier(NaiveBayes):
@@ -77,10 +80,28 @@ class BayesClassifier(NaiveBayes):
         given = {"labels": labels, "events": self.events, "settings": settings, "sets": self.sets}
         fitted = learn(table, y, weight, **given, rows=self.rows, seed=self.random_state)
         record = EstimatorRecord(self._in_file, self._kept_params(fitted.census.plan), len(table.names))
-        fitted = replace(fitted, estimator=record)
+        fitted = replace(fitted, estimator=record, dates=table.dates & set(fitted.census.plan.columns))
         fitted.model  # noqa: B018  an estimate that cannot be had is an error now
         remarks.warn(self._remarks(table, fitted.census.plan))
         return self._keep(fitted, as_classes(labels, y.dtype), table.names, names)
+
+    def voices(self) -> "Voices":
+        """Who speaks, strongest first: columns, pairs, triples and discriminants, with their weights.
+
+        ``strength`` is how far a voice moves the log-odds of two classes, in the mean of the rows counted.
+
+        >>> import numpy as np
+        >>> import candide as cd
+        >>> rng = np.random.default_rng(0)
+        >>> X = {"a": rng.integers(0, 2, 400), "b": rng.integers(0, 2, 400)}
+        >>> voices = cd.BayesClassifier().fit(X, X["a"] == X["b"]).voices()
+        >>> voices[0].title, voices[0].kind
+        ('a x b', 'pair')
+        """
+        from candide.explain.voices import voices
+
+        self._check_fitted()
+        return voices(self.fitted_)
 
     def log_density(self, X: Any) -> NDArray:
         """log p(x), (rows,), of the columns' own laws: a weighted score is no density.

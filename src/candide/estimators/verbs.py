@@ -192,8 +192,10 @@ class Generative(Estimator):
         self._check_fitted()
         return feature_scores(self.fitted_)
 
-    def explain(self, X: Any) -> "list[Decision]":
+    def explain(self, X: Any, by: str = "voice") -> "list[Decision]":
         """Why each row is given its class: what every column says for it against the runner-up, strongest first.
+
+        Columns that are modelled together speak together; ``by="column"`` shares what they say out to them, equally.
 
         >>> import candide as cd
         >>> X, y = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None]}, ["no", "no", "yes", "yes"]
@@ -208,7 +210,7 @@ class Generative(Estimator):
         from candide.explain.rows import explain
 
         self._check_fitted()
-        return explain(self.fitted_, self._read_again(X, self.fitted_.plan))
+        return explain(self.fitted_, self._read_again(X, self.fitted_.plan), by=by)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, NDArray]:
         """Rows and labels drawn from the model: an array where it was fitted on one, else a mapping of columns.

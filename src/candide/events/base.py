@@ -125,6 +125,15 @@ class EventModel:
         """
         return tuple((name,) for name in columns)
 
+    def titles(self, columns: Sequence[Name], encodings: Sequence[Encoding] = ()) -> tuple[str, ...]:
+        """What each feature of its law is called: by its columns, "age", or "age x job" where they speak together.
+
+        >>> from candide.events import Poisson
+        >>> Poisson().titles(["visits", "calls"])
+        ('visits', 'calls')
+        """
+        return tuple(" x ".join(map(str, one)) for one in self.voices(columns))
+
     def spec(self, n_features: int, encodings: Sequence[Encoding] = ()) -> Spec:
         """How a block of ``n_features`` columns is tallied, with no prior in it; ``encodings`` as learned of each."""
         return Spec(self.kind, tuple(encodings) or (self.encoding,) * n_features, self.keep)

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from candide import distributions as laws
+from candide import wording
 from candide.conjugate import discriminant
 from candide.distributions.base import dense
 from candide.encode.base import Encoding
@@ -48,6 +49,18 @@ class Discriminant(EventModel):
 
     def voices(self, columns: Sequence[Name]) -> tuple[tuple[Name, ...], ...]:
         return (tuple(columns),) * (1 + self.quadratic)
+
+    def titles(self, columns: Sequence[Name], encodings: Sequence[Encoding] = ()) -> tuple[str, ...]:
+        """By how many numbers and categories it is of.
+
+        >>> Discriminant(quadratic=False).titles(("age", "height"), (NormalScore(), NormalScore()))
+        ('linear discriminant of 2 numbers',)
+        """
+        written = sum(one.as_written for one in encodings)
+        sorts = (len(columns) - written, "number", "numbers"), (written, "category", "categories")
+        of = " and ".join(wording.plural(n, *names) for n, *names in sorts if n)
+        kinds = ("linear", "quadratic")[: 1 + self.quadratic]
+        return tuple(f"{kind} discriminant of {of}" for kind in kinds)
 
     def _estimate(self, tally: CoMoments, prior: Any, how: str) -> laws.Discriminants:
         return discriminant.estimate(tally, quadratic=self.quadratic, towards_diagonal=self.towards_diagonal)

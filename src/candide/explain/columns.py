@@ -35,14 +35,20 @@ def conditionals(fitted: Fitted, most_levels: int = 12) -> Iterator[ColumnSummar
     shares = np.exp(fitted.model.log_prior)
     counted: Any = fitted.chosen.tallies if fitted.has_counts else [None] * len(fitted.plan.parts)
     for part, law, tally in zip(fitted.plan.parts, fitted.model.distributions, counted, strict=True):
-        for j, column in enumerate(part.columns):
+        for j, column in enumerate(() if part.beside else part.columns):
             if part.holds == "documents" and tally is not None:  # counts say which terms tell, as weights do not
                 rows, values = _terms(fitted, part, law, tally, most_levels)
             else:
-                levels = part.levels[j].values if part.holds == "codes" else ()
+                levels = _level_names(part, j, column in fitted.dates)
                 often = _frequency(part, law, tally, j, shares)
                 rows, values = law.describe(j, part.columns, levels, often, most_levels)
             yield ColumnSummary(column, part.event.name, rows, values)
+
+
+def _level_names(part: Part, j: int, dates: bool) -> tuple[Any, ...]:
+    if part.holds != "codes":
+        return ()
+    return part.levels[j].values if part.encodings[j].as_written else part.encodings[j].names(dates)
 
 
 def _frequency(part: Part, law: Any, tally: Any, j: int, shares: Floats) -> Floats | None:
@@ -51,6 +57,7 @@ def _frequency(part: Part, law: Any, tally: Any, j: int, shares: Floats) -> Floa
         return None
     if tally is not None:
         return tally.pool().only(np.array([j])).counts[0]
+    law = law.unweighted[0]
     levels = law.offsets[j], law.offsets[j + 1]
     return law.parameters()["probability"][:, slice(*levels)].T @ shares
 

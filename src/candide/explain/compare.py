@@ -92,6 +92,8 @@ def compare(a: Fitted, b: Fitted, most: int = 1000) -> Comparison:
     levels: list[LevelMove] = []
     left_out: list[Name] = []
     for part, *tallies in zip(before.plan.parts, before.tallies, after.tallies, strict=True):
+        if part.beside:  # its columns are compared by their own laws
+            continue
         try:
             pair = _Pair.of(part, before.labels.values, *tallies)
         except InputError:  # an estimate cannot be had, or its law has no divergence

@@ -111,6 +111,8 @@ def scores(census: Census, priors: Any = None, select: int | str | None = None) 
     used = set(choose(census, select, priors))
     rows, most, found = total_weight(census), class_entropy(census), list[FeatureScore]()
     for part, tally in zip(census.plan.parts, census.tallies, strict=True):
+        if part.beside:
+            continue
         nats, each = gain(part, tally, priors), units(part)
         evidence = [None] * len(each) if nats is None else nats.tolist()
         for unit, one, measures in zip(each, evidence, _measures(part, tally, len(each)), strict=True):

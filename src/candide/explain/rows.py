@@ -18,14 +18,15 @@ class prior           +0.00
 """
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from candide import wording
 from candide.distributions.base import Distribution, dense
-from candide.errors import InputError
+from candide.errors import InputError, unknown
+from candide.explain.cells import places
 from candide.explain.terms import DocumentTerm, terms_of
 from candide.model.fitted import Fitted
 from candide.model.model import Model
@@ -35,6 +36,7 @@ from candide.rows.labels import is_absent, is_arrow
 from candide.rows.table import Name, Table
 
 _VALUES = 1 << 22  # (row, class, feature) terms at a time
+BY = ("voice", "column")
 _LINES, _WORDS = 20, 5  # columns, and words of a document, in print
 
 
@@ -47,6 +49,18 @@ class Contribution:
     nats: float
     known: bool = True  # False: a level that was never counted
     words: tuple[DocumentTerm, ...] = ()  # of a document its known terms, strongest first
+    voice: str = ""  # what columns that speak together are called, such as "age x job"
+    cells: tuple[str | None, ...] = ()  # of each value the bin or cell that it is counted in, where it has one
+
+    @property
+    def title(self) -> str:
+        """What speaks, for a person."""
+        return self.voice or wording.column(self.column)
+
+    @property
+    def columns(self) -> tuple[Name, ...]:
+        """The columns that it is of."""
+        return self.column if isinstance(self.column, tuple) else (self.column,)
 
     @property
     def rest(self) -> float:
@@ -56,11 +70,21 @@ class Contribution:
     @property
     def shown(self) -> str:
         """The value for a person."""
-        return wording.value(self.value) + ("" if self.known else " (never seen)")
+        told = wording.value(self.value)
+        if any(self.cells):
+            values = self.value if isinstance(self.column, tuple) else (self.value,)
+            each = zip(values, self.cells, strict=True)
+            told = ", ".join(wording.value(v) + (f" ({cell})" if cell else "") for v, cell in each)
+        return told + ("" if self.known else " (never seen)")
+
+    def plus(self, other: "Contribution") -> "Contribution":
+        """What the same column says in two ways: alone, and its share of what it says together with others."""
+        known, words, cells = self.known and other.known, self.words or other.words, self.cells or other.cells
+        return replace(self, nats=self.nats + other.nats, known=known, words=words, cells=cells)
 
     def lines(self) -> Iterator[tuple[str, str, str]]:
         """Column, value and nats in words; of a document, its strongest terms below."""
-        yield wording.column(self.column), self.shown, f"{self.nats:+.2f}"
+        yield self.title, self.shown, f"{self.nats:+.2f}"
         for word in self.words[:_WORDS]:
             yield f"  {word.term}", wording.plural(word.count, "time"), f"{word.weight:+.2f}"
         left = self.nats - sum(word.weight for word in self.words[:_WORDS])
@@ -85,20 +109,44 @@ class Decision:
         odds = self.class_prior + sum(one.nats for one in self.contributions)
         return odds if odds == odds else self.class_prior  # a row impossible under both is left with the prior
 
+    @property
+    def heading(self) -> str:
+        """What speaks: columns, or voices where some are of columns together."""
+        return "voice" if any(one.voice for one in self.contributions) else "column"
+
+    def by_column(self) -> "Decision":
+        """The same with what columns say together shared out to them, equally; it comes to the same log-odds."""
+        found: dict[Name, Contribution] = {}
+        for one in self.contributions:
+            several = isinstance(one.column, tuple)
+            values = one.value if several and one.value is not None else (one.value,) * len(one.columns)
+            for name, value in zip(one.columns, values, strict=True):
+                part = replace(one, column=name, value=value, nats=one.nats / len(one.columns), voice="", cells=())
+                part = part if several else replace(part, cells=one.cells)
+                known = found.get(name)
+                found[name] = part if known is None else known.plus(part)
+        order = sorted(found.values(), key=lambda one: -abs(one.nats))
+        return replace(self, contributions=tuple(order))
+
     def __str__(self) -> str:
         shown, more = self.contributions[:_LINES], self.contributions[_LINES:]
         cells = [cell for one in shown for cell in one.lines()]
         if more:
             cells.append((f"and {len(more):,} more", "", f"{sum(one.nats for one in more):+.2f}"))
-        rows = [("column", "value", "nats"), *cells, ("class prior", "", f"{self.class_prior:+.2f}")]
+        rows = [(self.heading, "value", "nats"), *cells, ("class prior", "", f"{self.class_prior:+.2f}")]
         a, b, c = (max(map(len, column)) for column in zip(*rows, strict=True))
         first = f"{self.prediction}, p {wording.probability(self.probability, 3)}, against {self.runner_up}"
         lines = [f"{name:{a}}  {value:>{b}}  {nats:>{c}}" for name, value, nats in rows]
         return "\n".join([f"{first}, p {wording.probability(self.runner_up_probability, 3)}", *lines])
 
 
-def explain(fitted: Fitted, rows: Any, shown: Any = None) -> list[Decision]:
-    """Why each of some rows in memory is given its class; ``shown`` has the values to show, where these are encoded."""
+def explain(fitted: Fitted, rows: Any, shown: Any = None, by: str = "voice") -> list[Decision]:
+    """Why each of some rows in memory is given its class; ``shown`` has the values to show, where these are encoded.
+
+    ``by`` is "voice", or "column" to have what columns say together shared out to them.
+    """
+    if by not in BY:
+        raise unknown("by", by, BY)
     table = Table.of(rows)
     values_of = table if shown is None else Table.of(shown)
     if fitted.model.n_classes < 2:
@@ -117,28 +165,39 @@ def explain(fitted: Fitted, rows: Any, shown: Any = None) -> list[Decision]:
         odds = (p[row, first], p[row, second], _difference(prior[first], prior[second]))
         one, other, at_first = map(float, odds)
         decisions.append(Decision(values[first], one, values[second], other, at_first, tuple(contributions)))
-    return decisions
+    return decisions if by == "voice" else [decision.by_column() for decision in decisions]
 
 
 def _contributions(
     part: Part, law: Distribution, block: Any, table: Table, order: Codes, dates: Collection[Name]
 ) -> Iterator[list[Contribution]]:
     """Row by row what the columns of a part say; a column of several parts speaks in each."""
-    units = [part.columns] if part.event.joint else part.event.voices(part.columns)
-    names = [unit if len(unit) > 1 or part.event.joint else unit[0] for unit in units]
+    whole = part.event.joint and not part.beside  # a law of all its columns
+    units = [part.columns] if whole else part.event.voices(part.columns)
+    titles = part.event.titles(part.columns, part.encodings) if part.beside else [""] * len(units)
     at = {name: j for j, name in enumerate(part.columns)}
     values = [_values(part, block, table, j, dates) for j in range(len(part.columns))]
-    step = max(1, _VALUES // (law.n_classes * max(1, len(part.columns))))
+    cells = [places(part, law, j, dates) for j in range(len(part.columns))]
+    step = max(1, _VALUES // (law.n_classes * max(1, len(units))))
     for start in range(0, len(order), step):
         some = slice(start, start + step)
-        nats = _nats(law.terms(rows_of(block, some)), order[some], part.event.joint)
-        for row, cells in enumerate(nats.tolist(), start):
-            seen = [[values[at[name]][row] for name in unit] for unit in units]
-            shown = [v[0] if not isinstance(n, tuple) else _together(v) for n, v in zip(names, seen, strict=True)]
+        nats = _nats(law.terms(rows_of(block, some)), order[some], whole)
+        for row, said in enumerate(nats.tolist(), start):
             unmet = {part.columns[j] for j, levels in enumerate(part.levels) if block[row, j] == len(levels)}
             words = terms_of(law, block[row : row + 1], *order[row].tolist()) if part.holds == "documents" else ()
-            each = zip(names, shown, cells, units, strict=True)
-            yield [Contribution(n, v, cell, unmet.isdisjoint(unit), words) for n, v, cell, unit in each]
+            found = []
+            for unit, title, one in zip(units, titles, said, strict=True):
+                seen = [values[at[name]][row] for name in unit]
+                inside = tuple(_cell(cells[at[name]], block, row, at[name]) for name in unit)
+                alone = len(unit) == 1 and not whole
+                column, value = (unit[0], seen[0]) if alone else (unit, _together(seen))
+                known = unmet.isdisjoint(unit)
+                found.append(Contribution(column, value, one, known, words, title, inside if any(inside) else ()))
+            yield found
+
+
+def _cell(names: tuple[str, ...] | None, block: Any, row: int, j: int) -> str | None:
+    return names[block[row, j]] if names is not None and 0 <= block[row, j] < len(names) else None
 
 
 def _together(values: list[Any]) -> tuple[Any, ...] | None:

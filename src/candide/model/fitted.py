@@ -147,6 +147,11 @@ class Fitted:
         return replace(self, counts=census, voices=None)
 
     @property
+    def is_weighted(self) -> bool:
+        """Whether voices have weights that were learned; in a model without counts they are in its laws."""
+        return self.voices is not None or any(law.unweighted[0] is not law for law in self.model.distributions)
+
+    @property
     def rows(self) -> int | None:
         """How many rows were counted, if that is known."""
         return self.census.n_rows if self.parameters is None else self.parameters.rows

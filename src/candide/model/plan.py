@@ -58,6 +58,11 @@ class Part:
     def spec(self) -> Spec:
         return self.event.spec(len(self.columns), self.encodings)
 
+    @cached_property
+    def beside(self) -> bool:
+        """Whether it says what columns say together, beside the laws that each of them has."""
+        return any(len(one) > 1 for one in self.event.voices(self.columns))
+
     def with_levels(self, table: Table) -> "Part":
         """This part with what its encodings learn from ``table``, such as exactly the levels that it holds."""
         if self.holds not in ("codes", "scores"):

@@ -53,7 +53,7 @@ def class_entropy(census: Census) -> float:
 def _per_row(census: Census, priors: Any) -> list[tuple[Name, float]]:
     rows, found = total_weight(census), list[tuple[Name, float]]()
     for part, tally in zip(census.plan.parts, census.tallies, strict=True):
-        nats = gain(part, tally, priors)
+        nats = None if part.beside else gain(part, tally, priors)
         if nats is not None:
             each = np.broadcast_to(nats / rows, len(part.columns)).tolist()
             found += zip(part.columns, each, strict=True)

@@ -48,6 +48,14 @@ def _(found: summary.ModelSummary) -> dict[str, Any]:
             for one in found.columns
         ],
     }
+    if found.voices is not None:
+        known["weights_learned_on"] = found.voices.rows
+        known["bias"] = {str(one.label): one.bias for one in found.classes}
+        known["voices"] = [
+            {name: value for name, value in _fields(one).items() if name not in ("part", "feature")}
+            for one in found.voices
+        ]
+        known["silent"] = list(map(_fields, found.voices.silent))
     if found.scores is not None:
         known |= {"scores": list(map(_fields, found.scores)), "notes": found.notes}
     return known
@@ -103,8 +111,9 @@ def _(found: summary.DecisionSummary) -> dict[str, Any]:
 
 
 def _said(one: Contribution) -> dict[str, Any]:
-    """What a column says; of a document its terms too."""
-    known = {name: value for name, value in _fields(one).items() if name != "words"}
+    """What a voice says; of a document its terms too, of columns together their name, of numbers their cells."""
+    known = {name: getattr(one, name) for name in ("column", "value", "nats", "known")}
+    known |= {name: getattr(one, name) for name in ("voice", "cells") if getattr(one, name)}
     return {**known, "words": list(map(_fields, one.words))} if one.words else known
 
 

@@ -31,9 +31,16 @@ class Explained(NamedTuple):
 
 
 def explain(
-    model: Model, data: Any, rows: Sequence[int | tuple[int, int]] = (1,), reading: Reading | None = None
+    model: Model,
+    data: Any,
+    rows: Sequence[int | tuple[int, int]] = (1,),
+    reading: Reading | None = None,
+    by: str = "voice",
 ) -> Iterator[Explained]:
-    """Why rows of a source are given their class: rows, and ranges of rows, counted from 1."""
+    """Why rows of a source are given their class: rows, and ranges of rows, counted from 1.
+
+    ``by="column"`` shares out to columns, equally, what they say together.
+    """
     from candide.explain import rows as in_memory  # here: other tasks need none of it
 
     fitted = fitted_of(model)
@@ -50,7 +57,7 @@ def explain(
             table |= {name: respelled(table[name], known) for name, known in levels.items()}
             shown = table | dict(zip(raw, found.columns[len(names) + len(label) :], strict=True))
             labels = found.column("k0").to_pylist() if label else [None] * found.num_rows
-            decisions = in_memory.explain(fitted, table, shown)
+            decisions = in_memory.explain(fitted, table, shown, by)
             yield from map(Explained, range(first, last + 1), labels, decisions)
 
 

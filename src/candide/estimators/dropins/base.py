@@ -46,7 +46,7 @@ class DropIn(Classifier):
                 raise InputError(f"{name}: this changes what is counted", value=params[name], remedy="fit again")
         return self._with(self.census_, **params)
 
-    def explain(self, X: Any) -> list:
+    def explain(self, X: Any, by: str = "voice") -> list:
         """Why each row is given its class: what every column says for it against the runner-up, strongest first.
 
         >>> from candide import GaussianNB
@@ -55,7 +55,7 @@ class DropIn(Classifier):
         ('a', 0)
         """
         self._apply(Model.classify, X)  # no value may be missing
-        return super().explain(X)
+        return super().explain(X, by)
 
     def _event(self) -> EventModel:
         raise NotImplementedError

@@ -36,6 +36,7 @@ class ColumnSummary:
     given: Mapping[str, tuple[float, ...]] | None = None  # a value for each class; None: the model does not use it
     less: tuple[str, ...] = ()  # names in ``given`` that others stand for
     is_date: bool = False  # whether its numbers are days since 1970
+    what: str = "given the class"  # what ``given`` has
     group: tuple[Name, ...] = ()  # the columns it is modelled together with, itself among them: one strength for all
 
 
@@ -46,6 +47,8 @@ def counted(fitted: Fitted, kinds: Mapping[Name, str] | None = None) -> list[Col
     census, strength = fitted.settled, fitted.strengths or {}
     total, found = max(float(census.class_weight.sum()), 1e-300), []
     for part, tally in zip(census.plan.parts, census.tallies, strict=True):
+        if part.beside:
+            continue
         pooled: Any = tally.pool()
         for j, name in enumerate(part.columns):
             weight = float(pooled.n[0, j])
@@ -57,7 +60,7 @@ def counted(fitted: Fitted, kinds: Mapping[Name, str] | None = None) -> list[Col
                     strength.get(name),
                     weight,
                     max(1.0 - weight / total, 0.0),
-                    pooled.seen(j) if weight else {},
+                    _seen(part, pooled, j) if weight else {},
                     _level_names(part, j),
                     is_date=name in fitted.dates,
                     group=part.columns if part.event.joint else (),
@@ -100,7 +103,14 @@ def remarks(columns: Sequence[ColumnSummary]) -> list[str]:
 
 
 def _level_names(part: Part, j: int) -> tuple[str, ...]:
-    return part.encodings[j].names() if part.holds == "codes" else ()
+    """The levels of a column; the cells of a grid are none."""
+    return part.encodings[j].names() if part.holds == "codes" and part.encodings[j].as_written else ()
+
+
+def _seen(part: Part, pooled: Any, j: int) -> dict[str, float]:
+    if part.holds == "codes" and not part.encodings[j].as_written:
+        return {"cell": int(part.encodings[j].n_levels or 0)}
+    return pooled.seen(j)
 
 
 def _with_moments(rows: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:

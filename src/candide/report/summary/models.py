@@ -1,11 +1,13 @@
 """A model, and what a fit made of a source: classes, columns, scores, remarks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from candide.errors import unknown
+from candide.explain.cells import cells
 from candide.explain.features import FeatureScore, feature_scores
+from candide.explain.voices import Voices, voices
 from candide.model.fitted import Fitted
 from candide.report.record import Summary
 from candide.report.summary.columns import ColumnSummary, counted, given_the_class, remarks, strongest_first
@@ -21,6 +23,7 @@ class ClassSummary:
     label: Any
     share: float
     weight: float | None = None
+    bias: float | None = None  # nats that weights learned of the voices came with
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,6 +44,7 @@ class ModelSummary(Summary):
     chosen: int | None  # how many of those scored the model uses; None: all
     notes: tuple[str, ...]
     narrowed: bool = False  # whether only some of the columns or classes are in it
+    voices: Voices | None = None  # of a weighted model, strongest first; None: every column counts once
 
 
 @dataclass(frozen=True, repr=False)
@@ -84,13 +88,23 @@ def of_model(
         return whole
     at = [_place("class", name, [one.label for one in whole.classes]) for name in classes]
     at = at or list(range(len(whole.classes)))
-    some = [_place("column", name, [one.column for one in whole.columns]) for name in columns]
+    shown = [*whole.columns, *_sets(fitted_of(model), whole.voices, columns, levels)]
+    some = [_place("column", name, [one.column for one in shown]) for name in columns]
     return replace(
         whole,
         classes=tuple(whole.classes[c] for c in at),
-        columns=tuple(_of_classes(whole.columns[j], at) for j in some or range(len(whole.columns))),
+        columns=tuple(_of_classes(shown[j], at) for j in some or range(len(whole.columns))),
+        voices=whole.voices and (whole.voices.of([shown[j].column for j in some]) if some else whole.voices),
         narrowed=True,
     )
+
+
+def _sets(fitted: Fitted, known: Voices | None, names: Sequence[Any], most: int) -> Iterator[ColumnSummary]:
+    """Of the sets of columns that are named what their cells say."""
+    for voice in known or ():
+        if voice.title in names and len(voice.columns) > 1:
+            given = {name: tuple(nats.tolist()) for name, nats in cells(fitted, voice).strongest(most)}
+            yield ColumnSummary(voice.title, voice.kind, given=given, what="what it says for each class, in nats")
 
 
 def _place(what: str, name: Any, known: Sequence[Any]) -> int:
@@ -110,6 +124,8 @@ def _of_model(fitted: Fitted, levels: int) -> ModelSummary:
     settings, known = fitted.settings, counted(fitted)
     some = len(fitted.labels) > 0  # where every row was forgotten there are no classes to tell apart
     scores = tuple(feature_scores(fitted)) if fitted.has_counts and some else None
+    speak = voices(fitted) if some and fitted.is_weighted else None
+    in_order = strongest_first if speak is None else speak.in_order
     return ModelSummary(
         fitted.rows,
         fitted.target,
@@ -118,12 +134,13 @@ def _of_model(fitted: Fitted, levels: int) -> ModelSummary:
         settings.select,
         dict(fitted.provenance),
         classes_of(fitted),
-        tuple(strongest_first(known)) if fitted.has_counts else None,
-        tuple(given_the_class(fitted, levels)) if some else (),
+        tuple(in_order(known)) if fitted.has_counts else None,
+        tuple(in_order(given_the_class(fitted, levels))) if some else (),
         fitted.strengths,
         scores,
         sum(one.chosen for one in scores) if scores and settings.select else None,
         tuple(remarks(known)),
+        voices=speak,
     )
 
 
@@ -162,4 +179,5 @@ def classes_of(fitted: Fitted) -> tuple[ClassSummary, ...]:
     """The classes with their shares; their weights too where counts are kept."""
     labels, shares = fitted.labels.values, fitted.shares.tolist()
     weights = fitted.census.class_weight.tolist() if fitted.has_counts else [None] * len(labels)
-    return tuple(map(ClassSummary, labels, shares, weights))
+    biases = [None] * len(labels) if fitted.voices is None else fitted.voices.bias.tolist()
+    return tuple(map(ClassSummary, labels, shares, weights, biases))

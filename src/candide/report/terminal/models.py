@@ -1,13 +1,15 @@
 """A model, and what a fit made of a source, on a terminal."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from rich.markup import escape
 
 from candide import wording
 from candide.explain.features import FeatureScore
+from candide.explain.voices import Silent, Voices, said
 from candide.report.summary import ClassSummary, ColumnSummary, DemoSummary, FitSummary, ModelSummary
-from candide.report.terminal.layout import MOST, Commands, Parts, Sheet, notes, panel, parts
+from candide.report.terminal.layout import MOST, Commands, Hanging, Parts, Sheet, notes, panel, parts
 from candide.report.terminal.scores import confusion, cross_validated, metrics
 
 _ORIGIN = "source fitted_rows date version options"  # the order in which a reader asks for them
@@ -38,6 +40,8 @@ def _(found: ModelSummary) -> Parts:
     counted = "no counts kept" if found.rows is None else f"{wording.plural(found.rows)} counted"
     target = "" if found.target is None else f"predicts {escape(repr(found.target))}; "
     text = f"{counted}; {target}estimate: {found.estimate}; class prior: {escape(found.class_prior)}"
+    if found.voices is not None and found.voices.rows is not None:
+        text += f"\nweights learned on {wording.plural(found.voices.rows)}"
     if found.provenance:
         order = sorted(found.provenance.items(), key=lambda pair: _ORIGIN.find(pair[0]))
         known = [f"{name.replace('_', ' ')}: {wording.shortened(value, 60)}" for name, value in order if value]
@@ -46,7 +50,8 @@ def _(found: ModelSummary) -> Parts:
         text += f"\n[dim]{escape('; '.join(known))}[/dim]"
     shown: Parts = [panel(text, "candide show"), classes(found.classes)]
     if found.narrowed:  # somebody asked for some columns or classes, and has seen the rest
-        return shown + [given(one, found.classes) for one in found.columns]
+        return shown + [given(one, found.classes) for one in found.columns] + speakers(found.voices)
+    shown += speakers(found.voices)
     if found.counted is not None:
         shown += [columns(found.counted), *notes(found.notes)]
     elif found.strengths is not None:
@@ -77,13 +82,47 @@ def _(found: DemoSummary) -> Parts:
 
 def classes(some: Sequence[ClassSummary]) -> Sheet:
     """The classes, their weights where these are kept, and their shares."""
-    with_weights = any(one.weight is not None for one in some)
-    heads = ["class", *(["weight"] if with_weights else []), "share"]
+    with_weights, with_bias = (any(getattr(one, name) is not None for one in some) for name in ("weight", "bias"))
+    heads = ["class", *(["weight"] if with_weights else []), "share", *(["bias"] if with_bias else [])]
     rows = [
-        [escape(str(one.label)), *([f"{one.weight:,.10g}"] if with_weights else []), f"{one.share:6.1%}"]
+        [
+            escape(str(one.label)),
+            *([f"{one.weight:,.10g}"] if with_weights else []),
+            f"{one.share:6.1%}",
+            *([f"{one.bias:+.3f}"] if with_bias else []),
+        ]
         for one in some
     ]
     return Sheet("Classes", *heads, rows=rows)
+
+
+def speakers(voices: Voices | None) -> Parts:
+    """The voices of a weighted model with their weights, and the columns that have none."""
+    if voices is None:
+        return []
+    kinds = Counter(one.kind for one in voices)
+    told = ", ".join(wording.plural(n, kind) for kind, n in kinds.items())
+    title = f"Voices, strongest first [dim]({told})[/dim]"
+    rows = [
+        [
+            escape(one.title),
+            one.kind,
+            "" if one.answers is None else f"{one.answers:,}",
+            f"{one.weight:.3f}",
+            said(one.strength),
+        ]
+        for one in voices
+    ]
+    heads = ("voice", "kind", "cells", "weight", "nats")
+    shown: Parts = [Sheet(title, *heads, text=["kind"], spare=["cells", "kind"], vital=["weight"], rows=rows)]
+    silent = [(escape(str(one.column)), escape(_silence(one))) for one in voices.silent[:MOST]]
+    if more := len(voices.silent) - len(silent):
+        silent.append(("", f"and {wording.plural(more, 'more column')} without a voice"))
+    return [*shown, Hanging([("[bold]No voice of its own[/bold]", ""), *silent])] if silent else shown
+
+
+def _silence(one: Silent) -> str:
+    return one.why + (f"; heard in {wording.plural(one.heard_in, 'other voice')}" if one.heard_in else "")
 
 
 def columns(counted: Sequence[ColumnSummary], left_out: Sequence[ColumnSummary] = ()) -> Sheet:
@@ -144,7 +183,7 @@ def feature_scores(scores: Sequence[FeatureScore], chosen: int | None) -> Sheet:
 
 def given(one: ColumnSummary, labels: Sequence[ClassSummary]) -> Sheet:
     """One column given the class, as a table."""
-    title = f"{escape(str(one.column))} [dim]{one.event}, given the class[/dim]"
+    title = f"{escape(str(one.column))} [dim]{one.event}, {one.what}[/dim]"
     if not one.given:
         return Sheet(f"{title} [dim]: empty[/dim]", "")
     given = {name: values for name, values in one.given.items() if name not in one.less}

@@ -20,16 +20,13 @@ def _(found: DecisionSummary) -> Parts:
     text = f"{first}, p {one}; then {second}, p {other}"
     if found.label is not None:
         text += f"\nlabelled {escape(str(found.label))}"
-    rows = [
-        [escape(wording.column(one.column)), escape(_value(one)), f"{one.nats:+.3f}"]
-        for one in decision.contributions[:_LINES]
-    ]
+    rows = [[escape(one.title), escape(one.shown), f"{one.nats:+.3f}"] for one in decision.contributions[:_LINES]]
     if more := len(decision.contributions[_LINES:]):
         rows.append([f"and {more:,} more", "", f"{found.nats_after(_LINES):+.3f}"])
     rows.append(["[dim]class prior[/dim]", "", f"{decision.class_prior:+.3f}"])
     rows.append(["[dim]together[/dim]", "", f"{decision.log_odds:+.3f}"])
     title = f"What speaks for {first} [dim]against {second}, in nats[/dim]"
-    sheet = Sheet(title, "column", "value", "nats", text=["value"], rows=rows)
+    sheet = Sheet(title, decision.heading, "value", "nats", text=["value"], rows=rows)
     words = [_words(one) for one in decision.contributions if one.words]
     return [panel(text, f"candide explain, row {found.row}"), sheet, *words]
 
@@ -43,10 +40,6 @@ def _words(one: Any) -> Sheet:
         rows.append(["[dim]length, and terms it lacks[/dim]", "", f"{one.rest:+.3f}"])
     rows.append(["[dim]together[/dim]", "", f"{one.nats:+.3f}"])
     return Sheet(f"Terms of {escape(wording.column(one.column))}", "term", "times", "nats", rows=rows)
-
-
-def _value(one: Any) -> str:
-    return wording.value(one.value) + ("" if one.known else " (never seen)")
 
 
 @parts.register

@@ -1,0 +1,211 @@
+"""Who speaks in a weighted model: through every door the voices add up, and are named and ordered for a person."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import candide as cd
+from candide import tasks
+from candide.cli import cli
+from candide.errors import InputError
+from candide.explain.cells import cells
+from candide.explain.voices import voices
+from candide.report import summary
+
+
+def rows(n, seed=0):
+    """Columns that tell alone, only together, and not at all; gaps, a constant, and dates."""
+    rng = np.random.default_rng(seed)
+    a, b = rng.integers(0, 2, (2, n))
+    yes = (a ^ b) != (rng.random(n) < 0.3)
+    x = rng.normal(yes).round(3)
+    x[rng.random(n) < 0.3] = np.nan
+    day = np.datetime64("2024-01-01") + (rng.integers(0, 200, n) + 90 * yes).astype("m8[D]")
+    y = np.where(yes, "yes", "no")
+    frame = pd.DataFrame({"x": x, "noise": rng.normal(size=n).round(3), "valve": np.array(["open", "shut"])[a]})
+    frame["pump"], frame["day"], frame["same"] = np.array(["on", "off"])[b], day, "s"
+    return frame, y
+
+
+@pytest.fixture(scope="module")
+def model():
+    return cd.BayesClassifier().fit(*rows(1500))
+
+
+@pytest.fixture(scope="module")
+def folder(model, tmp_path_factory):
+    path = tmp_path_factory.mktemp("voices")
+    model.save(path / "m.candide")
+    model.save(path / "score.candide", detail="score")
+    asked = rows(12, seed=2)[0]
+    asked.to_csv(path / "x.csv", index=False)
+    asked.to_parquet(path / "x.parquet")
+    return path
+
+
+def run(*args):
+    done = CliRunner().invoke(cli, [str(a) for a in args])
+    assert done.exit_code == 0, (done.output, done.exception)
+    return done.output
+
+
+@pytest.mark.parametrize("by", ["voice", "column"])
+@pytest.mark.parametrize("door", ["array", "parquet", "csv", "command", "score"])
+def test_what_is_said_adds_up_to_the_log_odds(model, folder, door, by):
+    asked = rows(12, seed=2)[0]
+    p = np.sort(model.predict_proba(asked), axis=1)
+    if door == "array":
+        found = [
+            (d.class_prior, d.log_odds, {c.title: c.nats for c in d.contributions}) for d in model.explain(asked, by)
+        ]
+    elif door in ("csv", "parquet"):
+        each = [one.decision for one in tasks.explain(model, folder / f"x.{door}", [(1, 12)], by=by)]
+        found = [(d.class_prior, d.log_odds, {c.title: c.nats for c in d.contributions}) for d in each]
+    else:
+        file = "m.candide" if door == "command" else "score.candide"
+        lines = run("explain", folder / file, folder / "x.parquet", "--rows", "1-12", "--by", by, "--json").splitlines()
+        each = [json.loads(line) for line in lines]
+        found = [
+            (d["class_prior"], d["log_odds"], {c.get("voice", c["column"]): c["nats"] for c in d["columns"]})
+            for d in each
+        ]
+    np.testing.assert_allclose([odds for _, odds, _ in found], np.log(p[:, -1] / p[:, -2]), atol=1e-9)
+    for prior, odds, said in found:
+        assert prior + sum(said.values()) == pytest.approx(odds, abs=1e-9)
+    assert ("valve x pump" in found[0][2]) == (by == "voice")
+    if by == "column":
+        assert set(found[0][2]) == set(asked)
+
+
+def test_a_share_of_a_pair_goes_to_each_of_its_columns(model):
+    asked = rows(1, seed=2)[0]
+    [whole], [shared] = model.explain(asked), model.explain(asked, by="column")
+    want = sum(c.nats / len(c.columns) for c in whole.contributions if "pump" in c.columns)
+    assert next(c.nats for c in shared.contributions if c.column == "pump") == pytest.approx(want)
+    with pytest.raises(InputError) as error:
+        model.explain(asked, by="row")
+    assert error.value.value == "row"
+
+
+def test_numbers_come_with_their_bins(model, folder):
+    asked = pd.DataFrame(
+        {"x": [9.0], "noise": [0.0], "valve": ["open"], "pump": ["off"], "day": ["2024-11-11"], "same": "s"}
+    )
+    asked["day"] = pd.to_datetime(asked["day"])
+    [decision] = model.explain(asked)
+    shown = {one.title: one.shown for one in decision.contributions}
+    assert shown["x"].startswith("9.0 (> ")
+    assert shown["noise"] == "0.0"  # one bin says nothing
+    assert shown["valve x pump"] == "open, off"
+    assert "(> 2024-" in shown["day"]
+    text = str(decision).splitlines()
+    assert text[1].split() == ["voice", "value", "nats"]
+    assert any(line.startswith("linear discriminant of 3 numbers") for line in text)
+
+
+def test_strength_is_the_mean_size_of_what_is_said_of_the_rows_counted(model):
+    X, _ = rows(1500)
+    each = pd.DataFrame([{c.title: abs(c.nats) for c in decision.contributions} for decision in model.explain(X)])
+    found = voices(model.fitted_)
+    told = {one.title: one.strength for one in found}
+    counted = [one.title for one in found if one.answers]
+    assert {"valve x pump", "x", "day"} <= set(counted)
+    for title in counted:
+        assert told[title] == pytest.approx(each[title].mean(), abs=1e-9), title
+    drawn = set(told) - set(counted)
+    assert len(drawn) == 2
+    for title in drawn:  # the rows are those that the law expects
+        assert told[title] == pytest.approx(each[title].mean(), rel=0.5), title
+    assert list(told.values()) == sorted(told.values(), reverse=True)
+
+
+def test_of_many_classes_a_strength_is_the_mean_over_two_that_differ():
+    rng = np.random.default_rng(0)
+    y = rng.choice(4, 400, p=[0.1, 0.2, 0.3, 0.4])
+    level = (y + rng.integers(0, 2, 400)).astype(str)
+    model = cd.BayesClassifier(sets=False).fit({"level": level}, y)
+    terms = model.fitted_.model.distributions[0].terms(model.fitted_.plan.parts[0].block(model._read({"level": level})))
+    p = np.bincount(y) / 400
+    pairs = [(i, j) for i in range(4) for j in range(4) if i != j]
+    want = sum(p[i] * p[j] * np.abs(terms[:, i, 0] - terms[:, j, 0]).mean() for i, j in pairs)
+    [voice] = voices(model.fitted_)
+    assert voice.strength == pytest.approx(want / sum(p[i] * p[j] for i, j in pairs))
+
+
+def test_columns_without_a_voice_say_why(model):
+    silent = {one.column: one for one in voices(model.fitted_).silent}
+    assert set(silent) == {"noise", "same"}
+    assert silent["noise"].heard_in == 2  # the two discriminants
+    assert silent["same"].heard_in == 0
+    assert silent["noise"].why != silent["same"].why
+
+
+def test_cells_of_a_pair_are_centred_and_counted(model):
+    known = voices(model.fitted_)
+    found = cells(model.fitted_, known["pump", "valve"])
+    assert found.names == (("open", "shut"), ("off", "on"))
+    assert found.often.sum() == pytest.approx(1.0)
+    yes = found.nats[:, :, 1] - found.nats[:, :, 0]
+    assert (np.sign(yes) == [[1, -1], [-1, 1]]).all()  # a ^ b is "yes"
+    np.testing.assert_allclose(found.nats @ model.fitted_.shares, 0.0, atol=1e-12)
+    with pytest.raises(InputError):
+        cells(model.fitted_, next(one for one in known if one.kind == "discriminant"))
+    with pytest.raises(InputError):
+        known["valve", "noise"]
+
+
+def test_show_lists_all_voices(model, folder, monkeypatch):
+    facts = json.loads(run("show", folder / "m.candide", "--json"))
+    known = voices(model.fitted_)
+    assert [one["title"] for one in facts["voices"]] == [one.title for one in known]
+    assert [one["weight"] for one in facts["voices"]] == [one.weight for one in known]
+    assert facts["weights_learned_on"] == 1500
+    assert facts["bias"] == dict(zip(["no", "yes"], model.fitted_.voices.bias.tolist(), strict=True))
+    assert [one["column"] for one in facts["columns"]] == [one.column for one in summary.of_model(model).columns]
+    assert sorted(one["column"] for one in facts["columns"]) == sorted(rows(1)[0])
+    monkeypatch.setenv("COLUMNS", "60")
+    text = run("show", folder / "m.candide")
+    assert max(map(len, text.splitlines())) <= 60
+    assert "valve x pump" in text
+    assert "weights learned on 1,500 rows" in text
+
+
+def test_show_of_a_column_and_of_a_pair(model, folder):
+    facts = json.loads(run("show", folder / "m.candide", "--column", "day", "--column", "valve x pump", "--json"))
+    day, pair = facts["columns"]
+    np.testing.assert_allclose(np.sum(list(day["given"].values()), axis=0), 1.0)
+    assert next(iter(day["given"])).startswith("<= 2024-")
+    assert set(pair["given"]) == {"open, on", "open, off", "shut, on", "shut, off"}
+    assert all({"day", "valve", "pump"} & set(one["columns"]) for one in facts["voices"])
+
+
+def test_without_counts_weights_are_known_and_strengths_of_columns(model, folder):
+    kept = {one.title: one for one in voices(cd.load(folder / "score.candide").fitted_)}
+    for one in voices(model.fitted_):
+        assert kept[one.title].weight == one.weight
+    assert kept["valve x pump"].strength is None
+    assert kept["x"].strength > 0
+    assert "valve x pump" in run("show", folder / "score.candide")
+
+
+def test_an_unweighted_model_has_voices_of_weight_one():
+    X, y = rows(300)
+    found = voices(cd.NaiveBayes().fit(X[["x", "valve"]], y).fitted_)
+    assert {(one.title, one.weight) for one in found} == {("x", 1.0), ("valve", 1.0)}
+    assert found.rows is None
+
+
+@pytest.mark.parametrize("n", [5, 300])
+def test_many_voices_stay_readable(n, monkeypatch):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 300)
+    X = {f"a column with a rather long name {i}": rng.normal(y, 2.0) for i in range(n)}
+    monkeypatch.setenv("COLUMNS", "80")
+    text = str(summary.of_model(cd.BayesClassifier(sets=False).fit(X, y)))
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= 80
+    at = next(i for i, line in enumerate(lines) if line.startswith("Voices"))
+    assert lines[at:].index("") < 50
