@@ -51,6 +51,7 @@ def mixed(n=N):
 
 EVENTS = {
     "bernoulli": (events.Bernoulli(threshold=3.0), numbers()),
+    "binned": (events.Binned(), numbers()),
     "categorical": (events.Categorical(), counts()),
     "whole": (events.Whole(), counts()),
     "complement": (events.Complement(norm=True), counts()),

@@ -11,6 +11,7 @@ from candide.events import (
     EVENTS,
     HOWS,
     Bernoulli,
+    Binned,
     Categorical,
     Complement,
     EventModel,
@@ -70,6 +71,7 @@ CASES = {
     "bernoulli shares": (Bernoulli(threshold=None), st.integers(0, 8).map(lambda v: v / 8)),
     "categorical": (Categorical(), LEVEL),
     "whole": (Whole(), LEVEL),
+    "binned": (Binned(), LEVEL),
     "multinomial": (Multinomial(), COUNT),
     "complement": (Complement(), COUNT),
     "complement norm": (Complement(norm=True), COUNT),
@@ -87,7 +89,11 @@ PRIORS = {
     Poisson: [None, Gamma(1.5, 0.4), Gamma(shape=2.0), Gamma(rate=2.0), Jeffreys()],
 }
 PRIORS |= {LogNormal: PRIORS[Gaussian], Exponential: PRIORS[Poisson], Complement: PRIORS[Multinomial], Waiting: [None]}
-PRIORS |= {Whole: PRIORS[Categorical], NegativeBinomial: [*PRIORS[Poisson][:4], Uniform()]}
+PRIORS |= {
+    Whole: PRIORS[Categorical],
+    Binned: [None, Dirichlet(0.3), Uniform()],
+    NegativeBinomial: [*PRIORS[Poisson][:4], Uniform()],
+}
 
 
 def count(event, X, y, weight=None):
@@ -97,11 +103,12 @@ def count(event, X, y, weight=None):
 
 
 def refitted(event, prior, how, X, y, weight, i):
-    """The terms of row i, fitted without it; None where that fails."""
+    """The terms of row i, fitted without it, in the bins of all rows; None where that fails."""
     rest = np.arange(len(X)) != i
     try:
         tally = count(event, X[rest], y[rest], None if weight is None else weight[rest])
-        return event.estimate(tally, prior, how).terms(X[i : i + 1])
+        chosen = event.held_at(count(event, X, y, weight))
+        return chosen.estimate(tally, prior, how).terms(X[i : i + 1])
     except InputError:
         return None
 
@@ -143,7 +150,7 @@ def test_held_out_is_fitted_without_the_row(name, how, data):
     event, values = CASES[name]
     block, y, weight = data.draw(rows(values, data.draw(st.integers(2, 9))))
     prior = data.draw(st.sampled_from(PRIORS[type(event)]))
-    if event.kind == "levels" and name in ("categorical", "whole"):
+    if event.kind == "levels" and not name.startswith("bernoulli"):
         X = np.array([[-1 if v is None else v for v in row] for row in block], np.int32)
     else:
         X = np.array([[np.nan if v is None else v for v in row] for row in block], float)
@@ -156,7 +163,7 @@ def test_a_class_of_one_row_is_left_with_the_prior(name, how):
     event, _ = CASES[name]
     rng = np.random.default_rng(0)
     X = rng.integers(0, 3, (12, N_FEATURES)).astype(np.int32)
-    X = X if name in ("categorical", "whole") else X + rng.integers(1, 8, X.shape) / 8
+    X = X if name in ("categorical", "whole", "binned") else X + rng.integers(1, 8, X.shape) / 8
     X = X / 4 if name == "bernoulli shares" else X
     y = np.array([0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2])
     prior = Dirichlet(2) if how == "map" and event.kind == "sums" and Dirichlet in event.accepts else None

@@ -12,6 +12,7 @@ from candide.events.table import attribute as __getattr__  # noqa: F401  (a fami
 
 if TYPE_CHECKING:
     from candide.events.bernoulli import Bernoulli
+    from candide.events.binned import Binned
     from candide.events.categorical import Categorical
     from candide.events.complement import Complement
     from candide.events.exponential import Exponential
@@ -27,6 +28,7 @@ __all__ = [
     "EVENTS",
     "HOWS",
     "Bernoulli",
+    "Binned",
     "Categorical",
     "Complement",
     "EventModel",

@@ -73,6 +73,8 @@ class EventModel:
     ([2.0, 1.0], True)
     >>> event.settled(tally, ()), event.as_numbers(tally, (), [0]), event.most  # the counts do not decide what it is
     (None, None, None)
+    >>> event.held_at(tally) is event
+    True
 
     An own family gives ``parameters`` and ``log_density``, and comes with the rest.
 
@@ -155,6 +157,10 @@ class EventModel:
         """Which event models the columns have, where the counts decide that; None: this one."""
         return None
 
+    def held_at(self, tally: Any) -> "EventModel":
+        """This event model with what it chooses by the counts held at the choice of a tally: rows held out keep it."""
+        return self
+
     def as_numbers(self, tally: Any, encodings: Sequence[Encoding], features: Sequence[int]) -> "Moments | None":
         """The moments of some columns, where levels are counted that are numbers; None where they are not."""
         return None
@@ -184,7 +190,7 @@ class EventModel:
         class and from all that the prior takes from the pooled tally. Levels and classes stay known. So a class of
         one row is then one that was announced and has no rows: under a proper prior it has the prior's law, and where
         nothing determines it (MLE) there is the error that fitting without the row gives, with the row. An absent
-        value says 0.
+        value says 0. What is chosen by the counts, such as bins, stays as all rows chose it (``held_at``).
 
         >>> from candide.events import Poisson
         >>> from candide.tally import Sums

@@ -11,21 +11,24 @@ says nothing is one bin. Within a bin the classes do not differ.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from candide import distributions as laws
-from candide import numerics
 from candide.conjugate.bins import merged
 from candide.conjugate.dirichlet import held_out_levels, level_log_prob
 from candide.distributions.base import dense
 from candide.encode import Encoding, Grid
+from candide.errors import InputError
 from candide.events.base import EventModel, Support
 from candide.events.categorical import dirichlet_alpha
 from candide.priors import Dirichlet, Jeffreys, Prior, Uniform
 from candide.rows.blocks import Block, Codes, Floats
 from candide.tally import Levels
+
+if TYPE_CHECKING:
+    from candide.tally.association import Test
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class Binned(EventModel):
     >>> import candide as cd
     >>> hours, y = [1, 2, 3, 9, 10, 11, 20, 21, 22] * 9, ["night", "day", "night"] * 27
     >>> y = ["day" if 8 < hour < 12 else "night" for hour in hours]
-    >>> cd.NaiveBayes({"hour": Binned()}).fit({"hour": hours}, y).predict({"hour": [2, 10, 21]}).tolist()
+    >>> cd.NaiveBayes({"hour": "binned"}).fit({"hour": hours}, y).predict({"hour": [2, 10, 21]}).tolist()
     ['night', 'day', 'night']
     """
 
@@ -53,39 +56,73 @@ class Binned(EventModel):
     def encoding(self) -> Encoding:
         return Grid(cells=self.cells)
 
+    def held_at(self, tally: Levels) -> "Binned":
+        """The same in the bins of a tally, whatever the counts."""
+        return _Held(self.prior, self.cells, bins=tuple(self._bins(tally)))
+
+    def information(self, tally: Levels) -> Floats | None:
+        """That of the bins: cells are so many that chance would seem to tell of the class."""
+        return super().information(tally.coarsen(self._bins(tally)))
+
+    def test(self, tally: Levels) -> "Test | None":
+        return super().test(tally.coarsen(self._bins(tally)))
+
     def _estimate(self, tally: Levels, prior: Prior | None, how: str) -> laws.Binned:
-        bins, binned = self._bins(tally)
+        bins = self._bins(tally)
+        binned, place = tally.coarsen(bins), _place(tally, bins)
         log_prob = level_log_prob(binned, _alpha(prior, binned), how)
-        place = np.repeat(binned.offsets[:-1], np.diff(tally.offsets)) + np.concatenate(bins)
-        table = log_prob.T[place] + _within(tally, place, binned.offsets[-1])[:, None]
-        return laws.Binned(table, tally.offsets, np.zeros((len(bins), len(tally.counts))), np.concatenate(bins))
+        own, whole = _cells(tally, place, binned.offsets[-1])
+        unseen = np.zeros((len(bins), len(tally.counts)))  # every number lies in a cell
+        return laws.Binned(
+            log_prob.T[place] + np.log(own / whole)[:, None], tally.offsets, unseen, np.concatenate(bins)
+        )
 
     def _held_out(
         self, tally: Levels, prior: Prior | None, how: str, block: Block, y: Codes, weight: Floats | None
     ) -> Floats:
-        """The bins stay, and the shares within them: what a row is taken from are the counts of its bin."""
-        bins, binned = self._bins(tally)
-        codes = dense(block)
+        """The bins stay: what a row is taken from are the counts of its bin, and of its cell within that."""
+        bins, codes = self._bins(tally), dense(block)
+        binned, place = tally.coarsen(bins), _place(tally, bins)
         coarse = np.column_stack([np.where(c < 0, -1, b[c]) for c, b in zip(codes.T, bins, strict=True)])
-        place = np.repeat(binned.offsets[:-1], np.diff(tally.offsets)) + np.concatenate(bins)
-        within = _within(tally, place, binned.offsets[-1])[tally.offsets[:-1] + np.maximum(codes, 0)]
+        cell = tally.offsets[:-1] + np.maximum(codes, 0)
+        gone = np.where(codes < 0, 0.0, 1.0 if weight is None else weight[:, None])
+        own, whole = (n[cell] - gone for n in _cells(tally, place, binned.offsets[-1]))
         out = held_out_levels(binned, _alpha(prior, binned), how, coarse, y, weight)
-        return out + np.where(codes < 0, 0.0, within)[:, None, :]
+        return out + np.where(codes < 0, 0.0, np.log(own / whole))[:, None, :]
 
-    def _bins(self, tally: Levels) -> tuple[list[Codes], Levels]:
-        """The bin of each cell of each column, and the counts of the bins."""
-        bins = [merged(tally.counts[:, a:b]) for a, b in zip(tally.offsets[:-1], tally.offsets[1:], strict=True)]
-        return bins, tally.coarsen(bins)
+    def _bins(self, tally: Levels) -> list[Codes]:
+        """The bin of each cell of each column."""
+        return [merged(tally.counts[:, a:b]) for a, b in zip(tally.offsets[:-1], tally.offsets[1:], strict=True)]
+
+
+@dataclass(frozen=True)
+class _Held(Binned):
+    bins: tuple[Codes, ...] = ()
+
+    def _bins(self, tally: Levels) -> list[Codes]:
+        return list(self.bins)
+
+
+def _place(tally: Levels, bins: list[Codes]) -> Codes:
+    """(cell,) the bin of each cell of all columns, numbered over all columns."""
+    sizes = np.array([int(b.max(initial=-1)) + 1 for b in bins], np.intp)
+    return np.repeat(np.cumsum(sizes) - sizes, np.diff(tally.offsets)) + np.concatenate(bins)
 
 
 def _alpha(prior: Prior | None, binned: Levels) -> Floats:
     sizes = np.diff(binned.offsets)
     if prior is None:
         return np.repeat(1.0 / np.maximum(sizes, 1), sizes)
-    return np.broadcast_to(dirichlet_alpha(prior), binned.offsets[-1:]).astype(np.float64)
+    alpha = dirichlet_alpha(prior)
+    if alpha.ndim:
+        raise InputError(
+            "a Dirichlet prior of several values for bins", value=prior, remedy="pass one alpha for all bins"
+        )
+    return np.full(binned.offsets[-1], float(alpha))
 
 
-def _within(tally: Levels, place: Codes, n_bins: int) -> Floats:
-    """(cell,) log share of each cell in its bin, over all classes."""
-    counts = tally.counts.sum(axis=0) + 1.0
-    return numerics.log(counts / np.bincount(place, counts, n_bins)[place])
+def _cells(tally: Levels, place: Codes, n_bins: int) -> tuple[Floats, Floats]:
+    """(cell,) the weight of each cell over all classes and of its bin, a row added to each cell."""
+    own: Floats = tally.counts.sum(axis=0) + 1.0
+    whole: Floats = np.bincount(place, own, n_bins).astype(np.float64)
+    return own, whole[place]

@@ -1,7 +1,7 @@
 """The families by name: one line each.
 
 >>> sorted(EVENTS)[:3], EVENTS["gaussian"].__name__
-(['bernoulli', 'categorical', 'complement'], 'Gaussian')
+(['bernoulli', 'binned', 'categorical'], 'Gaussian')
 """
 
 from candide.errors import unknown
@@ -12,6 +12,7 @@ EVENTS: Table[EventModel] = Table(
     "candide.events",
     {
         "bernoulli": "Bernoulli",
+        "binned": "Binned",
         "categorical": "Categorical",
         "complement": "Complement",
         "exponential": "Exponential",
@@ -26,10 +27,8 @@ EVENTS: Table[EventModel] = Table(
 )
 attribute = EVENTS.attribute
 
-# What BayesClassifier hears besides: numbers in bins, and columns that speak together. A file may name them.
-VOICES: Table[EventModel] = Table(
-    "candide.events", {"binned": "Binned", "discriminant": "Discriminant", "interaction": "Interaction"}
-)
+# What BayesClassifier hears besides: columns that speak together. A file may name them.
+VOICES: Table[EventModel] = Table("candide.events", {"discriminant": "Discriminant", "interaction": "Interaction"})
 
 
 def event_of(x: EventModel | type[EventModel] | str) -> EventModel:
