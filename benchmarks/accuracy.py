@@ -6,6 +6,7 @@ was: what has been measured is not measured again, unless ``--again MODEL`` asks
 
 import argparse
 import json
+import os
 import time
 import warnings
 from collections.abc import Callable, Iterable
@@ -84,7 +85,10 @@ def catboost(X: pd.DataFrame, y: np.ndarray) -> Any:
     from catboost import CatBoostClassifier
 
     levels = _kinds(X)[1]
-    model = CatBoostClassifier(verbose=0, cat_features=levels, random_seed=0, allow_writing_files=False)
+    cores = len(os.sched_getaffinity(0))
+    model = CatBoostClassifier(
+        verbose=0, cat_features=levels, random_seed=0, allow_writing_files=False, thread_count=cores
+    )
     model.fit(_filled(X), y)
     return _Filled(model)
 
