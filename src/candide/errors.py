@@ -89,6 +89,9 @@ class MergeError(InputError):
     """Two tallies, censuses or models whose encodings do not agree."""
 
 
+ALIKE = "fit one model like the other (like=..., or candide fit --like MODEL)"  # what a MergeError may ask for
+
+
 class NotWithinError(InputError):
     """A subtraction of rows that were never counted; ``cell`` is the class and position, where one is to blame."""
 

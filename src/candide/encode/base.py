@@ -25,9 +25,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.errors import MergeError
+from candide import wording
+from candide.errors import ALIKE, MergeError
 from candide.rows.blocks import Codes
 from candide.rows.table import Coded
+
+_LONG = 100  # letters of an encoding in print
 
 __all__ = ["STAY", "Coded", "Encoding", "Move"]
 
@@ -102,7 +105,8 @@ class Encoding:
     def union(self, other: Self) -> tuple[Self, Move, Move]:
         """The encoding of both, and how each one's codes move."""
         if self != other:
-            raise MergeError(f"encoded as {self} in one model and as {other} in the other; encode both alike")
+            shown = (wording.shortened(str(one), _LONG) for one in (self, other))
+            raise MergeError(f"encoded as {' in one model and as '.join(shown)} in the other", remedy=ALIKE)
         return self, STAY, STAY
 
     def stays(self, met: NDArray[np.bool_]) -> NDArray[np.bool_]:

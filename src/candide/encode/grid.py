@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from candide import wording
 from candide.encode.base import Encoding, Move
-from candide.errors import InputError, MergeError
+from candide.errors import ALIKE, InputError, MergeError
 from candide.rows.labels import Labels, as_column
 from candide.rows.table import numbers_of
 
@@ -112,7 +112,7 @@ class Grid(Encoding):
         if self != other:
             raise MergeError(
                 f"the edges of its cells differ between these models ({_listed(self)} and {_listed(other)})",
-                remedy="count both with the same edges",
+                remedy=f"{ALIKE}, or count both with the same edges",
             )
         stay = Move(np.arange(self.n_levels, dtype=np.intp), self.n_levels)
         return self, stay, stay

@@ -93,13 +93,8 @@ class Classifier(Generative):
             table = self._read(X)
             names = feature_names(table.names)
             y, weight = self._labelled(table, y, sample_weight)
-            plan = self._plan(table)
-            census = self._count(table, y, weight, plan, self._classes(y))
-            fitted = replace(self._fitted(census, len(table.names)), dates=table.dates & set(census.plan.columns))
-            if census.class_weight.all():  # a class whose rows weigh nothing may get others later
-                self._settle(fitted)  # before anything is changed, so that an error changes nothing
-            remarks.warn(self._remarks(table, plan))
-            return self._keep(fitted, as_classes(census.labels, y.dtype), table.names, names)
+            fitted = self._learned(table, y, weight, self._classes(y))
+            return self._keep(fitted, as_classes(fitted.labels, y.dtype), table.names, names)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Count more rows; however rows are divided among calls, the result is that of one ``fit``.
@@ -119,16 +114,15 @@ class Classifier(Generative):
             table = self._read(X) if first else self._read_again(X, self.census_.plan)
             names = feature_names(table.names) if first else None
             y, weight = self._labelled(table, y, sample_weight)
-            plan = self._plan(table) if first else self._plan_again()
-            census = self._count(table, y, weight, plan, self._stream(y, announced))
-            remarks.warn(self._remarks(table, plan))
+            labels = self._stream(y, announced)
             if first:
-                fitted = replace(self._fitted(census, len(table.names)), dates=table.dates & set(census.plan.columns))
-                if census.class_weight.all():  # a class that is announced may get its rows later
-                    self._settle(fitted)
+                fitted = self._learned(table, y, weight, labels)
                 dtype = y.dtype if classes is None else np.asarray(classes).dtype
-                return self._keep(fitted, as_classes(census.labels, dtype), table.names, names)
-            return self._change(self.census_ + census.like(self.census_))
+                return self._keep(fitted, as_classes(fitted.labels, dtype), table.names, names)
+            plan = self._plan_again()
+            census = self._count(table, y, weight, plan, labels)
+            remarks.warn(self._remarks(table, plan))
+            return self._change(self._with_rows(self.fitted_.plus(census), table, y, weight))
 
     def unlearn(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Take away rows counted earlier, as if they had never been seen.
@@ -145,7 +139,21 @@ class Classifier(Generative):
             table = self._read_again(X, self.census_.plan)
             y, weight = self._labelled(table, y, sample_weight)
             part = self._count(table, y, weight, self._plan_again(), Labels.of(y))
-            return self._change(self.census_ - part.like(self.census_))
+            return self._change(self.fitted_.minus(part))
+
+    def _learned(self, table: Table, y: NDArray, weight: Floats | None, labels: Labels) -> Fitted:
+        """What is fitted to the first rows. An estimate that cannot be had is an error, before anything is changed."""
+        plan = self._plan(table)
+        census = self._count(table, y, weight, plan, labels)
+        fitted = replace(self._fitted(census, len(table.names)), dates=table.dates & set(census.plan.columns))
+        if census.class_weight.all():  # a class whose rows weigh nothing, or that is announced, may get rows later
+            self._settle(fitted)
+        remarks.warn(self._remarks(table, plan), stacklevel=3)
+        return fitted
+
+    def _with_rows(self, fitted: Fitted, table: Table, y: NDArray, weight: Floats | None) -> Fitted:
+        """What is fitted once more rows are counted, which are at hand."""
+        return fitted
 
     def _labelled(self, table: Table, y: Any, sample_weight: Any) -> tuple[NDArray, Floats | None]:
         """Labels and weights of rows to count."""
@@ -188,10 +196,10 @@ class Classifier(Generative):
             del self.feature_names_in_
         return self
 
-    def _change(self, census: Census) -> Self:
+    def _change(self, fitted: Fitted) -> Self:
         """Other counts of the same columns."""
-        self.fitted_ = self._fitted(census, self.n_features_in_, self.fitted_)
-        self.classes_ = as_classes(census.labels, self.classes_.dtype)
+        self.fitted_ = self._fitted(fitted.census, self.n_features_in_, fitted)
+        self.classes_ = as_classes(fitted.labels, self.classes_.dtype)
         return self
 
     # Algebra.
@@ -212,14 +220,14 @@ class Classifier(Generative):
 
     def __add__(self, other: "Classifier") -> Self:
         """The classifier of the rows of both; labels and levels are united."""
-        return self._with(self.census_ + other.census_.like(self.census_)) if self._adds_to(other) else NotImplemented
+        return self._with(self._own + other._own) if self._adds_to(other) else NotImplemented
 
     def __radd__(self, other: Any) -> Self:
         return self if isinstance(other, int) and other == 0 else NotImplemented  # sum() starts with 0
 
     def __sub__(self, part: "Classifier") -> Self:
         """The classifier without the rows of ``part``, which must have been counted in it."""
-        return self._with(self.census_ - part.census_.like(self.census_)) if self._adds_to(part) else NotImplemented
+        return self._with(self._own - part._own) if self._adds_to(part) else NotImplemented
 
     def scale(self, factor: float) -> Self:
         """The classifier in which every row so far counts ``factor`` times: forgetting, at 0.99 a day, say.
@@ -228,17 +236,23 @@ class Classifier(Generative):
         >>> cd.GaussianNB().fit([[1.0], [2.0], [8.0]], ["a", "a", "b"]).scale(0.5).class_count_.tolist()
         [1.0, 0.5]
         """
-        return self._with(self.census_.scale(factor))
+        return self._with(self._own.scale(factor))
 
-    def _with(self, census: Census, **params: Any) -> Self:
+    @property
+    def _own(self) -> Fitted:
+        """What is fitted, with its counts."""
+        self._check_fitted()
+        return self.fitted_
+
+    def _with(self, changed: Fitted, **params: Any) -> Self:
         """A classifier of other counts of the same columns, or with other parameters."""
         other = self._unfitted().set_params(**params)
         checked_settings(other)
-        fitted = other._fitted(census, self.n_features_in_, self.fitted_)
-        if len(census.labels):  # where nothing is left, something may be added
+        fitted = other._fitted(changed.census, self.n_features_in_, changed)
+        if len(fitted.labels):  # where nothing is left, something may be added
             fitted.model  # noqa: B018  an estimate that cannot be had is an error now
         names = getattr(self, "feature_names_in_", None)
-        return other._keep(fitted, as_classes(census.labels, self.classes_.dtype), self._columns, names)
+        return other._keep(fitted, as_classes(fitted.labels, self.classes_.dtype), self._columns, names)
 
     # Files.
 

@@ -1,17 +1,21 @@
 """BayesClassifier: any table, counted, and every column, pair and block of columns heard as much as it deserves."""
 
+from copy import copy, deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import NDArray
 
-from candide.errors import InputTypeError
+from candide.errors import InputError, InputTypeError
 from candide.estimators.naive_bayes import NaiveBayes
-from candide.estimators.validation import as_classes, checked_settings, feature_names
-from candide.model.fitted import EstimatorRecord
+from candide.estimators.turns import turn
+from candide.model.fitted import EstimatorRecord, Fitted, missing_column
+from candide.model.plan import Plan
 from candide.model.settings import Settings
 from candide.rows import remarks
+from candide.rows.blocks import Floats
 from candide.rows.labels import Labels
+from candide.rows.table import Table
 
 if TYPE_CHECKING:
     from candide.explain.voices import Voices
@@ -29,6 +33,8 @@ class BayesClassifier(NaiveBayes):
     sets : whether pairs and triples of columns may speak together
     rows : how many rows the weights are learned from, at most; the counts are of all rows
     random_state : which rows these are, where there are more
+    like : a fitted model, the path of one, or its plan: what is counted as that counts can be added to it
+        Grids, pairs and triples are then those of ``like``; bins, laws and weights are of the rows alone.
 
     Examples
     --------
@@ -39,6 +45,14 @@ class BayesClassifier(NaiveBayes):
     >>> y = np.where(X["a"] == X["b"], "same", "other")  # neither column alone tells anything
     >>> cd.BayesClassifier().fit(X, y).predict({"a": [0, 0], "b": [0, 1]}).tolist()
     ['same', 'other']
+
+    Models that count alike add; of a sum the weights are means, until ``weigh`` learns them again.
+
+    >>> first, rest = {"a": X["a"][:300], "b": X["b"][:300]}, {"a": X["a"][300:], "b": X["b"][300:]}
+    >>> one = cd.BayesClassifier().fit(first, y[:300])
+    >>> both = one + cd.BayesClassifier(like=one).fit(rest, y[300:])
+    >>> both.census_.n_rows, both.weigh(X, y).fitted_
+    (400, <Fitted to None, Census of 400 rows, 2 columns and 2 classes, weights learned on 400 of 400 rows>)
     """
 
     _in_file = "BayesClassifier"
@@ -51,6 +65,7 @@ class BayesClassifier(NaiveBayes):
         sets: bool = True,
         rows: int = 20_000,
         random_state: int = 0,
+        like: Any = None,
     ):
         self.events = events
         self.class_prior = class_prior
@@ -58,32 +73,45 @@ class BayesClassifier(NaiveBayes):
         self.sets = sets
         self.rows = rows
         self.random_state = random_state
+        self.like = like
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Count the rows of ``X`` under their labels, and learn how much each voice counts.
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Count more rows. The first of them say how: grids and pairs are theirs, or those of ``like``.
+
+        Let the first rows be some thousands. The weights are learned again from the rows at hand where the rows have
+        doubled since, and these are at least as many as the weights were learned from; else they stay, and ``weigh``
+        learns them.
 
         >>> import candide as cd
-        >>> cd.BayesClassifier().fit([[1.0], [2.0], [8.0], [9.0]], ["a", "a", "b", "b"]).classes_.tolist()
-        ['a', 'b']
+        >>> X, y = [[1.0], [2.0], [8.0], [9.0]] * 9, ["low", "low", "top", "top"] * 9
+        >>> model = cd.BayesClassifier().partial_fit(X, y)
+        >>> model.partial_fit(X[:4], y[:4]).fitted_.voices.said(40)
+        'weights learned on 36 of 40 rows'
+        >>> model.partial_fit(X, y).fitted_.voices.said(76)
+        'weights learned on 36 of 76 rows'
         """
-        from candide.tasks.weigh import learn
+        return super().partial_fit(X, y, classes, sample_weight)
 
-        checked_settings(self)
-        table = self._read(X)
-        if table.is_sparse:
-            what, remedy = "BayesClassifier takes no sparse matrix", "pass a dense array or a frame, or use TextNB"
-            raise InputTypeError(what, remedy=remedy)
-        names = feature_names(table.names)
-        y, weight = self._labelled(table, y, sample_weight)
-        labels = self._classes(y)
-        settings = self._settings(labels, len(table.names))
-        given = {"labels": labels, "events": self.events, "settings": settings, "sets": self.sets}
-        fitted = learn(table, y, weight, **given, rows=self.rows, seed=self.random_state)
-        record = EstimatorRecord(self._in_file, self._kept_params(fitted.census.plan), len(table.names))
-        fitted = replace(fitted, estimator=record, dates=table.dates & set(fitted.census.plan.columns))
-        fitted.model  # noqa: B018  an estimate that cannot be had is an error now
-        remarks.warn(self._remarks(table, fitted.census.plan))
-        return self._keep(fitted, as_classes(labels, y.dtype), table.names, names)
+    def weigh(self, X: Any, y: Any, sample_weight: Any = None, *, new: bool = False) -> Self:
+        """Learn the weights again, from rows that were counted: after a sum, after rows were taken out.
+
+        Each row is left out of the counts while it teaches. ``new`` says that none of the rows was ever counted, and
+        so none is left out.
+
+        >>> import candide as cd
+        >>> X, y = [[1.0], [2.0], [8.0], [9.0]] * 9, ["low", "low", "top", "top"] * 9
+        >>> model = cd.BayesClassifier().fit(X, y).unlearn(X[:4], y[:4])
+        >>> model.fitted_.voices.said(32)
+        'weights learned on 36 of 32 rows, before 4 rows were taken out'
+        >>> model.weigh(X[4:], y[4:]).fitted_.voices.said(32)
+        'weights learned on 32 of 32 rows'
+        """
+        from candide.tasks.weighing import weighed
+
+        with turn(self):
+            table = self._read_again(X, self.census_.plan)
+            y, weight = self._labelled(table, y, sample_weight)
+            return self._change(weighed(self.fitted_, self._look(table, y, weight), new=new))
 
     def voices(self) -> "Voices":
         """Who speaks, strongest first: columns, pairs, triples and discriminants, with their weights.
@@ -129,6 +157,75 @@ class BayesClassifier(NaiveBayes):
         """Naive Bayes of the same columns."""
         self._check_fitted()
         return NaiveBayes.of(self.fitted_.story)
+
+    def _read(self, X: Any) -> Table:
+        table = super()._read(X)
+        if table.is_sparse:
+            what, remedy = "BayesClassifier takes no sparse matrix", "pass a dense array or a frame, or use TextNB"
+            raise InputTypeError(what, remedy=remedy)
+        return table
+
+    def _learned(self, table: Table, y: NDArray, weight: Floats | None, labels: Labels) -> Fitted:
+        from candide.tasks.models import plan_like
+        from candide.tasks.weigh import learn
+
+        like, known = (None, None) if self.like is None else plan_like(self.like)
+        if like is not None:
+            self._check_alike(table, like)
+            table = table if known is None else known.read(table)
+        given = {"labels": labels, "events": self.events, "settings": self._settings(labels, len(table.names))}
+        fitted = learn(table, y, weight, **given, sets=self.sets, rows=self.rows, seed=self.random_state, like=like)
+        plan = fitted.census.plan
+        record = EstimatorRecord(self._in_file, self._kept_params(plan), len(table.names))
+        fitted = replace(fitted, estimator=record, dates=table.dates & set(plan.columns))
+        if known is not None:
+            fitted = replace(fitted, spelled=known.spelled, na=known.na)
+        if fitted.census.class_weight.all():
+            self._settle(fitted)
+        remarks.warn(self._remarks(table, plan), stacklevel=3)
+        return fitted
+
+    def _check_alike(self, table: Table, plan: Plan) -> None:
+        if self.events != "auto":
+            raise InputError("events and like both say how columns are counted", remedy="pass one of them")
+        there = set(table.names)
+        for name in plan.columns:
+            if name not in there:
+                raise missing_column(name, plan)
+
+    def _with_rows(self, fitted: Fitted, table: Table, y: NDArray, weight: Floats | None) -> Fitted:
+        from candide.tasks.weighing import weighed
+
+        if fitted.voices is None or not fitted.voices.due(fitted.census.n_rows, len(y)):
+            return fitted
+        return weighed(fitted, self._look(table, y, weight))
+
+    def _look(self, table: Table, y: NDArray, weight: Floats | None) -> Any:
+        """The rows that weights are learned from."""
+        from candide.tasks.look import Look
+
+        labels = Labels.of(y)
+        return Look.of(table, labels.encode(y), labels, weight).bounded(self.rows, self.random_state)
+
+    def _kept_params(self, plan: Plan) -> dict[str, Any]:
+        """The plan says what ``like`` said, which may be a model of any size."""
+        return {name: value for name, value in super()._kept_params(plan).items() if name != "like"}
+
+    def __sklearn_clone__(self) -> Self:
+        """An unfitted one with the same parameters, and with ``like`` as it is: a clone of that would know nothing."""
+        from sklearn.base import _clone_parametrized
+
+        if getattr(self, "like", None) is None:
+            return _clone_parametrized(self)
+        alone = copy(self)
+        alone.like = None
+        return _clone_parametrized(alone).set_params(like=self.like)
+
+    def _unfitted(self) -> Self:
+        given = self.get_params(deep=False)
+        like = given.pop("like", None)
+        other = type(self)(**deepcopy(given))
+        return other if like is None else other.set_params(like=like)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -98,7 +98,7 @@ class NaiveBayes(Classifier):
             if name not in self.get_params(deep=False):
                 raise unknown("setting", name, [one.name for one in fields(Settings)])
         changes = {"priors": priors, **settings}
-        return self._with(self.census_, **{name: value for name, value in changes.items() if value is not None})
+        return self._with(self._own, **{name: value for name, value in changes.items() if value is not None})
 
     def top_terms(self, label: Any, n: int = 10, *, column: Any = None) -> "list[TopTerm]":
         """The terms of a column of text that speak most for a class: by log-odds against all others, with counts.
@@ -175,7 +175,7 @@ class NaiveBayes(Classifier):
         for column in (column for column in columns if column.why and column.name not in asked):
             code, what = ("odd-category", "taken for categories") if column.name in used else ("left-out", "left out")
             text = f"column {column.name!r} is {what}: {column.why}"
-            remarks.warn([Remark(code, text, column.name, "name its event to use it")], stacklevel=3)
+            remarks.warn([Remark(code, text, column.name, "name its event to use it")], stacklevel=4)
         return plan
 
     def _settings(self, labels: Labels, n_features: int) -> Settings:

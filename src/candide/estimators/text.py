@@ -135,7 +135,7 @@ class TextNB(NaiveBayes):
         if other.event_.spec(1) != self.census_.plan.parts[0].event.spec(1):
             changed = sorted(name for name in settings if getattr(self, name) != getattr(other, name))
             raise InputError(f"{', '.join(changed)}: this changes what is counted", value=changed, remedy="fit again")
-        return self._with(self.census_, **changes)
+        return self._with(self._own, **changes)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, NDArray]:
         """Documents and labels drawn from the model: words in no order.

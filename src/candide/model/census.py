@@ -175,8 +175,11 @@ def _minus(whole: Any, gone: Any, labels: Labels, part: Part | None) -> Any:
         j, level = whole.place(cell)
         if part is None:
             raise NotWithinError(f"class {labels.values[cell]!r}: {error.why}", value=labels.values[cell]) from None
-        of = "" if level is None else f", level {part.encodings[j].names()[level]!r}"
-        raise NotWithinError(f"class {labels.values[c]!r}{of}: {error.why}", column=part.columns[j]) from None
+        voices = part.event.voices(part.columns)
+        names = voices[min(j, len(voices) - 1)]  # of columns that speak together all are named
+        of = "" if level is None or len(names) > 1 else f", level {part.encodings[j].names()[level]!r}"
+        column = names if len(names) > 1 else names[0]
+        raise NotWithinError(f"class {labels.values[c]!r}{of}: {error.why}", column=column) from None
 
 
 def align(a: Census, b: Census) -> tuple[Census, Census]:

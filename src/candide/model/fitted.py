@@ -82,7 +82,8 @@ class Fitted:
 
     def __repr__(self) -> str:
         what = "without counts" if self.counts is None else repr(self.counts)[1:-1]
-        return f"<Fitted to {self.target!r}, {what}>"
+        weights = "" if self.voices is None or self.counts is None else f", {self.voices.said(self.counts.n_rows)}"
+        return f"<Fitted to {self.target!r}, {what}{weights}>"
 
     def __post_init__(self) -> None:
         if self.counts is not None and self.settings.names_classes:
@@ -207,13 +208,24 @@ class Fitted:
         """The parameters alone."""
         return replace(self, counts=None, parameters=Parameters(self.plan, self.labels, self.model))
 
+    def plus(self, more: Census) -> "Fitted":
+        """This model with rows that were counted like its own."""
+        return self.with_census(self.census + more.like(self.census))
+
+    def minus(self, part: Census) -> "Fitted":
+        """This model without rows that were counted in it. Weights that they taught stay, and say so."""
+        left = self.with_census(self.census - part.like(self.census))
+        return left if left.voices is None else replace(left, voices=left.voices.without(part.n_rows))
+
     def __add__(self, other: "Fitted") -> "Fitted":
-        both = self.with_census(self.census + other.census.like(self.census))
+        both = self.plus(other.census)
+        if both.voices is not None and other.voices is not None:
+            both = replace(both, voices=both.voices + other.voices.among(other.labels, both.labels))
         na = tuple(dict.fromkeys(self.na + other.na))
         return replace(both, spelled={**other.spelled, **self.spelled}, na=na, dates=self.dates | other.dates)
 
     def __sub__(self, part: "Fitted") -> "Fitted":
-        return self.with_census(self.census - part.census.like(self.census))
+        return self.minus(part.census)
 
     def scale(self, factor: float) -> "Fitted":
         """Let every row count ``factor`` times: forgetting."""

@@ -19,7 +19,7 @@ import numpy as np
 
 from candide import wording
 from candide.encode import Encoding, Levels, Move
-from candide.errors import InputError, InputTypeError, MergeError, unknown
+from candide.errors import ALIKE, InputError, InputTypeError, MergeError, unknown
 from candide.events import EventModel, event_of
 from candide.rows.blocks import Block
 from candide.rows.kinds import Column, inspect
@@ -27,6 +27,7 @@ from candide.rows.labels import Labels
 from candide.rows.table import Name, Table
 from candide.tally import Spec
 
+_LONG = 150  # letters of an event model in print
 EVERY = "*"  # in events: every column that is not named
 Moves = tuple[Move, ...]  # of the codes of each column of a block
 Key = Name | tuple[Name, ...] | None  # what tells blocks of one event model apart
@@ -155,12 +156,13 @@ class Plan:
         """The plan with the encodings of both, and how the codes of each one's parts move."""
         if self.columns != other.columns:
             raise MergeError(f"these models have different columns: {_difference(self.columns, other.columns)}")
-        same = "fit both with the same events"
+        same = f"{ALIKE}, or both with the same events"
         for a, b in zip(self.parts, other.parts, strict=False):
             if not a.counts_like(b):
+                mine, theirs = (wording.shortened(str(part.event), _LONG) for part in (a, b))
                 raise MergeError(
-                    f"columns {wording.listing(a.columns)} are counted as {a.event} in one model "
-                    f"and {wording.listing(b.columns)} as {b.event} in the other",
+                    f"columns {wording.listing(a.columns)} are counted as {mine} in one model "
+                    f"and {wording.listing(b.columns)} as {theirs} in the other",
                     remedy=same,
                 )
         if len(self.parts) != len(other.parts):

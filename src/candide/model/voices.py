@@ -3,6 +3,16 @@
 A weighted score is a sum, as that of naive Bayes is, and no density: log p(x) and samples are those of the columns' own
 laws, unweighted. Weights are learned from some of the rows, against counts of all of them; they come after the
 counting, as a prior does, and may be learned again.
+
+Those of two models with the same voices add up to their means, each by the rows that it was learned from. Nothing is
+taken away again with rows that are: what was learned with them stays learned, and is told.
+
+>>> north = Voices((np.array([1.0, 0.0]),), np.zeros(2), rows=300, strength=np.ones(1), counted=300)
+>>> south = Voices((np.array([0.0, 1.0]),), np.zeros(2), rows=100, strength=np.ones(1), counted=5000)
+>>> (north + south).weight[0].tolist(), (north + south).said(5300)
+([0.75, 0.25], 'weights learned on 400 of 5,300 rows')
+>>> south.without(7).said(4993), south.stale(9000), south.stale(10_000)
+('weights learned on 100 of 4,993 rows, before 7 rows were taken out', False, True)
 """
 
 from collections.abc import Sequence
@@ -11,11 +21,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from candide import wording
 from candide.model import weights
 from candide.model.census import Census
 from candide.model.model import Model, class_log_prior, prior_for
 from candide.model.plan import Plan
 from candide.model.settings import Settings
+from candide.rows import matching
 from candide.rows.blocks import Block, Codes, Floats
 from candide.rows.labels import Labels
 
@@ -30,6 +42,8 @@ class Voices:
     bias: Floats  # (class)
     rows: int  # from which they were learned
     strength: Floats  # (group) with which weights are held to their common mean
+    counted: int  # rows that had been counted when they were learned
+    gone: int = 0  # rows that were taken out since
 
     def weigh(self, model: Model) -> Model:
         """A model whose laws count as these weights say, and whose class prior has the biases in it."""
@@ -42,8 +56,51 @@ class Voices:
         """The same voices where there are other classes: a class that they have not met has no bias."""
         if mine == labels:
             return self
-        known = dict(zip(mine.values, self.bias.tolist(), strict=True))
-        return replace(self, bias=np.array([known.get(label, 0.0) for label in labels.values]))
+        at = [matching.place(label, mine) for label in labels.values]
+        return replace(self, bias=np.array([0.0 if c is None else self.bias[c] for c in at]))
+
+    @property
+    def left(self) -> int:
+        """How many of the rows that they were learned from must still be counted."""
+        return max(self.rows - self.gone, 0)
+
+    def __add__(self, other: "Voices") -> "Voices":
+        """The voices of both: means, by the rows that each was learned from and that are still counted."""
+        if not other.left:
+            return self
+        if not self.left:
+            return other
+        part = other.left / (self.left + other.left)
+        return Voices(
+            tuple((1 - part) * a + part * b for a, b in zip(self.weight, other.weight, strict=True)),
+            (1 - part) * self.bias + part * other.bias,
+            self.rows + other.rows,
+            np.exp((1 - part) * np.log(self.strength) + part * np.log(other.strength)),
+            max(self.counted, other.counted),
+            self.gone + other.gone,
+        )
+
+    def without(self, rows: int) -> "Voices":
+        """The same voices, and word of rows that were taken out of the counts: they may have been learned from."""
+        return replace(self, gone=self.gone + rows)
+
+    def stale(self, counted: int) -> bool:
+        """Whether rows were taken out since they were learned, or have doubled."""
+        return self.gone > 0 or counted >= 2 * self.counted
+
+    def due(self, counted: int, at_hand: int) -> bool:
+        """Whether to learn again, from so many rows at hand: where rows have doubled, and not from fewer than before.
+
+        >>> voices = Voices((np.ones(2),), np.zeros(2), rows=300, strength=np.ones(1), counted=300)
+        >>> voices.due(600, 300), voices.due(600, 50), voices.due(500, 300)
+        (True, False, False)
+        """
+        return counted >= 2 * self.counted and at_hand >= self.rows
+
+    def said(self, counted: int) -> str:
+        """On which rows they were learned, in words."""
+        gone = f", before {wording.plural(self.gone)} {'was' if self.gone == 1 else 'were'} taken out"
+        return f"weights learned on {self.rows:,} of {wording.plural(counted)}{gone if self.gone else ''}"
 
 
 def groups_of(plan: Plan) -> list[int]:
@@ -73,6 +130,15 @@ def terms_of(
     ]
 
 
+def fresh_terms(census: Census, settings: Settings, blocks: Sequence[Block]) -> list[NDArray]:
+    """(row, class, voice) of each part what it says of rows that were never counted: nothing is left out."""
+    parts = zip(census.plan.parts, census.tallies, blocks, strict=True)
+    return [
+        weights.kept(part.event.estimate(tally, prior_for(part.event, settings.priors)).terms(block))
+        for part, tally, block in parts
+    ]
+
+
 def learn(
     census: Census,
     settings: Settings,
@@ -82,15 +148,21 @@ def learn(
     terms: Sequence[NDArray] | None = None,
     start: Voices | None = None,
 ) -> Voices:
-    """Weights for the voices of a census, from ``blocks`` of some of its rows; sooner from ``start``."""
+    """Weights for the voices of a census, from ``blocks`` of some of its rows; sooner from ``start``.
+
+    Rows of one class tell nothing: then each column counts once, as in naive Bayes, and was learned from no row.
+    """
+    groups = np.array(groups_of(census.plan), np.intp)
+    ends = np.cumsum([len(part.event.voices(part.columns)) for part in census.plan.parts])
+    if (y == y[:1]).all():
+        once = tuple(np.split((groups == 0).astype(np.float64), ends[:-1]))
+        return Voices(once, np.zeros(len(census.labels)), 0, np.ones(1 + max(groups, default=-1)), 0)
     terms = terms_of(census, settings, blocks, y, weight) if terms is None else terms
     prior = class_log_prior(census, settings.class_prior, "mean")
     known = None if start is None else weights.Learned(np.concatenate(start.weight), start.bias, start.strength)
-    learned = weights.learn(
-        terms, prior, y, teaching(y, weight, len(prior)), groups=groups_of(census.plan), start=known
-    )
-    ends = np.cumsum([len(part.event.voices(part.columns)) for part in census.plan.parts])
-    return Voices(tuple(np.split(learned.weight, ends[:-1])), learned.bias, len(y), learned.strength)
+    learned = weights.learn(terms, prior, y, teaching(y, weight, len(prior)), groups=groups, start=known)
+    each = tuple(np.split(learned.weight, ends[:-1]))
+    return Voices(each, learned.bias, len(y), learned.strength, census.n_rows)
 
 
 def teaching(y: Codes, weight: Floats | None, n_classes: int) -> Floats | None:

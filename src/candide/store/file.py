@@ -161,20 +161,22 @@ def _pack_counts(census: Census, arrays: plans.Arrays) -> dict[str, Any]:
 def _pack_voices(voices: "Voices", arrays: plans.Arrays) -> dict[str, Any]:
     arrays |= {"voices.weights": np.concatenate(voices.weight), "voices.bias": voices.bias}
     arrays["voices.strength"] = voices.strength
-    return {"rows": voices.rows}
+    return {"rows": voices.rows, "counted": voices.counted, "gone": voices.gone}
 
 
 def _unpack_voices(header: dict[str, Any], arrays: plans.Taken, plan: Plan, n_classes: int) -> "Voices":
     from candide.model.voices import Voices, groups_of
 
-    fields(header, "voices", {"rows": int})
-    if not is_count(header["rows"]):
-        raise ModelFileError(f"voices learned from {header['rows']!r} rows", value=header["rows"])
+    known = fields(header, "voices", {"rows": int, "counted": int, "gone": int})
+    if odd := [number for number in known.values() if not is_count(number)]:
+        raise ModelFileError(f"voices learned from {odd[0]!r} rows", value=odd[0])
     sizes = [len(part.event.voices(part.columns)) for part in plan.parts]
     weight = arrays.floats("voices.weights", (sum(sizes),))
     strength = arrays.floats("voices.strength", (1 + max(groups_of(plan), default=-1),))
+    if not (strength > 0).all():
+        raise ModelFileError("array 'voices.strength' holds what is not above 0")
     each = tuple(np.split(weight, np.cumsum(sizes)[:-1]))
-    return Voices(each, arrays.floats("voices.bias", (n_classes,)), header["rows"], strength)
+    return Voices(each, arrays.floats("voices.bias", (n_classes,)), strength=strength, **known)
 
 
 def _pack_model(fitted: Fitted, detail: str, arrays: plans.Arrays) -> dict[str, Any]:

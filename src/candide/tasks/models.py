@@ -13,6 +13,7 @@ from typing import Any
 from candide.engines.reading import Reading
 from candide.errors import InputError, InputTypeError
 from candide.model.fitted import Fitted
+from candide.model.plan import Plan
 
 Model = Any  # a Fitted, an estimator of Candide, or the path of a model file
 
@@ -31,6 +32,14 @@ def fitted_of(model: Model) -> Fitted:
     raise InputTypeError(
         f"{type(model).__name__} is no model", remedy="pass a fitted estimator, or the path of a model file"
     )
+
+
+def plan_like(like: Any) -> tuple[Plan, Fitted | None]:
+    """The plan that ``like`` is or has, and the model where it is one: what counts as it does can be added to it."""
+    if isinstance(like, Plan):
+        return like, None
+    fitted = fitted_of(like)
+    return fitted.census.plan, fitted
 
 
 def reading_of(fitted: Fitted, reading: Reading | None) -> Reading:

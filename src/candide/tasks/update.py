@@ -81,7 +81,7 @@ def update(
     ``scale`` lets what was counted before count so many times: 0.99 forgets a hundredth.
     """
     more = count_like(fitted_of(model), data, target=target, weight=weight, reading=reading, watch=watch)
-    return _changed(model, lambda fitted: fitted.scale(scale).census + more, more.n_rows, more, wait)
+    return _changed(model, lambda fitted: fitted.scale(scale).plus(more), more.n_rows, more, wait)
 
 
 def forget(
@@ -100,7 +100,7 @@ def forget(
     counted are an error, and the model stays as it is.
     """
     part = count_like(fitted_of(model), data, target=target, weight=weight, reading=reading, watch=watch)
-    return _changed(model, lambda fitted: fitted.census - part, part.n_rows, part, wait)
+    return _changed(model, lambda fitted: fitted.minus(part), part.n_rows, part, wait)
 
 
 def slide(
@@ -117,7 +117,7 @@ def slide(
     """Move a window: count new rows in and old ones out, in one change of the model."""
     count = partial(count_like, fitted_of(model), target=target, weight=weight, reading=reading, watch=watch)
     new, old = count(add), count(remove)
-    return _changed(model, lambda before: before.census + new - old, new.n_rows + old.n_rows, new, wait)
+    return _changed(model, lambda before: before.plus(new).minus(old), new.n_rows + old.n_rows, new, wait)
 
 
 def merge(
@@ -135,7 +135,8 @@ def merge(
         try:
             return whole + fitted_of(other)
         except MergeError as error:
-            raise MergeError(f"{_named(models[0])} and {_named(other)}: {error}") from None
+            error.what = f"{_named(models[0])} and {_named(other)}: {error.what}"
+            raise
 
     whole = reduce(plus, models[1:], fitted_of(models[0]))
     if out is not None:
@@ -172,12 +173,12 @@ def count_like(
     return census.like(known)
 
 
-def _changed(model: Model, change: Callable[[Fitted], Census], rows: int, met: Census, wait: float) -> Change:
+def _changed(model: Model, change: Callable[[Fitted], Fitted], rows: int, met: Census, wait: float) -> Change:
     known: list[Labels] = []
 
     def changed(before: Fitted) -> Fitted:
         known.append(before.labels)
-        return before.with_census(change(before))
+        return change(before)
 
     if isinstance(model, str | os.PathLike):
         from candide import store

@@ -15,6 +15,7 @@ from candide.engines import arrays
 from candide.model import voices
 from candide.model.census import Census
 from candide.model.fitted import Fitted
+from candide.model.plan import Plan
 from candide.model.settings import Settings
 from candide.model.voices import Voices
 from candide.rows.blocks import Codes, Floats
@@ -35,13 +36,17 @@ def learn(
     sets: bool = True,
     rows: int = ROWS,
     seed: int = 0,
+    like: Plan | None = None,
 ) -> Fitted:
-    """A model of all voices, with their weights, of rows in memory."""
+    """A model of all voices, with their weights, of rows in memory; ``like``: with the voices of that plan."""
     settings = settings or Settings(class_prior="jeffreys")
     labels = Labels.of(y) if labels is None else labels
     codes = labels.encode(y)
     seen = Look.of(table, codes, labels, weight).bounded(rows, seed)
-    plan, found = compose(seen.table, seen.y, seen.weight, events=events, settings=settings, sets=sets)
+    if like is None:
+        plan, found = compose(seen.table, seen.y, seen.weight, events=events, settings=settings, sets=sets)
+    else:
+        plan, found = like, None
     census = arrays.count(table, y, weight, plan=plan.with_levels(table), labels=labels)
     return Fitted(census, settings, voices=weigh(census, settings, seen.table, seen.y, seen.weight, found))
 

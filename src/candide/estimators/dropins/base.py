@@ -44,7 +44,7 @@ class DropIn(Classifier):
         for name in self._counted:
             if name in params and params[name] != getattr(self, name):
                 raise InputError(f"{name}: this changes what is counted", value=params[name], remedy="fit again")
-        return self._with(self.census_, **params)
+        return self._with(self._own, **params)
 
     def explain(self, X: Any, by: str = "voice") -> list:
         """Why each row is given its class: what every column says for it against the runner-up, strongest first.

@@ -60,7 +60,7 @@ class DiscreteNB(DropIn):
             warnings.warn(
                 f"alpha too small will result in numeric errors, setting alpha = {_LEAST:.1e}. "
                 "Use `force_alpha=True` to keep alpha unchanged.",
-                stacklevel=5,
+                stacklevel=6,
             )
             return np.maximum(alpha, _LEAST)
         return alpha
