@@ -138,6 +138,16 @@ def test_a_grid_counts_the_edges_below(data, cells):
         assert sorted(set(below)) == list(range(len(set(present.tolist()))))
 
 
+def test_an_edge_lies_midway_between_the_values_it_parts():
+    assert Grid().learn([1.5, 2.0, 7.0]).edges == (1.75, 4.5)
+    assert Grid().learn([1, 2, 7, 100]).edges == (1.0, 4.0, 53.0)  # whole between whole numbers
+    near = np.nextafter(1.0, 2.0)
+    assert Grid().learn([1.0, near]).apply([1.0, near]).tolist() == [0, 1]
+    assert Grid().learn([-1.7e308, 1.7e308, 1.0]).apply([-1.0, 0.0, 1e307]).tolist() == [1, 1, 1]
+    assert Grid(cells=2).learn([0.0, 0.0, 0.0, 1.0, 3.0]).edges == (0.0,)
+    assert Grid(cells=2).learn([0.0, 0.0, 0.5, 3.0]).edges == (0.25,)
+
+
 def test_cells_at_quantiles_hold_as_many_each():
     column = np.random.default_rng(0).lognormal(size=10_001)
     encoding = Grid().learn(column)

@@ -1,13 +1,14 @@
 """Grid: numbers between edges. A code is how many edges lie below the number.
 
-A grid that has no edges yet learns them from a column: all distinct values where they are few, else quantiles, so that
-its cells hold about as many values each. It never sees labels. Edges that are there stay: they are encoding.
+A grid that has no edges yet learns them from a column: between all distinct values where they are few, else between
+quantiles, so that its cells hold about as many values each. It never sees labels. Edges that are there stay: they are
+encoding.
 
 >>> age = Grid((27.0, 41.0))
 >>> age.names(), age.apply([27, 28, 99, None]).tolist()
 (('<= 27', '27 to 41', '> 41'), [0, 1, 2, -1])
->>> Grid(cells=4).learn(np.arange(1.0, 101.0)).edges, Grid().learn([0, 5, 5, 7]).edges
-((25.0, 50.0, 75.0), (0.0, 5.0))
+>>> Grid(cells=4).learn(np.arange(1.0, 101.0)).edges, Grid().learn([0, 5, 5, 7]).edges, Grid().learn([0.5, 2]).edges
+((25.0, 50.0, 75.0), (2.0, 6.0), (1.25,))
 >>> Grid((0.5,), raw=True).holds, age.coarsen([0, 0, 1]).names()
 ('numbers', ('<= 41', '> 41'))
 """
@@ -78,16 +79,26 @@ class Grid(Encoding):
         return self.edges
 
     def learn(self, column: Any) -> Self:
-        """Edges at a column's distinct values, or at its quantiles where these are too many."""
+        """Edges between a column's distinct values, or between its quantiles where these are too many.
+
+        Each is midway between the two values that it parts, so that a value near one of them is not taken for the
+        other; between whole numbers it is whole.
+        """
         if self.edges is not None:
             return self
         values = numbers_of(as_column(column)).astype(np.float64)
         values = values[np.isfinite(values)]
         distinct = np.unique(values)
+        below, above = distinct[:-1], distinct[1:]
         if len(distinct) > self.cells:
             shares = np.arange(1, self.cells) / self.cells
-            distinct = np.unique([*np.quantile(values, shares, method="inverted_cdf"), distinct[-1]])
-        return type(self)(tuple(distinct[:-1].tolist()), self.cells, self.raw)
+            last = np.unique(np.searchsorted(below, np.quantile(values, shares, method="inverted_cdf")))
+            last = last[last < len(below)]
+            below, above = below[last], above[last]
+        middle = below / 2 + above / 2
+        middle = np.floor(middle) if (distinct == np.floor(distinct)).all() else middle
+        edges = np.where((below <= middle) & (middle < above), middle, below)  # of neighbouring floats the lower
+        return type(self)(tuple(edges.tolist()), self.cells, self.raw)
 
     def _read(self, column: Any) -> NDArray:
         numbers = numbers_of(as_column(column))
