@@ -20,8 +20,8 @@ from candide.errors import InputError
     default="densities",
     show_default=True,
     metavar="NAME",
-    help="densities, regions, surface, ellipses, means, network; and from labelled rows discriminant, calibration, "
-    "confusion.",
+    help="densities, regions, surface, ellipses, means, network, voice; and from labelled rows discriminant, "
+    "calibration, confusion.",
 )
 @click.option(
     "--feature",
@@ -29,14 +29,14 @@ from candide.errors import InputError
     "features",
     multiple=True,
     metavar="COL",
-    help="A column to draw (repeatable); the strongest if not given.",
+    help="A column to draw (repeatable; two of them are a pair that speaks together); the strongest if not given.",
 )
 @click.option(
     "--class",
     "classes",
     multiple=True,
     metavar="NAME",
-    help="A class: two for a surface, one for a discriminant or a calibration, any for means.",
+    help="A class: two for a surface, one for a voice, a discriminant or a calibration, any for means.",
 )
 @click.option("--shape", metavar="ROWSxCOLUMNS", help="Of the images of class means, such as 28x28.")
 @click.option("--target", "-t", metavar="COL", help="The column of the labels in DATA; the model's own if not given.")
@@ -55,7 +55,8 @@ def plot(model: str, data: str | None, output: str, force: bool, as_json: bool, 
 
     Examples: `candide plot iris.candide -o densities.png`,
     `candide plot iris.candide iris.csv -o regions.svg --what regions --feature petal_length --feature petal_width`,
-    `candide plot digits.candide -o means.png --what means --shape 28x28`
+    `candide plot digits.candide -o means.png --what means --shape 28x28`,
+    `candide plot adult.candide -o pair.png --what voice --feature age --feature workclass`
     """
     from candide.cli import progress
     from candide.plot.picture import PictureSpec, format_of, is_drawn, picture, write

@@ -77,6 +77,14 @@ def places(part: Part, law: Distribution, j: int, dates: Collection[Name] = ()) 
     return tuple(named[b] for b in bins.tolist()) if len(named) > 1 else None
 
 
+def level_names(part: Part, law: Distribution, j: int, dates: Collection[Name] = ()) -> tuple[str, ...]:
+    """The levels of a column, or its bins."""
+    known = law.answers()
+    if part.encodings[j].as_written or known is None:
+        return part.encodings[j].names()
+    return _spans(part, j, known.of(j)[1], dates)
+
+
 def _spans(part: Part, j: int, bins: Codes, dates: Collection[Name]) -> tuple[str, ...]:
     """The names of bins by those of their cells, which they hold in order."""
     names = part.encodings[j].names(part.columns[j] in dates)

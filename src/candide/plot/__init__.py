@@ -20,6 +20,7 @@ from candide.plot.images import class_means
 from candide.plot.odds import discriminant
 from candide.plot.planes import posterior_surface, regions
 from candide.plot.quality import calibration, confusion
+from candide.plot.speech import voice
 from candide.plot.univariate import densities
 
 __all__ = [
@@ -35,4 +36,5 @@ __all__ = [
     "posterior_curve",
     "posterior_surface",
     "regions",
+    "voice",
 ]

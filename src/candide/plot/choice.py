@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from candide.errors import InputError
+from candide.explain.voices import voices
 from candide.model.select import strengths
 from candide.plot.drawable import Drawable
 from candide.rows.table import Name
@@ -37,7 +38,12 @@ def two_strongest(
 
 
 def _evidence(drawable: Drawable) -> Any:
-    """Columns with their evidence, the strongest first; nothing where neither counts nor a file tell it."""
+    """Columns with their evidence, the strongest first; nothing where neither counts nor a file tell it.
+
+    Of a weighted model they come by the strength of their voices.
+    """
+    if drawable.fitted.is_weighted:
+        return [(one.columns[0], one.strength) for one in voices(drawable.fitted) if len(one.columns) == 1]
     if drawable.counted is not None:
         return strengths(drawable.counted)
     return getattr(drawable.fitted, "strengths", None) or ()

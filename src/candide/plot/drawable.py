@@ -26,6 +26,7 @@ from candide.distributions import Distribution
 from candide.distributions.base import row_numbers
 from candide.errors import InputError, InputTypeError, unknown
 from candide.events import Support
+from candide.explain.cells import level_names
 from candide.model.census import Census
 from candide.model.fitted import Fitted
 from candide.model.model import Model
@@ -69,29 +70,33 @@ class Drawable:
 
     @cached_property
     def places(self) -> dict[Name, tuple[int, int]]:
-        """Of each column the part that holds it, and its position there."""
-        return {name: (i, j) for i, part in enumerate(self.fitted.plan.parts) for j, name in enumerate(part.columns)}
+        """Of each column the part that holds its own law, and its position there."""
+        own = [(i, part) for i, part in enumerate(self.fitted.plan.parts) if not part.beside]
+        return {name: (i, j) for i, part in own for j, name in enumerate(part.columns)}
 
     @cached_property
     def seen(self) -> set[Name]:
         """The columns of which a value was counted; where no counts are at hand, all but those without a level."""
-        parts = self.fitted.plan.parts
+        parts = [part for part in self.fitted.plan.parts if not part.beside]
         if self.counted is None:
             held = [pair for part in parts for pair in zip(part.columns, part.encodings, strict=True)]
             return set(self.columns) - {name for name, encoding in held if encoding.n_levels == 0}
-        weights: Any = [tally.n.sum(axis=0) for tally in self.counted.tallies]  # type: ignore[attr-defined]
+        every: Any = zip(self.counted.plan.parts, self.counted.tallies, strict=True)
+        weights = [tally.n.sum(axis=0) for part, tally in every if not part.beside]
         return {name for part, n in zip(parts, weights, strict=True) for name in np.array(part.columns, object)[n > 0]}
 
     @property
     def shares(self) -> NDArray:
-        """(classes,) probabilities of the classes."""
+        """(classes,) probabilities of the classes, without the biases of weights."""
+        if self.fitted.is_weighted:
+            return self.fitted.shares
         p = np.exp(self.fitted.model.log_prior - self.fitted.model.log_prior.max())
         return p / p.sum()
 
     def part(self, feature: Name) -> tuple[Part, Distribution, int]:
-        """The part that holds a feature, its distribution, and the feature's position."""
+        """The part that holds a feature, its own distribution, without a weight, and the feature's position."""
         i, j = self.places[feature]
-        return self.fitted.plan.parts[i], self.fitted.model.distributions[i], j
+        return self.fitted.plan.parts[i], self.fitted.model.distributions[i].unweighted[0], j
 
     # Which features
 
@@ -118,13 +123,37 @@ class Drawable:
 
     @cached_property
     def numbers(self) -> list[Name]:
-        """The columns of numbers."""
-        return [name for name in self.columns if self.part(name)[1].reads == "numbers"]
+        """The columns of numbers, those among them that are counted in bins."""
+        return [name for name in self.columns if self.part(name)[1].reads == "numbers" or self.is_binned(name)]
+
+    def is_binned(self, feature: Name) -> bool:
+        """Whether a column of numbers is counted in the cells of a grid."""
+        part, law, j = self.part(feature)
+        return law.reads == "codes" and not part.encodings[j].as_written
 
     def levels(self, feature: Name) -> list[str] | None:
-        """The names of a column's levels; None where it has none."""
+        """The names of a column's levels, or of its bins; None where it has none."""
         part, law, j = self.part(feature)
-        return list(part.encodings[j].names()) if law.reads == "codes" else None
+        return list(level_names(part, law, j, self.fitted.dates)) if law.reads == "codes" else None
+
+    def level_codes(self, feature: Name, codes: NDArray) -> NDArray:
+        """Codes of a column as those of its levels or bins: -1 of what is absent, past the last of what is new."""
+        _, law, j = self.part(feature)
+        answers = law.answers()
+        assert answers is not None
+        bins = answers.of(j)[1]
+        new = bins.max(initial=-1) + 1
+        return np.append(bins, [new, -1])[np.where(codes < 0, -1, np.minimum(codes, len(bins)))]
+
+    def level_shares(self, feature: Name) -> NDArray:
+        """(level or bin, class) its probability in each class."""
+        _, law, j = self.part(feature)
+        answers = law.answers()
+        assert answers is not None
+        table, bins = answers.of(j)
+        out = np.zeros((bins.max(initial=-1) + 1, len(self.labels)))
+        np.add.at(out, bins, np.exp(table))
+        return out
 
     def two(self, features: Sequence[Any] | None) -> tuple[Name, Name]:
         """The two columns of numbers of a picture in the plane."""
@@ -211,11 +240,27 @@ class Drawable:
 
     # Distributions
 
+    def score(self, features: Sequence[Name], values: NDArray) -> NDArray:
+        """log p(features, class), (row, class), or what voices come to, of ``values``: other columns are absent."""
+        if not self.fitted.is_weighted:
+            return self.log_density(features, values) + self.fitted.model.log_prior
+        step = max(1, _CELLS // len(self.columns))
+        scored = []
+        for start in range(0, len(values), step):
+            rows = values[start : start + step]
+            columns: dict[Name, Any] = {name: self._absent(name, len(rows)) for name in self.columns}
+            columns |= {name: rows[:, k] for k, name in enumerate(features)}
+            scored.append(self.fitted.apply(Model.joint_log_likelihood, Table.of(columns)))
+        return np.concatenate(scored)
+
+    def _absent(self, feature: Name, n: int) -> NDArray:
+        return np.full(n, np.nan) if feature in self.numbers else np.full(n, None, object)
+
     def log_density(self, features: Sequence[Name], values: NDArray) -> NDArray:
         """log p(features | class), (row, class), of ``values`` (row, feature): all other features are absent."""
         out = np.zeros((len(values), len(self.labels)))
         for i in dict.fromkeys(self.places[name][0] for name in features):
-            part, law = self.fitted.plan.parts[i], self.fitted.model.distributions[i]
+            part, law = self.fitted.plan.parts[i], self.fitted.model.distributions[i].unweighted[0]
             mine = [(k, self.places[name][1]) for k, name in enumerate(features) if self.places[name][0] == i]
             width = len(part.columns)
             step = max(1, _CELLS // width)
@@ -246,7 +291,11 @@ class Drawable:
         return self._reach(feature)
 
     def _reach(self, feature: Name) -> tuple[float, float]:
-        _, law, j = self.part(feature)
+        part, law, j = self.part(feature)
+        if self.is_binned(feature):
+            ends = part.encodings[j].decode(np.array([0, (part.encodings[j].n_levels or 1) - 1]))
+            margin = 0.05 * float(ends[1] - ends[0]) or 1.0
+            return float(ends[0]) - margin, float(ends[1]) + margin
         params = law.parameters()
         for centre, spread in (("mean", "sd"), ("loc", "scale")):
             if centre in params and spread in params:

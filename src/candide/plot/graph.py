@@ -46,7 +46,7 @@ def boxes(drawable: Drawable, names: Sequence[Name]) -> list[Box]:
     for one in conditionals(drawable.fitted, _MOST_ROWS):
         if one.column in names:
             values = np.asarray(one.values, float).reshape(len(one.rows), len(drawable.labels))
-            title = one.event if one.column in drawable.numbers else "p(x | class)"
+            title = one.event if drawable.part(one.column)[1].reads == "numbers" else "p(x | class)"
             found[one.column] = Box(one.column, title, one.rows, values)
     return [found.get(name) or Box(name, "", [], np.empty((0, len(drawable.labels)))) for name in names]
 

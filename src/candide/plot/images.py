@@ -82,7 +82,8 @@ def averages(drawable: Drawable) -> NDArray:
     out = np.empty((len(drawable.labels), len(drawable.columns)))
     at = {name: i for i, name in enumerate(drawable.columns)}
     for part, law in zip(drawable.fitted.plan.parts, drawable.fitted.model.distributions, strict=True):
-        out[:, [at[name] for name in part.columns]] = _expected(part, law)
+        if not part.beside:
+            out[:, [at[name] for name in part.columns]] = _expected(part, law.unweighted[0])
     return out
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from candide.errors import InputError, unknown
 from candide.files import check_output, write_whole
-from candide.plot import odds, quality, style
+from candide.plot import odds, quality, speech, style
 from candide.plot.choice import strongest, two_strongest
 from candide.plot.drawable import Drawable
 from candide.plot.gaussians import ellipses, is_gaussian
@@ -165,6 +165,13 @@ def _network(drawable: Drawable, spec: PictureSpec, rows: Rows | None) -> Drawn:
     return network(drawable, features=spec.features or None), {"features": list(spec.features) or None}
 
 
+def _voice(drawable: Drawable, spec: PictureSpec, rows: Rows | None) -> Drawn:
+    named: Any = spec.features[0] if len(spec.features) == 1 else spec.features or None
+    one = speech.chosen(drawable, named)
+    ax = speech.draw(drawable, one, _positive(spec))
+    return ax, {"voice": one.title, "features": list(one.columns), "weight": one.weight, "rows": None}
+
+
 def _discriminant(drawable: Drawable, spec: PictureSpec, rows: Rows) -> Drawn:
     c = odds.one_class(drawable, _positive(spec))
     batches = [(log_odds(log_p, c), codes) for log_p, codes in rows.posteriors(drawable)]
@@ -207,5 +214,6 @@ PICTURES: dict[str, Callable[..., Drawn]] = {
     "calibration": _calibration,
     "confusion": _confusion,
     "network": _network,
+    "voice": _voice,
 }
 _OF_ROWS = ("discriminant", "calibration", "confusion")

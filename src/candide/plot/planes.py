@@ -42,7 +42,7 @@ class Plane:
         a, b = drawable.two(features)
         x, y = (np.linspace(*drawable.span(name, X), int(resolution)) for name in (a, b))
         grid = np.column_stack([np.tile(x, len(y)), np.repeat(y, len(x))])
-        joint = drawable.log_density((a, b), grid) + drawable.fitted.model.log_prior
+        joint = drawable.score((a, b), grid)
         # Impossible everywhere: the class prior decides, as in predictions.
         joint[np.isneginf(joint).all(axis=1)] = drawable.fitted.model.log_prior
         joint -= joint.max(axis=1, keepdims=True)

@@ -30,8 +30,9 @@ def densities(model: Any, X: Any = None, y: Any = None, *, feature: Any = None, 
     """p(feature | class) for every class; behind it, where rows are given, the histogram of each class.
 
     Numbers are drawn as densities that integrate to 1, and so are their histograms; whole counts as probabilities at
-    each number; categories as bars, with a tick at the share of each level in the data; text as the terms that speak
-    most for each class. Without ``feature`` it is the column that tells most of the class. Where no row has a value
+    each number; categories, and numbers that are counted in bins, as bars, with a tick at the share of each in the
+    data; text as the terms that speak most for each class. Without ``feature`` it is the column that tells most of the
+    class. Where no row has a value
     below 0, nothing is drawn there.
 
     >>> from candide.demo import garden
@@ -146,9 +147,7 @@ def _edges(x: NDArray, one_by_one: bool) -> NDArray:
 
 def level_shares(drawable: Drawable, name: Name, most: int = _MOST_LEVELS) -> tuple[list[str], NDArray]:
     """The names of a column's levels and their probabilities (level, class): the most probable, and the rest as one."""
-    names = drawable.levels(name) or []
-    codes = np.arange(len(names))[:, None]
-    return most_probable(names, np.exp(drawable.log_density([name], codes)), drawable.shares, most)
+    return most_probable(drawable.levels(name) or [], drawable.level_shares(name), drawable.shares, most)
 
 
 def _levels(ax: Any, drawable: Drawable, name: Name, X: Any, y: Any) -> None:
@@ -156,7 +155,7 @@ def _levels(ax: Any, drawable: Drawable, name: Name, X: Any, y: Any) -> None:
     _bars(ax, drawable, names, p)
     if X is not None and y is not None:
         _seen(ax, drawable, name, X, y, names)
-    style.tidy(ax, name, "p(level | class)")
+    style.tidy(ax, name, "p(bin | class)" if drawable.is_binned(name) else "p(level | class)")
     ax.grid(False, axis="x")
 
 
@@ -182,7 +181,7 @@ def _seen(ax: Any, drawable: Drawable, name: Name, X: Any, y: Any, names: list[s
     from matplotlib.patheffects import withStroke
 
     part, _, j = drawable.part(name)
-    codes = part.encodings[j].apply(drawable.table(X).column(name))
+    codes = drawable.level_codes(name, np.asarray(part.encodings[j].apply(drawable.table(X).column(name))))
     levels, k = drawable.levels(name) or [], len(drawable.labels)
     share = observed(codes, drawable.codes(y, len(codes)), len(levels), k)
     place = {text: i for i, text in enumerate(names)}

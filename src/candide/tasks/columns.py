@@ -67,7 +67,7 @@ def _dates(days: NDArray) -> NDArray:
 def _only(plan: Plan, features: Sequence[Name]) -> Plan:
     parts = []
     for part in plan.parts:
-        mine = [j for j, name in enumerate(part.columns) if name in features]
+        mine = [j for j, name in enumerate(() if part.beside else part.columns) if name in features]
         if mine:
             some = part.only(mine)
             parts.append(replace(part, columns=some.columns, encodings=some.encodings))
