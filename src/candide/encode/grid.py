@@ -28,6 +28,7 @@ from candide.rows.labels import Labels, as_column
 from candide.rows.table import numbers_of
 
 MOST_CELLS = 255
+_FIGURES, _LONG = 4, 12  # of an edge at least; and before the point, beyond which it is written with a power of ten
 
 
 @dataclass(frozen=True)
@@ -136,16 +137,18 @@ class Grid(Encoding):
         return type(self)(tuple(e for e, step in zip(self._edges, steps, strict=True) if step), self.cells, self.raw)
 
     def names(self, dates: bool = False) -> tuple[str, ...]:
-        """The cells by their edges, which are days since 1970 in a column of dates.
+        """The cells by their edges, in figures that tell these apart, or as dates where they are days since 1970.
 
-        >>> Grid((19782.0,)).names(dates=True)
-        ('<= 2024-02-29', '> 2024-02-29')
+        >>> Grid((0.123456, 0.5)).names(), Grid((19782.0,)).names(dates=True)
+        (('<= 0.1235', '0.1235 to 0.5', '> 0.5'), ('<= 2024-02-29', '> 2024-02-29'))
         """
         if not self.edges:
             return () if self.edges is None else ("any",)
-        shown = [str(wording.date(edge)) if dates else f"{edge:g}" for edge in self.edges]
-        if len(set(shown)) < len(shown):
-            shown = [repr(edge) for edge in self.edges]
+        gaps = np.diff(self.edges, prepend=-np.inf, append=np.inf)
+        rooms = (np.minimum(gaps[:-1], gaps[1:]) / 2).tolist()
+        shown = [str(wording.date(edge)) for edge in self.edges] if dates else []
+        if len(set(shown)) < len(self.edges):
+            shown = [_figures(edge, room) for edge, room in zip(self.edges, rooms, strict=True)]
         between = (f"{a} to {b}" for a, b in pairwise(shown))
         return (f"<= {shown[0]}", *between, f"> {shown[-1]}")
 
@@ -163,6 +166,20 @@ class Grid(Encoding):
 
         absent = exp.If(this=exp.Is(this=x.copy(), expression=exp.Null()), true=exp.Literal.number(-1))
         return exp.Case(ifs=[absent], default=code(0, len(self._edges)))
+
+
+def _figures(edge: float, room: float) -> str:
+    """A number in four figures, or all that it has before the point, or more: until it is near enough.
+
+    >>> _figures(0.57364712, 0.1), _figures(0.57364712, 1e-6), _figures(256263.25, 10.0), _figures(1.5e300, 1e299)
+    ('0.5736', '0.573647', '256263', '1.5e+300')
+    """
+    before = len(f"{abs(edge):.0f}")
+    for digits in range(max(_FIGURES, before if before <= _LONG else 0), 17):
+        text = f"{edge:.{digits}g}"
+        if abs(float(text) - edge) < room:
+            return text
+    return repr(edge)
 
 
 def _listed(grid: Grid) -> str:
