@@ -162,3 +162,43 @@ def test_help_has_an_example(command):
     result = run(command, "--help")
     assert result.exit_code == 0
     assert f"candide {command}" in result.output
+
+
+@pytest.fixture
+def weighted(herbs, tmp_path):
+    """A weighted model of the herbs of May, in a file that does not say what it learned."""
+    import pandas as pd
+
+    may = pd.read_csv(herbs / "may.csv")
+    cd.BayesClassifier().fit(may.drop(columns="herb"), may["herb"]).save(tmp_path / "may.candide")
+    return tmp_path / "may.candide"
+
+
+def test_weigh_learns_the_weights_again(herbs, weighted, tmp_path):
+    facts = ask("weigh", weighted, herbs / "may.csv", "-t", "herb", "--rows", 100, "-o", tmp_path / "less.candide")
+    assert (facts["rows"], facts["rows_in_model"], facts["output"]) == (100, 300, str(tmp_path / "less.candide"))
+    assert store.load(tmp_path / "less.candide").voices.rows == 100
+    assert store.load(weighted).voices.rows == 300
+    shown = run("weigh", weighted, herbs / "may.csv", "-t", "herb")
+    assert "300 of 300 rows" in " ".join(shown.output.split())
+    swapped = run("weigh", herbs / "may.csv", weighted)
+    assert "did you mean: candide weigh" in str(swapped.exception)
+
+
+def test_weigh_refuses_rows_of_another_month_unless_that_is_said(herbs, weighted):
+    result = run("weigh", weighted, herbs / "june.csv", "-t", "herb")
+    assert result.exit_code == 1
+    assert "--new" in result.exception.remedy
+    assert ask("weigh", weighted, herbs / "june.csv", "-t", "herb", "--new")["rows"] == 300
+
+
+def test_commands_say_when_weights_are_old(herbs, weighted, tmp_path):
+    table = (herbs / "may.csv").read_text().splitlines(keepends=True)
+    (tmp_path / "some.csv").write_text("".join(table[:51]))
+    assert "50 rows were taken out" in ask("forget", weighted, tmp_path / "some.csv", "-t", "herb")["notes"][0]
+    assert "50 rows were taken out" in " ".join(run("show", weighted).output.split())
+    merged = ask("merge", weighted, weighted, weighted, "-o", tmp_path / "sum.candide")
+    assert "candide weigh" in merged["notes"][0]
+    (tmp_path / "rest.csv").write_text("".join([table[0], *table[51:]]))
+    ask("weigh", weighted, tmp_path / "rest.csv", "-t", "herb")
+    assert "weights learned on 250 of 250 rows" in " ".join(run("show", weighted).output.split())

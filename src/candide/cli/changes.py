@@ -1,4 +1,4 @@
-"""Commands that count into a model and out of it, and add models: update, forget and merge."""
+"""Commands that count into a model and out of it, add models, and weigh them: update, forget, merge and weigh."""
 
 from collections.abc import Callable
 from functools import partial
@@ -101,3 +101,37 @@ def merge(models: tuple[str, ...], output: str, force: bool, detail: str, as_jso
     expect_models(*models)
     merged = tasks.merge(models, output, detail=detail, force=force)
     show_result(summary.of_merge(models, merged, output, detail), as_json)
+
+
+@cli.command()
+@click.argument("model", type=MODEL)
+@click.argument("data")
+@output_option("MODEL", "Where to keep the model; in its own file if not given.")
+@click.option("--new", is_flag=True, help="The model has counted none of these rows, so none is left out.")
+@click.option(
+    "--rows", default=20_000, show_default=True, type=click.IntRange(1), metavar="N", help="Of how many, at most."
+)
+@click.option("--seed", default=0, show_default=True, help="Which rows these are, where there are more.")
+@TARGET
+@WEIGHT
+@_WAIT
+@reading_options
+@AS_JSON
+def weigh(model: str, data: str, output: str | None, force: bool, as_json: bool, **options: Any) -> None:
+    """Learn again how much each voice of a model counts, from rows that it has counted.
+
+    To be done after models were merged, rows forgotten, or many rows counted in: `candide show` says so. Each row is
+    left out of the counts while it teaches, so that no voice is trusted because it has seen the answer.
+    Rows that cannot have been counted are an error, and the model stays as it is.
+
+    Example: `candide weigh all.candide north.csv`
+    """
+    from candide import tasks
+    from candide.cli import progress
+    from candide.report import summary
+
+    how = {name: options.pop(name) for name in ("new", "rows", "seed", "target", "weight", "wait")}
+    load_model(model, data)  # an error that says what is wrong with it
+    with progress.watching(not as_json) as watch:
+        change = tasks.weigh(model, data, output, force=force, reading=Reading(**options), watch=watch, **how)
+    show_result(summary.of_weigh(model, change, output), as_json)

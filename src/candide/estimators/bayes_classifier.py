@@ -198,7 +198,7 @@ class BayesClassifier(NaiveBayes):
 
         if fitted.voices is None or not fitted.voices.due(fitted.census.n_rows, len(y)):
             return fitted
-        return weighed(fitted, self._look(table, y, weight))
+        return weighed(fitted, self._look(table, y, weight), sure=True)
 
     def _look(self, table: Table, y: NDArray, weight: Floats | None) -> Any:
         """The rows that weights are learned from."""

@@ -18,7 +18,7 @@ from candide.tasks.evaluate import evaluate
 from candide.tasks.explain import explain
 from candide.tasks.learn import learn
 from candide.tasks.predict import predict
-from candide.tasks.update import forget, merge, slide, update
+from candide.tasks.update import forget, merge, slide, update, weigh
 from candide.tasks.validate import cross_validate
 
 __all__ = [
@@ -33,4 +33,5 @@ __all__ = [
     "predict",
     "slide",
     "update",
+    "weigh",
 ]

@@ -4,6 +4,9 @@ What is counted later is counted as the model was, and spelled as it spells, so 
 by the path of its file is changed there, under its lock: counting, which may take long, comes first, and the file is
 held only while the counts go in or out. Any other model is left as it is, and the changed one comes back.
 
+Weights of voices are learned again from the rows that go in, where rows have doubled since they were learned or some
+were taken out, and those at hand are as many as taught them; else a remark says so, and ``weigh`` learns them.
+
 >>> from candide.tasks.learn import learn
 >>> june = {"size": [1.0, 1.2, 3.1, 3.3], "fruit": ["plum", "plum", "pear", "pear"]}
 >>> july = {"size": [1.1, 3.0], "fruit": ["plum", "fig"]}
@@ -20,13 +23,14 @@ held only while the counts go in or out. Any other model is left as it is, and t
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from typing import Any
 
 from candide import wording
-from candide.engines.base import Rows, Watch, open_source, silent
+from candide.engines.base import Prepared, Rows, Watch, open_source, silent
 from candide.engines.reading import Reading
 from candide.errors import InputError, MergeError
 from candide.model.census import Census
@@ -34,7 +38,9 @@ from candide.model.fitted import Fitted
 from candide.rows.labels import Labels
 from candide.rows.remarks import Remark, warn
 from candide.tasks import outputs
+from candide.tasks.look import ROWS, Look, look
 from candide.tasks.models import Model, fitted_of, reading_of, target_of
+from candide.tasks.weighing import check_weighted, stale, weighed
 
 
 @dataclass(frozen=True)
@@ -80,8 +86,8 @@ def update(
 
     ``scale`` lets what was counted before count so many times: 0.99 forgets a hundredth.
     """
-    more = count_like(fitted_of(model), data, target=target, weight=weight, reading=reading, watch=watch)
-    return _changed(model, lambda fitted: fitted.scale(scale).plus(more), more.n_rows, more, wait)
+    more, seen = _counted(fitted_of(model), data, target, weight, reading, watch, at_hand=True)
+    return _changed(model, lambda fitted: _weighed(fitted.scale(scale).plus(more), seen, more), more.n_rows, more, wait)
 
 
 def forget(
@@ -115,9 +121,46 @@ def slide(
     wait: float = 30.0,
 ) -> Change:
     """Move a window: count new rows in and old ones out, in one change of the model."""
-    count = partial(count_like, fitted_of(model), target=target, weight=weight, reading=reading, watch=watch)
-    new, old = count(add), count(remove)
-    return _changed(model, lambda before: before.plus(new).minus(old), new.n_rows + old.n_rows, new, wait)
+    known, how = fitted_of(model), (target, weight, reading, watch)
+    (new, seen), (old, _) = _counted(known, add, *how, at_hand=True), _counted(known, remove, *how)
+    rows = new.n_rows + old.n_rows
+    return _changed(model, lambda before: _weighed(before.plus(new).minus(old), seen, new), rows, new, wait)
+
+
+def weigh(
+    model: Model,
+    data: Any,
+    out: str | os.PathLike | None = None,
+    *,
+    new: bool = False,
+    rows: int = ROWS,
+    seed: int = 0,
+    target: str | None = None,
+    weight: str | None = None,
+    reading: Reading | None = None,
+    watch: Watch = silent,
+    wait: float = 30.0,
+    force: bool = False,
+) -> Change:
+    """Learn the weights of a model's voices again, from rows that it has counted, against the counts that it has now.
+
+    From ``rows`` of them, at most, chosen by ``seed``; each is left out of the counts while it teaches. Rows that
+    cannot have been counted are an error; ``new`` says that none of them was, and none is left out. With ``out`` the
+    model is kept there, and the one that was given stays as it is.
+    """
+    outputs.check(out, *(data, model) if out is not None else (), force=force)
+    fitted = fitted_of(model)
+    check_weighted(fitted)
+    with _opened(fitted, data, target, weight, reading) as (of, prepared), watch(of.source, "reading"):
+        seen = look(of, prepared, rows=rows, seed=seed)
+    change = partial(weighed, seen=seen, new=new)
+    if out is None:
+        return _changed(model, change, len(seen), None, wait)
+    from candide import store
+
+    changed = _changed(fitted, change, len(seen), None, wait)
+    store.save(changed.fitted, out, force=force)
+    return changed
 
 
 def merge(
@@ -160,20 +203,53 @@ def count_like(
     watch: Watch = silent,
 ) -> Census:
     """Count a source as a model was counted, so that the census can be added to the model's, or taken from it."""
-    from candide.engines.count import count
+    return _counted(fitted_of(model), data, target, weight, reading, watch)[0]
+
+
+@contextmanager
+def _opened(
+    fitted: Fitted, data: Any, target: str | None, weight: str | None, reading: Reading | None
+) -> Iterator[tuple[Rows, Prepared]]:
+    """A source as it is read for a model, prepared to be counted as that was."""
     from candide.engines.prepare import prepare_like
 
-    fitted = fitted_of(model)
-    known, name = fitted.census, target_of(fitted, target)
+    name = target_of(fitted, target)
     with open_source(data, reading_of(fitted, reading)) as source:
-        prepared = prepare_like(source, known, name, weight, fitted.spelled)
+        if fitted.voices is not None:
+            source.materialise()  # rows that are looked at are among those counted
+        prepared = prepare_like(source, fitted.census, name, weight, fitted.spelled)
         warn(prepared.remarks)
-        with watch(source, "counting"):
-            [census] = count(Rows(source, name, weight), prepared).censuses
-    return census.like(known)
+        yield Rows(source, name, weight), prepared
 
 
-def _changed(model: Model, change: Callable[[Fitted], Fitted], rows: int, met: Census, wait: float) -> Change:
+def _counted(
+    fitted: Fitted,
+    data: Any,
+    target: str | None,
+    weight: str | None,
+    reading: Reading | None,
+    watch: Watch,
+    at_hand: bool = False,
+) -> tuple[Census, Look | None]:
+    """A source counted as a model was; and some of its rows, where the model's weights will be due then."""
+    from candide.engines.count import count
+
+    with _opened(fitted, data, target, weight, reading) as (rows, prepared):
+        with watch(rows.source, "counting"):
+            [census] = count(rows, prepared).censuses
+        voices, n = fitted.voices, census.n_rows
+        due = at_hand and voices is not None and voices.due(fitted.census.n_rows + n, n)
+        seen = look(rows, prepared) if due else None
+    return census.like(fitted.census), seen
+
+
+def _weighed(fitted: Fitted, seen: Look | None, more: Census) -> Fitted:
+    """A model into which more rows were counted, with weights learned from them where that is due."""
+    due = fitted.voices is not None and fitted.voices.due(fitted.census.n_rows, more.n_rows)
+    return weighed(fitted, seen, sure=True) if due and seen is not None else fitted
+
+
+def _changed(model: Model, change: Callable[[Fitted], Fitted], rows: int, met: Census | None, wait: float) -> Change:
     known: list[Labels] = []
 
     def changed(before: Fitted) -> Fitted:
@@ -186,11 +262,13 @@ def _changed(model: Model, change: Callable[[Fitted], Fitted], rows: int, met: C
         new = store.update(model, changed, wait=wait)
     else:
         new = changed(fitted_of(model))
-    classes = list(_new_classes(met, known[-1]))
+    classes = [] if met is None else list(_new_classes(met, known[-1]))
     remarks = [Remark("new-class", str(one)) for one in classes]
     if not new.census.class_weight.any():
         text = f"{_named(model)} has no rows left, and so it cannot predict"
         remarks.append(Remark("no-rows", text, remedy="count rows into it, or remove it"))
+    else:
+        remarks += stale(new)
     return Change(new, rows, classes, remarks)
 
 

@@ -1,7 +1,8 @@
 """Weighing again: the weights of a model's voices learned from rows at hand, against the counts that it has now.
 
 Rows that were counted are left out one by one, so that no voice is trusted because it has seen the answer. Rows that
-were never counted have nothing to be left out of: that is said with ``new``.
+were never counted have nothing to be left out of: that is said with ``new``. A model keeps counts, not rows, so it
+refuses only what cannot have been counted.
 
 >>> import numpy as np
 >>> from candide.rows.labels import Labels
@@ -29,24 +30,39 @@ from candide.model import voices
 from candide.model.census import Census
 from candide.model.fitted import Fitted
 from candide.rows import matching
+from candide.rows.remarks import Remark
 from candide.tasks.look import Look
+from candide.tasks.weigh import weigh
 
 
-def weighed(fitted: Fitted, seen: Look, *, new: bool = False) -> Fitted:
-    """The model with weights learned again from some rows."""
+def weighed(fitted: Fitted, seen: Look, *, new: bool = False, sure: bool = False) -> Fitted:
+    """The model with weights learned again from some rows; ``sure`` where they are known to have been counted."""
     check_weighted(fitted)
-    seen = _among(fitted, seen)
-    census, settings, blocks = fitted.census, fitted.settings, fitted.census.plan.blocks(seen.table)
-    if not new:
-        _check_within(census, seen)
-    terms = voices.fresh_terms(census, settings, blocks) if new else None
-    return replace(fitted, voices=voices.learn(census, settings, blocks, seen.y, seen.weight, terms))
+    seen, census, settings = _among(fitted, seen), fitted.census, fitted.settings
+    if new:
+        blocks = census.plan.blocks(seen.table)
+        terms = voices.fresh_terms(census, settings, blocks)
+        found = voices.learn(census, settings, blocks, seen.y, seen.weight, terms)
+    else:
+        if not sure:
+            _check_within(census, seen)
+        found = weigh(census, settings, seen.table, seen.y, seen.weight)
+    return replace(fitted, voices=found)
+
+
+def stale(fitted: Fitted) -> list[Remark]:
+    """A remark where weights were learned before rows were taken out, or before they doubled."""
+    if fitted.voices is None or not fitted.has_counts or not fitted.voices.stale(fitted.census.n_rows):
+        return []
+    remedy = "learn them again from rows that it has counted: candide weigh MODEL DATA (weigh)"
+    return [Remark("weights", f"the model has {fitted.voices.said(fitted.census.n_rows)}", remedy=remedy)]
 
 
 def check_weighted(fitted: Fitted) -> None:
     """Refuse a model that has no weights."""
-    if fitted.voices is None:
+    if fitted.voices is None and fitted.has_counts:
         raise InputError("this model has no weights: each of its columns counts once", remedy="fit a BayesClassifier")
+    fitted.census  # noqa: B018  which says where there are no counts
 
 
 def _among(fitted: Fitted, seen: Look) -> Look:

@@ -11,9 +11,11 @@ from candide.report.summary.changes import (
     ChangeSummary,
     MergeSummary,
     UpdateSummary,
+    WeighSummary,
     of_changes,
     of_merge,
     of_update,
+    of_weigh,
 )
 from candide.report.summary.check import CheckSummary, of_check
 from candide.report.summary.columns import ColumnSummary
@@ -53,6 +55,7 @@ __all__ = [
     "ScoreSummary",
     "TextSummary",
     "UpdateSummary",
+    "WeighSummary",
     "WrittenSummary",
     "of_changes",
     "of_check",
@@ -66,4 +69,5 @@ __all__ = [
     "of_scores",
     "of_text",
     "of_update",
+    "of_weigh",
 ]

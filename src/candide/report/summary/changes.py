@@ -9,6 +9,7 @@ from candide.model.fitted import Fitted
 from candide.report.record import Summary
 from candide.rows.table import Name
 from candide.tasks.update import Change, NewClass
+from candide.tasks.weighing import stale
 
 
 @dataclass(frozen=True, repr=False)
@@ -44,6 +45,17 @@ class MergeSummary(Summary):
     rows: int
     output: str
     detail: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, repr=False)
+class WeighSummary(Summary):
+    """Weights that were learned again."""
+
+    model: str
+    rows: int  # from which
+    rows_in_model: int
+    output: str | None = None  # None: in the model's own file
 
 
 def of_changes(found: Comparison) -> ChangeSummary:
@@ -69,4 +81,9 @@ def of_update(model: str, done: str, change: Change) -> UpdateSummary:
 
 def of_merge(models: Collection[Any], whole: Fitted, output: str, detail: str) -> MergeSummary:
     """The summary of a sum of models."""
-    return MergeSummary(len(models), whole.census.n_rows, output, detail)
+    return MergeSummary(len(models), whole.census.n_rows, output, detail, tuple(map(str, stale(whole))))
+
+
+def of_weigh(model: str, change: Change, output: str | None = None) -> WeighSummary:
+    """The summary of weights that were learned again."""
+    return WeighSummary(model, change.rows, change.fitted.census.n_rows, output)

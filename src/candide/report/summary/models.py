@@ -14,6 +14,7 @@ from candide.report.summary.columns import ColumnSummary, counted, given_the_cla
 from candide.report.summary.scores import ScoreSummary, of_scores
 from candide.rows.table import Name
 from candide.tasks.models import Model, fitted_of
+from candide.tasks.weighing import stale
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class ModelSummary(Summary):
     notes: tuple[str, ...]
     narrowed: bool = False  # whether only some of the columns or classes are in it
     voices: Voices | None = None  # of a weighted model, strongest first; None: every column counts once
+    weights: str | None = None  # from which rows they were learned, in words
 
 
 @dataclass(frozen=True, repr=False)
@@ -139,8 +141,9 @@ def _of_model(fitted: Fitted, levels: int) -> ModelSummary:
         fitted.strengths,
         scores,
         sum(one.chosen for one in scores) if scores and settings.select else None,
-        tuple(remarks(known)),
+        (*remarks(known), *map(str, stale(fitted))),
         voices=speak,
+        weights=fitted.voices.said(fitted.census.n_rows) if fitted.voices and fitted.has_counts else None,
     )
 
 

@@ -7,7 +7,7 @@ from rich.console import RenderableType
 from rich.markup import escape
 
 from candide import wording
-from candide.report.summary import ChangeSummary, MergeSummary, UpdateSummary
+from candide.report.summary import ChangeSummary, MergeSummary, UpdateSummary, WeighSummary
 from candide.report.terminal.layout import Parts, Sheet, notes, panel, parts
 
 
@@ -45,7 +45,15 @@ def _(found: UpdateSummary) -> Parts:
 @parts.register
 def _(found: MergeSummary) -> Parts:
     many = wording.plural(found.models, "model"), wording.plural(found.rows)
-    return [escape(f"{', '.join(many)}, added up in {found.output}")]
+    return [escape(f"{', '.join(many)}, added up in {found.output}"), *notes(found.notes)]
+
+
+@parts.register
+def _(found: WeighSummary) -> Parts:
+    where = "" if found.output is None else f", kept in {found.output}"
+    return [
+        escape(f"weights of {found.model} learned from {found.rows:,} of {wording.plural(found.rows_in_model)}{where}")
+    ]
 
 
 def _moves(title: str, moves: tuple[Any, ...], words: Callable[[Any], tuple[str, str]]) -> RenderableType:

@@ -40,8 +40,8 @@ def _(found: ModelSummary) -> Parts:
     counted = "no counts kept" if found.rows is None else f"{wording.plural(found.rows)} counted"
     target = "" if found.target is None else f"predicts {escape(repr(found.target))}; "
     text = f"{counted}; {target}estimate: {found.estimate}; class prior: {escape(found.class_prior)}"
-    if found.voices is not None and found.voices.rows is not None:
-        text += f"\nweights learned on {wording.plural(found.voices.rows)}"
+    if found.weights is not None:
+        text += f"\n{found.weights}"
     if found.provenance:
         order = sorted(found.provenance.items(), key=lambda pair: _ORIGIN.find(pair[0]))
         known = [f"{name.replace('_', ' ')}: {wording.shortened(value, 60)}" for name, value in order if value]

@@ -1,0 +1,150 @@
+"""Weights learned again from any source, and by what counts rows in and out; a file changes only where it should."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.estimators.test_weighted_algebra import ASKED, WHOLE, at
+from tests.tasks.test_update import same
+
+import candide as cd
+from candide import store, tasks
+from candide.errors import InputError, MergeError, NotWithinError
+
+FIRST, REST = slice(0, 500), slice(500, 1200)
+
+
+def frame(rows):
+    X, y = at(rows, *WHOLE)
+    return pd.DataFrame(X | {"t": y})
+
+
+@pytest.fixture(scope="module")
+def first():
+    return replace(cd.BayesClassifier().fit(*at(FIRST, *WHOLE)).fitted_, target="t")
+
+
+@pytest.fixture
+def path(first, tmp_path):
+    store.save(first, tmp_path / "first.candide")
+    return tmp_path / "first.candide"
+
+
+def answers(model):
+    return cd.BayesClassifier.of(model).predict_proba(ASKED)
+
+
+def written(rows, folder, kind):
+    path = folder / f"rows.{kind}"
+    if kind == "csv":
+        frame(rows).to_csv(path, index=False)
+    else:
+        frame(rows).to_parquet(path)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "frame"])
+def test_weights_are_the_same_through_every_door(first, kind, tmp_path):
+    want = cd.BayesClassifier.of(first).weigh(*at(slice(0, 400), *WHOLE)).predict_proba(ASKED)
+    data = frame(slice(0, 400)) if kind == "frame" else written(slice(0, 400), tmp_path, kind)
+    change = tasks.weigh(first, data)
+    assert (change.rows, change.fitted.voices.rows, change.notes) == (400, 400, [])
+    np.testing.assert_allclose(answers(change.fitted), want, atol=1e-9)
+
+
+def test_a_file_is_weighed_in_its_place_or_kept_elsewhere(path, tmp_path):
+    before = path.read_bytes()
+    change = tasks.weigh(path, frame(slice(0, 300)), tmp_path / "other.candide")
+    assert path.read_bytes() == before
+    assert store.load(tmp_path / "other.candide").voices.rows == change.rows == 300
+    tasks.weigh(path, frame(slice(0, 300)))
+    np.testing.assert_array_equal(answers(store.load(path)), answers(change.fitted))
+
+
+def test_a_file_that_is_no_model_is_not_written_over(path, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    for out in (path, tmp_path / "notes.txt"):
+        with pytest.raises(InputError) as error:
+            tasks.weigh(path, frame(FIRST), out)
+        assert "force" in error.value.remedy
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_rows_that_were_never_counted_leave_the_file_as_it_is(path):
+    before = path.read_bytes()
+    with pytest.raises(NotWithinError) as error:
+        tasks.weigh(path, frame(REST))
+    assert "--new" in error.value.remedy
+    assert path.read_bytes() == before
+    assert tasks.weigh(path, frame(REST), new=True).fitted.voices.rows == 700
+
+
+def test_some_rows_of_many(first):
+    found = tasks.weigh(first, frame(FIRST), rows=100, seed=3)
+    assert found.fitted.voices.said(500) == "weights learned on 100 of 500 rows"
+
+
+def test_a_model_without_weights_or_without_counts_is_refused(first, tmp_path):
+    plain = cd.NaiveBayes().fit(*at(FIRST, *WHOLE))
+    with pytest.raises(InputError) as error:
+        tasks.weigh(plain, frame(FIRST), target="t")
+    assert "BayesClassifier" in error.value.remedy
+    store.save(first, tmp_path / "score.candide", detail="score")
+    with pytest.raises(InputError) as error:
+        tasks.weigh(tmp_path / "score.candide", frame(FIRST))
+    assert "tally" in error.value.remedy
+
+
+def test_update_weighs_by_its_rows_when_they_have_doubled(first):
+    change = tasks.update(first, frame(REST))
+    assert (change.fitted.voices.rows, change.fitted.voices.counted, change.notes) == (700, 1200, [])
+    want = cd.BayesClassifier(like=first).fit(*WHOLE)
+    same(change.fitted.census, want.census_, moments=1e-9)
+    np.testing.assert_allclose(answers(change.fitted), want.weigh(*at(REST, *WHOLE)).predict_proba(ASKED), atol=1e-6)
+
+
+def test_update_by_few_rows_counts_and_says_when_weights_are_old(first):
+    model = first
+    for a in range(500, 1200, 100):
+        change = tasks.update(model, frame(slice(a, a + 100)))
+        model = change.fitted
+        assert [one.code for one in change.remarks] == ([] if a < 900 else ["weights"])
+    assert model.voices.weight is first.voices.weight
+    assert tasks.weigh(model, frame(slice(0, 1200))).notes == []
+
+
+def test_forget_leaves_the_counts_and_says_so_and_a_window_is_weighed_by_what_comes_in(first):
+    less = tasks.forget(first, frame(slice(0, 100)))
+    assert [one.code for one in less.remarks] == ["weights"]
+    same(less.fitted.census, cd.BayesClassifier(like=first).fit(*at(slice(100, 500), *WHOLE)).census_, moments=1e-9)
+    slid = tasks.slide(first, frame(REST), frame(FIRST))
+    assert (slid.fitted.voices.rows, slid.fitted.voices.gone, slid.notes) == (700, 0, [])
+    moved = tasks.slide(first, frame(slice(500, 600)), frame(slice(0, 100)))
+    assert moved.fitted.voices.gone == 100
+    assert [one.code for one in moved.remarks] == ["weights"]
+
+
+def test_merge_adds_what_counts_alike_and_names_the_remedy_where_it_does_not(first, path, tmp_path):
+    rest = cd.BayesClassifier(like=path).fit(*at(REST, *WHOLE))
+    rest.save(tmp_path / "rest.candide")
+    whole = tasks.merge([path, tmp_path / "rest.candide"], tmp_path / "all.candide")
+    assert store.load(tmp_path / "all.candide").voices.rows == whole.census.n_rows == 1200
+    cd.BayesClassifier().fit(*at(REST, *WHOLE)).save(tmp_path / "rest.candide")
+    with pytest.raises(MergeError) as error:
+        tasks.merge([path, tmp_path / "rest.candide"])
+    assert "--like" in error.value.remedy
+    assert "rest.candide" in error.value.what
+
+
+def test_a_new_class_comes_with_an_update(first):
+    late = frame(REST).assign(t=lambda rows: np.where(rows["t"] == "no", "late", rows["t"]))
+    change = tasks.update(first, late)
+    assert [one.label for one in change.new_classes] == ["late"]
+    assert change.fitted.voices.counted == 1200
+    assert answers(change.fitted).shape == (60, 3)
+    back = tasks.forget(change.fitted, late).fitted
+    same(back.census, first.census, moments=1e-9)
+    np.testing.assert_allclose(
+        answers(tasks.weigh(back, frame(FIRST)).fitted), answers(tasks.weigh(first, frame(FIRST)).fitted), atol=1e-6
+    )
