@@ -170,7 +170,7 @@ def test_show_lists_all_voices(model, folder, monkeypatch):
     text = run("show", folder / "m.candide")
     assert max(map(len, text.splitlines())) <= 60
     assert "valve x pump" in text
-    assert "weights learned on 1,500 rows" in text
+    assert "weights learned on 1,500 of 1,500 rows" in text
 
 
 def test_show_of_a_column_and_of_a_pair(model, folder):
@@ -180,6 +180,15 @@ def test_show_of_a_column_and_of_a_pair(model, folder):
     assert next(iter(day["given"])).startswith("<= 2024-")
     assert set(pair["given"]) == {"open, on", "open, off", "shut, on", "shut, off"}
     assert all({"day", "valve", "pump"} & set(one["columns"]) for one in facts["voices"])
+
+
+def test_without_counts_the_story_and_the_class_shares_are_known(model, folder):
+    again, asked = cd.load(folder / "score.candide"), rows(12, seed=2)[0]
+    np.testing.assert_allclose(again.log_density(asked), model.log_density(asked))
+    assert set(again.sample(5, random_state=0)[0]) == set(asked)
+    np.testing.assert_allclose(again.fitted_.shares, model.fitted_.shares, atol=1e-3)  # but for the prior of the shares
+    [decision] = again.explain(asked[:1])
+    assert "class prior and bias" in str(decision)
 
 
 def test_without_counts_weights_are_known_and_strengths_of_columns(model, folder):

@@ -100,14 +100,20 @@ class Decision:
     probability: float
     runner_up: Any
     runner_up_probability: float
-    class_prior: float  # nats
+    class_prior: float  # nats, those of the bias of a weighted model among them
     contributions: tuple[Contribution, ...]
+    has_bias: bool = False
 
     @property
     def log_odds(self) -> float:
         """What all of it comes to: the log of the odds of the class over the runner-up."""
         odds = self.class_prior + sum(one.nats for one in self.contributions)
         return odds if odds == odds else self.class_prior  # a row impossible under both is left with the prior
+
+    @property
+    def prior_title(self) -> str:
+        """What the class prior is called."""
+        return "class prior and bias" if self.has_bias else "class prior"
 
     @property
     def heading(self) -> str:
@@ -133,7 +139,7 @@ class Decision:
         cells = [cell for one in shown for cell in one.lines()]
         if more:
             cells.append((f"and {len(more):,} more", "", f"{sum(one.nats for one in more):+.2f}"))
-        rows = [(self.heading, "value", "nats"), *cells, ("class prior", "", f"{self.class_prior:+.2f}")]
+        rows = [(self.heading, "value", "nats"), *cells, (self.prior_title, "", f"{self.class_prior:+.2f}")]
         a, b, c = (max(map(len, column)) for column in zip(*rows, strict=True))
         first = f"{self.prediction}, p {wording.probability(self.probability, 3)}, against {self.runner_up}"
         lines = [f"{name:{a}}  {value:>{b}}  {nats:>{c}}" for name, value, nats in rows]
@@ -164,7 +170,8 @@ def explain(fitted: Fitted, rows: Any, shown: Any = None, by: str = "voice") -> 
         contributions = sorted((r for part in each for r in part[row]), key=lambda one: -abs(one.nats))
         odds = (p[row, first], p[row, second], _difference(prior[first], prior[second]))
         one, other, at_first = map(float, odds)
-        decisions.append(Decision(values[first], one, values[second], other, at_first, tuple(contributions)))
+        bias = fitted.voices is not None
+        decisions.append(Decision(values[first], one, values[second], other, at_first, tuple(contributions), bias))
     return decisions if by == "voice" else [decision.by_column() for decision in decisions]
 
 

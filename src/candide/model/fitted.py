@@ -138,19 +138,15 @@ class Fitted:
         """The generative story: the laws of the columns themselves, none weighted; what has no density has no part."""
         if self.voices is None:
             return self
-        names = [part.columns for part in self.census.plan.parts if part.event.has_density]
-        at = [i for i, part in enumerate(self.census.plan.parts) if part.event.has_density]
-        plan = Plan(
-            tuple(n for n in self.plan.columns if any(n in some for some in names)),
-            tuple(self.plan.parts[i] for i in at),
-        )
+        at = [i for i, part in enumerate(self.plan.parts) if part.event.has_density]
+        names = {name for i in at for name in self.plan.parts[i].columns}
+        plan = Plan(tuple(n for n in self.plan.columns if n in names), tuple(self.plan.parts[i] for i in at))
+        if self.parameters is not None:
+            laws = tuple(self.model.distributions[i].unweighted[0] for i in at)
+            alone = replace(self.parameters, plan=plan, model=Model(np.log(self.shares), laws))
+            return replace(self, parameters=alone, voices=None)
         census = replace(self.census, plan=plan, tallies=tuple(self.census.tallies[i] for i in at))
         return replace(self, counts=census, voices=None)
-
-    @property
-    def is_weighted(self) -> bool:
-        """Whether voices have weights that were learned; in a model without counts they are in its laws."""
-        return self.voices is not None or any(law.unweighted[0] is not law for law in self.model.distributions)
 
     @property
     def rows(self) -> int | None:
@@ -170,7 +166,8 @@ class Fitted:
     def shares(self) -> Floats:
         """(classes,) shares of the rows counted; where no counts are kept, of the class prior."""
         if self.parameters is not None:
-            return np.exp(self.model.log_prior)
+            log_prior = self.model.log_prior - (0.0 if self.voices is None else self.voices.bias)
+            return np.exp(log_prior - np.logaddexp.reduce(log_prior))
         return self.census.class_weight / max(self.census.class_weight.sum(), 1e-300)
 
     def classify(self, rows: Any) -> NDArray:

@@ -42,7 +42,7 @@ def _evidence(drawable: Drawable) -> Any:
 
     Of a weighted model they come by the strength of their voices.
     """
-    if drawable.fitted.is_weighted:
+    if drawable.fitted.voices is not None:
         return [(one.columns[0], one.strength) for one in voices(drawable.fitted) if len(one.columns) == 1]
     if drawable.counted is not None:
         return strengths(drawable.counted)

@@ -88,7 +88,7 @@ class Drawable:
     @property
     def shares(self) -> NDArray:
         """(classes,) probabilities of the classes, without the biases of weights."""
-        if self.fitted.is_weighted:
+        if self.fitted.voices is not None:
             return self.fitted.shares
         p = np.exp(self.fitted.model.log_prior - self.fitted.model.log_prior.max())
         return p / p.sum()
@@ -242,7 +242,7 @@ class Drawable:
 
     def score(self, features: Sequence[Name], values: NDArray) -> NDArray:
         """log p(features, class), (row, class), or what voices come to, of ``values``: other columns are absent."""
-        if not self.fitted.is_weighted:
+        if self.fitted.voices is None:
             return self.log_density(features, values) + self.fitted.model.log_prior
         step = max(1, _CELLS // len(self.columns))
         scored = []

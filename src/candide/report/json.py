@@ -49,7 +49,7 @@ def _(found: summary.ModelSummary) -> dict[str, Any]:
         ],
     }
     if found.voices is not None:
-        known["weights_learned_on"] = found.voices.rows
+        known["weights_learned_on"], known["weights"] = found.voices.rows, found.weights
         known["bias"] = {str(one.label): one.bias for one in found.classes}
         known["voices"] = [
             {name: value for name, value in _fields(one).items() if name not in ("part", "feature")}

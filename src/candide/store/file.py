@@ -142,7 +142,7 @@ def _pieces(fitted: Fitted, detail: str | None, provenance: Mapping[str, str] | 
         **({} if fitted.estimator is None else {"estimator": values.pack_estimator(fitted.estimator, arrays)}),
         **({"na": list(fitted.na)} if fitted.na else {}),
         **({"dates": sorted(fitted.dates)} if fitted.dates else {}),
-        **({} if fitted.voices is None or detail != "tally" else {"voices": _pack_voices(fitted.voices, arrays)}),
+        **({} if fitted.voices is None else {"voices": _pack_voices(fitted.voices, arrays)}),
         **({"spelled": {name: how.settings() for name, how in fitted.spelled.items()}} if fitted.spelled else {}),
     }
     return pack(header, arrays)
@@ -229,7 +229,7 @@ def _unpack(file: memoryview, *, verify: bool) -> tuple[Fitted, bool]:
     known["dates"] = _dates(header.get("dates", []), plan)
     if "spelled" in header:
         known["spelled"] = values.unpack_spelled(header["spelled"])
-    if "voices" in header and detail == "tally":
+    if "voices" in header:
         known["voices"] = _unpack_voices(header["voices"], arrays, plan, len(labels))
     if detail == "tally":
         out = Fitted(plans.unpack_counts(plan, labels, header["rows"], arrays), **known)

@@ -126,7 +126,7 @@ def _of_model(fitted: Fitted, levels: int) -> ModelSummary:
     settings, known = fitted.settings, counted(fitted)
     some = len(fitted.labels) > 0  # where every row was forgotten there are no classes to tell apart
     scores = tuple(feature_scores(fitted)) if fitted.has_counts and some else None
-    speak = voices(fitted) if some and fitted.is_weighted else None
+    speak = voices(fitted) if some and fitted.voices is not None else None
     in_order = strongest_first if speak is None else speak.in_order
     return ModelSummary(
         fitted.rows,
@@ -143,7 +143,7 @@ def _of_model(fitted: Fitted, levels: int) -> ModelSummary:
         sum(one.chosen for one in scores) if scores and settings.select else None,
         (*remarks(known), *map(str, stale(fitted))),
         voices=speak,
-        weights=fitted.voices.said(fitted.census.n_rows) if fitted.voices and fitted.has_counts else None,
+        weights=None if fitted.voices is None else fitted.voices.said(fitted.rows or fitted.voices.counted),
     )
 
 

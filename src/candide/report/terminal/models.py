@@ -54,7 +54,7 @@ def _(found: ModelSummary) -> Parts:
     shown += speakers(found.voices)
     if found.counted is not None:
         shown += [columns(found.counted), *notes(found.notes)]
-    elif found.strengths is not None:
+    elif found.strengths:
         rows = [[escape(str(name)), f"{nats:.3f}"] for name, nats in found.strengths.items()]
         shown.append(Sheet("Columns, strongest first", "column", "nats per row", rows=rows))
     if found.scores is not None:

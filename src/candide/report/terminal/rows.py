@@ -23,7 +23,7 @@ def _(found: DecisionSummary) -> Parts:
     rows = [[escape(one.title), escape(one.shown), f"{one.nats:+.3f}"] for one in decision.contributions[:_LINES]]
     if more := len(decision.contributions[_LINES:]):
         rows.append([f"and {more:,} more", "", f"{found.nats_after(_LINES):+.3f}"])
-    rows.append(["[dim]class prior[/dim]", "", f"{decision.class_prior:+.3f}"])
+    rows.append([f"[dim]{decision.prior_title}[/dim]", "", f"{decision.class_prior:+.3f}"])
     rows.append(["[dim]together[/dim]", "", f"{decision.log_odds:+.3f}"])
     title = f"What speaks for {first} [dim]against {second}, in nats[/dim]"
     sheet = Sheet(title, decision.heading, "value", "nats", text=["value"], rows=rows)
