@@ -12,6 +12,7 @@ from candide.kernels import threads
 X = np.ones((4, 3))
 CODES = np.zeros((4, 3), np.int64)
 OFFSETS = np.array([0, 2, 4, 6])
+SETS, SIZES = np.array([[0, 2], [1, 2]]), np.array([2, 2, 2])
 CSR = (np.ones(4), np.array([0, 1, 2, 0], np.int32), np.array([0, 1, 2, 3, 4], np.int32))
 PARAMETERS = np.ones((2, 3))
 
@@ -27,6 +28,14 @@ def test_a_class_code_outside_the_classes(loops, y):
         loops.level_counts(CODES, y, None, 2, OFFSETS)
     with pytest.raises(IndexError):
         loops.csr_sums(*CSR, y, None, 2, 3)
+    with pytest.raises(IndexError):
+        loops.cell_counts(CODES, y, None, 2, SETS, SIZES)
+    with pytest.raises(IndexError):
+        loops.held_out_cells(np.ones((2, 8)), CODES, y, None, SETS, SIZES, 10.0, 1.0)
+    with pytest.raises(IndexError):
+        loops.score_cells(CODES, y, None, np.ones((4, 2)), SETS, SIZES, 10.0, 1.0)
+    with pytest.raises(IndexError):
+        loops.take_cells(CODES, SETS, SIZES, np.ones((8, 2)), np.ones((2, 2)), y, np.ones((4, 2)), np.empty((4, 2, 2)))
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.int8, np.uint8, np.uint64])
@@ -36,6 +45,10 @@ def test_a_level_code_past_the_levels(loops, dtype, code):
     codes[3, 2] = np.iinfo(dtype).max if code == "largest" else code
     with pytest.raises(IndexError):
         loops.level_counts(codes, np.zeros(4, np.intp), None, 2, OFFSETS)
+    with pytest.raises(IndexError):
+        loops.cell_counts(codes, np.zeros(4, np.intp), None, 2, SETS, SIZES)
+    with pytest.raises(IndexError):
+        loops.score_cells(codes, np.zeros(4, np.intp), None, np.ones((4, 2)), SETS, SIZES, 10.0, 1.0)
 
 
 @pytest.mark.parametrize("column", [3, -1, 2**31 - 1, -(2**31)])
@@ -64,6 +77,12 @@ def test_row_starts_that_leave_the_storage(compiled, indptr, data_type):
 
 def test_arrays_that_differ_in_length(compiled):
     y, w, short = np.zeros(4, np.intp), np.ones(4), slice(3)
+
+    def take(**other):
+        shapes = {"table": (8, 2), "unseen": (2, 2), "own": (4, 2), "out": (4, 2, 2)} | other
+        table, unseen, own, out = (np.ones(shape) for shape in shapes.values())
+        compiled.take_cells(CODES, SETS, SIZES, table, unseen, y, own, out)
+
     for call in (
         lambda: compiled.moments(X, y[short], None, 2),
         lambda: compiled.moments(X, y, w[short], 2),
@@ -74,6 +93,25 @@ def test_arrays_that_differ_in_length(compiled):
         lambda: compiled.level_counts(CODES, y, None, 2, OFFSETS[:-1]),
         lambda: compiled.level_counts(CODES, y, None, 2, OFFSETS[::-1]),
         lambda: compiled.level_counts(CODES, y, None, 2, OFFSETS - 1),
+        lambda: compiled.cell_counts(CODES, y[short], None, 2, SETS, SIZES),
+        lambda: compiled.cell_counts(CODES, y, None, 2, SETS + 1, SIZES),
+        lambda: compiled.cell_counts(CODES, y, None, 2, SETS, -SIZES),
+        lambda: compiled.cell_counts(CODES, y, None, 2, SETS, SIZES[:2]),
+        lambda: compiled.cell_counts(CODES, y, None, 2, SETS, SIZES << 30),
+        lambda: compiled.cell_counts(CODES, y, None, 2, np.zeros((1, 9), int), SIZES),
+        lambda: compiled.cell_terms(np.ones((2, 7)), SETS, SIZES, 10.0, 1.0),
+        lambda: compiled.cell_terms(np.ones((2, 8)), SETS, SIZES << 20, 10.0, 1.0),
+        lambda: compiled.held_out_cells(np.ones((2, 7)), CODES, y, None, SETS, SIZES, 10.0, 1.0),
+        lambda: compiled.held_out_cells(np.ones((2, 8)), CODES[:, :2], y, None, SETS, SIZES, 10.0, 1.0),
+        lambda: compiled.score_cells(CODES, y, None, np.ones((3, 2)), SETS, SIZES, 10.0, 1.0),
+        lambda: compiled.add_cells(CODES, SETS, SIZES, np.ones((7, 2)), np.zeros((4, 2))),
+        lambda: compiled.add_cells(CODES, SETS, SIZES, np.ones((8, 2)), np.zeros((4, 3))),
+        lambda: compiled.add_cells(CODES, SETS, SIZES, np.ones((8, 2)), np.zeros((3, 2))),
+        lambda: take(out=(3, 2, 2)),
+        lambda: take(out=(4, 2, 3)),
+        lambda: take(table=(7, 2)),
+        lambda: take(unseen=(1, 2)),
+        lambda: take(own=(3, 2)),
         lambda: compiled.csr_sums(*CSR, y[short], None, 2, 3),
         lambda: compiled.csr_sums(*CSR, y, None, 2, -3),
         lambda: compiled.add_linear_csr(*CSR, np.ones((3, 2)), np.zeros((3, 2))),

@@ -180,6 +180,62 @@ def test_levels(compiled, data, impossible):
     same_scores(compiled, "add_levels", codes, offsets, table, unseen, out=rng.normal(size=(len(codes), k)))
 
 
+@st.composite
+def together(draw):
+    """Level codes, sets of columns with how many levels each has, and classes and weights of the rows."""
+    codes, offsets = draw(nasty.codes())
+    rng, d, order = (
+        np.random.default_rng(draw(st.integers(0, 99))),
+        codes.shape[1],
+        draw(st.sampled_from([1, 2, 2, 3, 3, 4])),
+    )
+    sets = [rng.choice(d, order, replace=False) for _ in range(draw(st.integers(0, 5)) if d >= order else 0)]
+    y, w, k = draw(nasty.members(len(codes)))
+    return codes, np.array(sets, np.intp).reshape(-1, order), np.diff(offsets)[:d], y, w, k
+
+
+@given(together())
+def test_cells(compiled, together):
+    """Counts, terms of every cell, and terms of rows without themselves."""
+    codes, sets, sizes, y, w, k = together
+    counts = twin.cell_counts(codes, y, w, k, sets, sizes)
+    close(compiled.cell_counts(codes, y, w, k, sets, sizes), counts)
+    close(compiled.cell_terms(counts, sets, sizes, 10.0, 1.0), twin.cell_terms(counts, sets, sizes, 10.0, 1.0))
+    given = counts, codes, y, w, sets, sizes, 10.0, 1.0
+    close(compiled.held_out_cells(*given), twin.held_out_cells(*given))
+
+
+@given(together(), st.integers(0, 99))
+def test_score_of_cells(compiled, together, seed):
+    codes, sets, sizes, y, w, k = together
+    p = np.random.default_rng(seed).dirichlet(np.ones(k), len(codes)).reshape(len(codes), k)
+    given = codes, y, w, p, sets, sizes, 10.0, 1.0
+    for ours, theirs in zip(compiled.score_cells(*given), twin.score_cells(*given), strict=True):
+        close(ours, theirs, atol=1e-10 * max(1, len(codes)))
+
+
+@given(together(), st.sampled_from([1, 2, 5, 8, 19]), st.booleans())
+def test_cells_looked_up(compiled, together, k, odd):
+    """Added up, and spread over a third axis: codes past the levels, absent ones and padded tables among them."""
+    codes, sets, sizes, y, *_ = together
+    rng = np.random.default_rng(k)
+    if odd:
+        codes = np.where(rng.random(codes.shape) < 0.1, np.iinfo(codes.dtype).max, codes).astype(codes.dtype)
+    n_cells = sizes[sets].prod(axis=1).sum()
+    table, unseen, own = (
+        rng.normal(size=(n_cells, k)),
+        rng.normal(size=(len(sets), k)),
+        rng.normal(size=(len(codes), len(sets))),
+    )
+    padded = kernels.padded(table) if odd else table
+    same_scores(compiled, "add_cells", codes, sets, sizes, padded, out=rng.normal(size=(len(codes), k)))
+    for dtype in (np.float64, np.float32):
+        ours, theirs = np.empty((2, len(codes), k, len(sets)), dtype)
+        for loops, out in ((compiled, ours), (twin, theirs)):
+            loops.take_cells(codes, sets, sizes, table, unseen, y % k, own, out)
+        np.testing.assert_array_equal(ours, theirs)
+
+
 @pytest.mark.parametrize("name", ["add_gaussian", "add_switch", "add_linear"])
 @given(scored=scored(), data=st.data())
 def test_an_infinite_value_is_reported(compiled, name, scored, data):

@@ -13,95 +13,71 @@ say beyond their pairs, shrunk to what the pairs say. A row that is left out is 
 [[0.41, -0.69, -0.69, 0.41], [-0.07, 0.07, 0.07, -0.07]]
 """
 
-from itertools import combinations
-
 import numpy as np
 from numpy.typing import NDArray
 
+from candide import kernels
+from candide.kernels import threads
 from candide.rows.blocks import Codes, Floats
-from candide.tally.cells import Cells, Layout, Subset
+from candide.tally.cells import Cells, Layout
 
-__all__ = ["Layout", "held_out", "log_ratio"]
+__all__ = ["Layout", "held_out", "log_ratio", "score"]
 
 TOWARDS = 10.0  # rows that the margins weigh in a cell
 _SPREAD = 1.0  # rows that even shares weigh in a margin
-_VALUES = 1 << 20  # worked at once
-
-Shares = dict[Subset, Floats]
+_LOG = 8  # what a logarithm costs, in products
 
 
 def log_ratio(tally: Cells) -> Floats:
     """(class, cell) the term of every cell."""
-    out = np.empty_like(tally.counts)
-    for sets, part in _pieces(tally):
-        out[:, sets] = _term({some: n[:, number] for some, (n, number) in _margins(part).items()}, part.layout)
+    layout, out = tally.layout, np.empty_like(tally.counts)
+
+    def work(sets: slice) -> None:
+        columns, sizes = layout.arrays
+        cells = slice(layout.offsets[sets.start], layout.offsets[sets.stop])
+        out[:, cells] = kernels.cell_terms(tally.counts[:, cells], columns[sets], sizes, TOWARDS, _SPREAD)
+
+    threads.over_rows(work, len(layout.sets), cost=_LOG * tally.counts.size // max(1, len(layout.sets)))
     return out
 
 
-def held_out(tally: Cells, table: Floats, codes: NDArray, y: Codes, weight: Floats | None = None) -> Floats:
-    """(row, class, set) terms of rows, each without itself; ``table`` is the tally's own.
+def held_out(
+    tally: Cells,
+    table: Floats,
+    codes: NDArray,
+    y: Codes,
+    weight: Floats | None = None,
+    out: NDArray | None = None,
+) -> NDArray:
+    """(row, class, set) terms of rows, each without itself; ``table`` is the tally's own, ``out`` where they go.
 
     Only a row's own class changes. What is absent, and what was never met, says 0.
     """
-    layout, row = tally.layout, np.arange(len(codes))
-    place = layout.place(codes)
-    known = (place >= 0) & (place < np.diff(layout.offsets))
-    cell = np.where(known, layout.offsets[:-1] + place, 0)
-    gone = np.where(known, 1.0 if weight is None else weight[:, None], 0.0)
-    out = table[:, cell].transpose(1, 0, 2)
-    margins = {some: n[y[:, None], number[cell]] - gone for some, (n, number) in _margins(tally).items()}
-    out[row, y] = _term(margins, layout, layout.shape.T)
-    out *= known[:, None, :]
+    layout, (columns, sizes) = tally.layout, tally.layout.arrays
+    n, k = len(codes), len(tally.counts)
+    out = np.empty((n, k, len(columns))) if out is None else out
+    own, said, new = np.empty((len(columns), n)), np.ascontiguousarray(table.T), np.zeros((len(columns), k))
+
+    def leave(sets: slice) -> None:
+        counts = tally.counts[:, layout.offsets[sets.start] : layout.offsets[sets.stop]]
+        own[sets] = kernels.held_out_cells(counts, codes, y, weight, columns[sets], sizes, TOWARDS, _SPREAD).T
+
+    def take(rows: slice) -> None:
+        kernels.take_cells(codes[rows], columns, sizes, said, new, y[rows], own.T[rows], out[rows])
+
+    threads.over_rows(leave, len(columns), cost=_LOG * n)
+    threads.over_rows(take, n, cost=k * len(columns))
     return out
 
 
-def _pieces(tally: Cells) -> list[tuple[slice, Cells]]:
-    """The cells of some sets at a time, so that what is worked on stays small."""
-    layout, k = tally.layout, len(tally.counts)
-    most, pieces, start = max(1, _VALUES // max(1, k)), [], 0
-    while start < len(layout.sets):
-        stop = max(start + 1, int(np.searchsorted(layout.offsets, layout.offsets[start] + most, side="right")) - 1)
-        cells = slice(int(layout.offsets[start]), int(layout.offsets[stop]))
-        pieces.append((cells, Cells(tally.counts[:, cells], layout.some(slice(start, stop)))))
-        start = stop
-    return pieces
+def score(
+    sets: Codes, codes: NDArray, sizes: Codes, y: Codes, posterior: Floats, weight: Floats | None = None
+) -> Floats:
+    """(set,) z of the score test of adding what each of some ``sets`` (set, position) says to a posterior."""
 
+    def work(some: slice) -> tuple[Floats, Floats]:
+        return kernels.score_cells(codes, y, weight, posterior, sets[some], sizes, TOWARDS, _SPREAD)
 
-def _margins(tally: Cells) -> dict[Subset, tuple[Floats, Codes]]:
-    """For every set of positions the counts (class, margin), and the margin of each cell."""
-    out = {}
-    for some in tally.layout.subsets():
-        number, n = tally.layout.margin(some)
-        counts = np.stack([np.bincount(number, one, n) for one in tally.counts]).astype(np.float64, copy=False)
-        out[some] = counts, number
-    return out
-
-
-def _term(n: Shares, layout: Layout, sizes: Codes | None = None) -> Floats:
-    """The log-ratio from the counts of every set of positions; ``sizes`` (position, ...) the levels of each."""
-    if sizes is None:
-        sizes = np.repeat(layout.shape, np.diff(layout.offsets), axis=0).T
-    total = n[()]
-    share: Shares = {}
-    for some in layout.subsets():
-        if len(some) == 1:
-            share[some] = (n[some] + _SPREAD / sizes[some[0]]) / (total + _SPREAD)
-        elif some:
-            share[some] = (n[some] + TOWARDS * _expected(share, some)) / (total + TOWARDS)
-    whole = tuple(range(layout.order))
-    return np.log(share[whole] / _expected(share, whole))
-
-
-def _expected(share: Shares, some: Subset) -> Floats:
-    """What the smaller sets within one say of it: their product, with the inner ones divided out again and again.
-
-    Of three or more columns that product need be no probability: it is held at the least of those one smaller.
-    """
-    out: Floats = np.ones(())
-    for r in range(1, len(some)):
-        for inner in combinations(some, r):
-            out = out * share[inner] if (len(some) - r) % 2 else out / share[inner]
-    if len(some) > 2:
-        for inner in combinations(some, len(some) - 1):
-            out = np.minimum(out, share[inner])
-    return out
+    found = threads.over_rows(work, len(sets), cost=len(y) * (_LOG + posterior.shape[1]))
+    slope, information = np.concatenate(found, axis=1)
+    return slope / np.sqrt(np.maximum(information, 1e-9))

@@ -42,14 +42,11 @@ class Interactions(Distribution):
         return len(self.layout.sets)
 
     @cached_property
-    def _kernel_arrays(self) -> tuple[Codes, Floats, Floats]:
-        nothing = np.zeros((self.n_features, self.n_classes))
-        return np.ascontiguousarray(self.layout.offsets), kernels.padded(self.table), kernels.padded(nothing)
+    def _padded(self) -> Floats:
+        return kernels.padded(self.table)
 
     def add_log_prob(self, block: Block, out: Floats) -> int:
-        codes = dense(block)
-        kernels.add_levels(self.layout.place(codes), *self._kernel_arrays, out)
-        return int((codes < 0).sum())
+        return kernels.add_cells(dense(block), *self.layout.arrays, self._padded, out)
 
     def _terms(self, x: NDArray) -> Floats:
         place = self.layout.place(x)

@@ -182,9 +182,16 @@ class EventModel:
         return association.of(tally)
 
     def held_out(
-        self, tally: Any, prior: Prior | str | None, how: str, block: Block, y: Codes, weight: Floats | None = None
-    ) -> Floats:
-        """(row, class, feature) the terms of each row under the law estimated without it.
+        self,
+        tally: Any,
+        prior: Prior | str | None,
+        how: str,
+        block: Block,
+        y: Codes,
+        weight: Floats | None = None,
+        out: NDArray | None = None,
+    ) -> NDArray:
+        """(row, class, feature) the terms of each row under the law estimated without it; ``out`` is where they go.
 
         The rows must be among those counted, with their ``weight``: that is what is taken away, from the row's own
         class and from all that the prior takes from the pooled tally. Levels and classes stay known. So a class of
@@ -203,7 +210,7 @@ class EventModel:
         [[[-2.405], [-3.97]]]
         """
         chosen, how = self._resolve(prior), _checked(how)
-        out = np.empty((block.shape[0], *tally.n.shape))
+        out = np.empty((block.shape[0], *tally.n.shape)) if out is None else out
         step = max(1, _CELLS // max(1, self._cells(tally)))
         for start in range(0, len(out), step):
             rows = slice(start, min(start + step, len(out)))

@@ -11,9 +11,10 @@ says nothing is one bin. Within a bin the classes do not differ.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from candide import distributions as laws
 from candide.conjugate.bins import merged
@@ -76,6 +77,9 @@ class Binned(EventModel):
         return laws.Binned(
             log_prob.T[place] + np.log(own / whole)[:, None], tally.offsets, unseen, np.concatenate(bins)
         )
+
+    def held_out(self, tally: Levels, *given: Any, **more: Any) -> NDArray:
+        return super(Binned, self.held_at(tally)).held_out(tally, *given, **more)
 
     def _held_out(
         self, tally: Levels, prior: Prior | None, how: str, block: Block, y: Codes, weight: Floats | None

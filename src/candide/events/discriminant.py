@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from candide import distributions as laws
 from candide import wording
@@ -66,12 +67,21 @@ class Discriminant(EventModel):
         return discriminant.estimate(tally, quadratic=self.quadratic, towards_diagonal=self.towards_diagonal)
 
     def held_out(
-        self, tally: CoMoments, prior: Any, how: str, block: Block, y: Codes, weight: Floats | None = None
-    ) -> Floats:
-        z = np.asarray(dense(block), np.float64)
-        return discriminant.held_out(
-            tally, z, y, weight, quadratic=self.quadratic, towards_diagonal=self.towards_diagonal
-        )
+        self,
+        tally: CoMoments,
+        prior: Any,
+        how: str,
+        block: Block,
+        y: Codes,
+        weight: Floats | None = None,
+        out: NDArray | None = None,
+    ) -> NDArray:
+        z, given = np.asarray(dense(block), np.float64), {"towards_diagonal": self.towards_diagonal}
+        terms = discriminant.held_out(tally, z, y, weight, quadratic=self.quadratic, **given)
+        if out is None:
+            return terms
+        out[:] = terms
+        return out
 
     def information(self, tally: Any) -> None:
         return None

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from candide import distributions as laws
 from candide.conjugate.interaction import held_out, log_ratio
@@ -55,8 +56,17 @@ class Interaction(EventModel):
     def _estimate(self, tally: Cells, prior: Any, how: str) -> laws.Interactions:
         return laws.Interactions(np.ascontiguousarray(log_ratio(tally).T), tally.layout)
 
-    def _held_out(self, tally: Cells, prior: Any, how: str, block: Block, y: Codes, weight: Floats | None) -> Floats:
-        return held_out(tally, log_ratio(tally), dense(block), y, weight)
+    def held_out(
+        self,
+        tally: Cells,
+        prior: Any,
+        how: str,
+        block: Block,
+        y: Codes,
+        weight: Floats | None = None,
+        out: NDArray | None = None,
+    ) -> NDArray:
+        return held_out(tally, log_ratio(tally), dense(block), y, weight, out)
 
     def information(self, tally: Any) -> None:
         return None

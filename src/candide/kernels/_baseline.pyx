@@ -7,6 +7,8 @@ include "_powers.pxi"
 include "_rows.pxi"
 include "_student.pxi"
 include "_levels.pxi"
+include "_cells.pxi"
+include "_together.pxi"
 include "_sparse.pxi"
 include "_normalising.pxi"
 

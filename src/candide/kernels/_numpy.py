@@ -9,6 +9,14 @@ and return how many absent values they met, or ``INFINITE`` if a value was infin
 import numpy as np
 from numpy.typing import NDArray
 
+from candide.kernels.cells import (  # noqa: F401  twins of their own
+    add_cells,
+    cell_counts,
+    cell_terms,
+    held_out_cells,
+    score_cells,
+    take_cells,
+)
 from candide.kernels.powers import moments_of, power_sums  # noqa: F401  twins of their own
 
 Floats = NDArray[np.float64]

@@ -17,16 +17,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from candide.conjugate.interaction import held_out, log_ratio
-from candide.encode import Levels
+from candide.conjugate.interaction import score
 from candide.numerics import normal_tail
 from candide.rows.blocks import Codes, Floats
-from candide.tally.base import Spec
-from candide.tally.cells import Cells
 
 FALSE = 0.01  # the share of sets admitted that may be there by chance
 LARGEST = 200_000  # cells of a set, over all classes
-_VALUES = 1 << 21  # (row, class, set) terms at a time
 
 Sets = tuple[tuple[int, ...], ...]
 
@@ -46,38 +42,11 @@ def admit(
     room = [s for s in sets if np.prod([sizes[j] for j in s], dtype=float) * k <= LARGEST]
     if not room:
         return ()
-    z = scores(room, codes, sizes, y, posterior, weight)
+    z = score(np.array(room), codes, np.array(sizes), y, posterior, weight)
     tail = normal_tail(z)
     order = np.argsort(tail, kind="stable")
     passed = np.flatnonzero(tail[order] <= FALSE * np.arange(1, len(order) + 1) / len(sets))
     return tuple(room[i] for i in order[: min(most, passed[-1] + 1 if len(passed) else 0)])
-
-
-def scores(
-    sets: Sequence[tuple[int, ...]],
-    codes: Codes,
-    sizes: tuple[int, ...],
-    y: Codes,
-    posterior: Floats,
-    weight: Floats | None = None,
-) -> Floats:
-    """(set,) z of each."""
-    n, k = posterior.shape
-    step = max(1, _VALUES // max(1, n * k))
-    out = []
-    for a in range(0, len(sets), step):
-        some = tuple(sets[a : a + step])
-        used = sorted({j for one in some for j in one})  # so that the block is no wider than it need be
-        at = {j: i for i, j in enumerate(used)}
-        spec = Spec(
-            "cells",
-            tuple(Levels.of_size(sizes[j]) for j in used),
-            sets=tuple(tuple(at[j] for j in one) for one in some),
-        )
-        block = codes[:, used]
-        tally = Cells.of(block, y, weight, n_classes=k, spec=spec)
-        out.append(score_test(held_out(tally, log_ratio(tally), block, y, weight), y, posterior, weight))
-    return np.concatenate(out)
 
 
 def score_test(terms: Floats, y: Codes, posterior: Floats, weight: Floats | None = None) -> Floats:

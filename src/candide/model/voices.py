@@ -123,11 +123,12 @@ def terms_of(
     census: Census, settings: Settings, blocks: Sequence[Block], y: Codes, weight: Floats | None = None
 ) -> list[NDArray]:
     """(row, class, voice) of each part what it says of rows that were counted, each without itself."""
-    parts = zip(census.plan.parts, census.tallies, blocks, strict=True)
-    return [
-        weights.kept(part.event.held_out(tally, prior_for(part.event, settings.priors), "predictive", block, y, weight))
-        for part, tally, block in parts
-    ]
+    out = []
+    for part, tally, block in zip(census.plan.parts, census.tallies, blocks, strict=True):
+        terms = weights.room(len(y), len(census.labels), len(part.event.voices(part.columns)))
+        prior = prior_for(part.event, settings.priors)
+        out.append(weights.kept(part.event.held_out(tally, prior, "predictive", block, y, weight, terms)))
+    return out
 
 
 def fresh_terms(census: Census, settings: Settings, blocks: Sequence[Block]) -> list[NDArray]:

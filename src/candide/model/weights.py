@@ -49,15 +49,22 @@ class Learned:
     strength: Floats  # (group)
 
 
-def kept(terms: NDArray) -> NDArray:
-    """Terms (row, class, voice) as weights are learned from them: without what all classes share, which says nothing.
+def room(n_rows: int, n_classes: int, n_voices: int) -> NDArray:
+    """Room for terms: in single precision where they are many, whose rounding is far below what a row can tell."""
+    many = n_rows * n_classes * n_voices > _EXACT
+    return np.empty((n_rows, n_classes, n_voices), np.float32 if many else np.float64)
 
-    Single precision where they are many: their rounding is far below what any row can tell of a weight.
+
+def kept(terms: NDArray) -> NDArray:
+    """Terms (row, class, voice) as weights are learned from them, in their place where that has the precision.
+
+    What all classes share says nothing, and is taken away.
 
     >>> kept(np.array([[[1.0], [2.0]]])).tolist()
     [[[-0.5], [0.5]]]
     """
-    out = np.empty(terms.shape, np.float64 if terms.size <= _EXACT else np.float32)
+    out = room(*terms.shape)
+    out = terms if terms.dtype == out.dtype else out
     for some in _pieces(slice(0, len(terms)), terms.shape[1] * terms.shape[2]):
         np.subtract(terms[some], terms[some].mean(axis=1, keepdims=True), out=out[some], casting="same_kind")
     return out

@@ -10,10 +10,9 @@ row, the last column fastest; those of all sets stand one after another.
 [[0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0], [0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
 from typing import ClassVar, Self
 
 import numpy as np
@@ -24,8 +23,6 @@ from candide.encode import Encoding, Move
 from candide.rows.blocks import Block, Codes, Csr, Floats, rows_of
 from candide.tally.base import Spec, Tally, by_parts, minus, same_shape, spread
 from candide.tally.levels import Levels, offsets_of
-
-Subset = tuple[int, ...]  # positions within a set
 
 
 @dataclass(frozen=True)
@@ -45,10 +42,16 @@ class Layout:
         return len(self.sets[0]) if self.sets else 0
 
     @cached_property
+    def arrays(self) -> tuple[Codes, Codes]:
+        """(set, position) the columns of each set, and (column,) their levels: what the kernels take."""
+        columns = np.array(self.sets, np.intp).reshape(len(self.sets), max(1, self.order))
+        return columns, np.array(self.sizes, np.intp)
+
+    @cached_property
     def shape(self) -> Codes:
         """(set, position) the levels of each column of each set."""
-        columns = np.array(self.sets, np.intp).reshape(len(self.sets), self.order)
-        return np.array(self.sizes, np.intp)[columns]
+        columns, sizes = self.arrays
+        return sizes[columns]
 
     @cached_property
     def offsets(self) -> Codes:
@@ -94,20 +97,6 @@ class Layout:
             out[j], left = left % of_cell[:, j], left // of_cell[:, j]
         return out
 
-    def margin(self, some: Subset) -> tuple[Codes, int]:
-        """(cell,) the number of each cell's margin: its levels of some of the columns of its set; and how many."""
-        sizes = self.shape[:, list(some)].prod(axis=1)
-        starts = offsets_of(sizes)
-        number = np.zeros(self.n_cells, np.intp)
-        of_cell = np.repeat(self.shape, np.diff(self.offsets), axis=0)
-        for j in some:
-            number = number * of_cell[:, j] + self.levels[j]
-        return np.repeat(starts[:-1], np.diff(self.offsets)) + number, int(starts[-1])
-
-    def subsets(self) -> Iterator[Subset]:
-        """All sets of positions, the empty one first and all of them last."""
-        return (some for r in range(self.order + 1) for some in combinations(range(self.order), r))
-
 
 @dataclass(frozen=True, eq=False)
 class Cells(Tally):
@@ -124,7 +113,7 @@ class Cells(Tally):
         def part(rows: slice) -> Cells:
             codes, w = rows_of(block, rows), None if weight is None else weight[rows]
             assert not isinstance(codes, Csr)
-            return cls(kernels.level_counts(layout.place(codes), y[rows], w, n_classes, layout.offsets), layout)
+            return cls(kernels.cell_counts(codes, y[rows], w, n_classes, *layout.arrays), layout)
 
         return by_parts(part, block, spec)
 
