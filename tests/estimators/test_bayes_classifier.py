@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.metrics import log_loss
+from sklearn.model_selection import KFold
 from tests.data import table
 
 import candide as cd
@@ -175,3 +176,36 @@ def test_real_tables(name, loss):
         fitted = cd.BayesClassifier().fit(frame.iloc[train], y[train])
         total += log_loss(y[test], fitted.predict_proba(frame.iloc[test]), labels=fitted.classes_) * len(test)
     assert total / len(y) < loss
+
+
+@pytest.mark.parametrize("few", [1, 2, 3, 5])
+def test_a_class_of_few_rows_does_no_harm(few):
+    X, y = mixed(400)
+    some = {name: np.concatenate([column, column[:few]]) for name, column in X.items()}
+    rare = np.concatenate([y, ["rare"] * few])
+    before, after = (cd.BayesClassifier().fit(*rows) for rows in ((X, y), (some, rare)))
+    X, y = mixed(1000, seed=1)
+    found = after.predict_proba(X)
+    assert found[:, 1].mean() < 4 * few / 400  # which is the class of few rows, between no and yes
+    assert log_loss(y, found[:, [0, 2]] / found[:, [0, 2]].sum(axis=1, keepdims=True)) < 1.05 * log_loss(
+        y, before.predict_proba(X)
+    )
+
+
+def test_where_columns_tell_nothing_the_shares_remain():
+    rng = RNG(0)
+    X, y = (
+        {"a": rng.normal(size=14), "b": np.array(["u", "v"])[rng.integers(0, 2, 14)]},
+        np.repeat(["no", "yes"], [5, 9]),
+    )
+    found = cd.BayesClassifier().fit(X, y).predict_proba(X)[:, 1]
+    np.testing.assert_allclose(found, 9 / 14, atol=0.2)
+
+
+def test_no_set_speaks_against_what_it_was_admitted_for():
+    rows = pd.read_parquet(table("lymphography.parquet"))
+    for seed in (1, 2):  # without the rule some of these weights are below -10
+        some = rows.iloc[next(KFold(5, shuffle=True, random_state=seed).split(rows))[0]]
+        fitted = cd.BayesClassifier().fit(some.drop(columns="class"), some["class"].to_numpy()).fitted_
+        voices = zip(fitted.plan.parts, fitted.voices.weight, strict=True)
+        assert all((w >= 0).all() for part, w in voices if part.event.name == "interaction")

@@ -46,10 +46,12 @@ class Centre:
     def of(cls, tally: CoMoments, towards_diagonal: float) -> Self:
         n, p = float(tally.weight.sum()), tally.mean.shape[1]
         rows = max(n - int((tally.weight > 0).sum()), 1.0)
-        within = tally.scatter.sum(axis=0) / rows
+        within, mean = tally.scatter.sum(axis=0) / rows, (tally.weight * tally.mean).sum(axis=0) / max(n, 1e-300)
+        between = (tally.weight * (tally.mean - mean) ** 2).sum(axis=0)
+        total = (np.diag(tally.scatter.sum(axis=0)) + between) / max(n, 1e-300)
         share = float(np.clip(towards_diagonal * p / max(n, 1.0), 1e-3, 1.0))
-        matrix = (1.0 - share) * within + share * np.diag(np.diag(within) + 1e-6)
-        return cls(matrix, (tally.weight * tally.mean).sum(axis=0) / max(n, 1e-300), (1.0 - share) / rows)
+        matrix = (1.0 - share) * within + share * np.diag(np.where(total > 0, total, 1.0))
+        return cls(matrix, mean, (1.0 - share) / rows)
 
 
 def estimate(

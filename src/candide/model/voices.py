@@ -31,8 +31,6 @@ from candide.rows import matching
 from candide.rows.blocks import Block, Codes, Floats
 from candide.rows.labels import Labels
 
-_FEW = 5
-
 
 @dataclass(frozen=True, eq=False)
 class Voices:
@@ -167,14 +165,14 @@ def learn(
 
 
 def teaching(y: Codes, weight: Floats | None, n_classes: int) -> Floats | None:
-    """How much each row teaches of the weights: its own weight, but nothing where its class has very few rows.
+    """How much each row teaches of the weights: its own weight, but nothing where it is alone in its class.
 
-    Without the row its class would have the laws of the prior, and so would seem to be told wrongly by what is right.
+    Without the row that class would never have been met.
     """
-    few = np.bincount(y, minlength=n_classes) <= _FEW
-    if few.all() or not few.any():
+    alone = np.bincount(y, minlength=n_classes) == 1
+    if not alone.any() or alone[y].all():
         return weight
-    return np.where(few[y], 0.0, 1.0 if weight is None else weight)
+    return np.where(alone[y], 0.0, 1.0 if weight is None else weight)
 
 
 def posterior(census: Census, settings: Settings, voices: Voices, terms: Sequence[NDArray]) -> Floats:

@@ -14,7 +14,7 @@ all of it is counted, from any source.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -31,7 +31,7 @@ from candide.events.binned import Binned
 from candide.events.discriminant import Discriminant
 from candide.events.interaction import Interaction
 from candide.model import voices
-from candide.model.admission import admit, score_test
+from candide.model.admission import Sets, admit, score_test
 from candide.model.census import Census
 from candide.model.plan import Part, Plan, is_one, plan_of
 from candide.model.settings import Settings
@@ -200,13 +200,32 @@ class _Composer:
         admitted = admit(sets, codes, sizes, self.y, self.posterior, self.weight, most=MOST[order])
         if not admitted:
             return None
-        used = sorted({j for one in admitted for j in one})
-        place = {j: i for i, j in enumerate(used)}
-        event = Interaction(tuple(tuple(place[j] for j in one) for one in admitted))
-        part = _part(event, [(chosen[j], encodings[chosen[j]]) for j in used])
-        self.add(part)
+        columns = [(name, encodings[name]) for name in chosen]
+        self.add(_sets(admitted, columns))
         self.listen()
-        return part
+        return self._without_contrary(admitted, columns)
+
+    def _without_contrary(self, admitted: Sets, columns: Sequence[tuple[Name, Encoding]]) -> Part | None:
+        """The last part, without the sets that are given a weight below 0: each was admitted for what it says.
+
+        A set that no longer says anything speaks against the class of every row that is left out of it, by the chance
+        that its cell then has a row less. A large weight below 0 would make an answer of that.
+        """
+        assert self.found is not None
+        while (contrary := self.found.weight[-1] < 0).any():
+            kept = np.flatnonzero(~contrary)
+            admitted, terms = tuple(admitted[i] for i in kept), self.terms.pop()[:, :, kept]
+            self.parts.pop()
+            *others, last = self.found.weight
+            self.found = replace(self.found, weight=(*others, last[kept]))
+            if not len(kept):
+                self.found = None  # a group less: learned from the beginning
+                self.listen()
+                return None
+            self.parts.append(_sets(admitted, columns))
+            self.terms.append(terms)
+            self.listen()
+        return self.parts[-1]
 
     def _cells(self, name: Name, order: int) -> Encoding:
         for part in self.parts:
@@ -230,6 +249,13 @@ class _Composer:
                 z |= {one[0]: score for one, score in zip(part.event.voices(part.columns), found, strict=True)}
         best = set(sorted(names, key=lambda name: -z.get(name, 0.0))[:_COLUMNS])
         return [name for name in names if name in best]
+
+
+def _sets(sets: Sets, columns: Sequence[tuple[Name, Encoding]]) -> Part:
+    """The part of sets of columns, by their places, with the columns that they use."""
+    used = sorted({j for one in sets for j in one})
+    place = {j: i for i, j in enumerate(used)}
+    return _part(Interaction(tuple(tuple(place[j] for j in one) for one in sets)), [columns[j] for j in used])
 
 
 def _part(event: EventModel, columns: Sequence[tuple[Name, Encoding]]) -> Part:
