@@ -177,8 +177,5 @@ def teaching(y: Codes, weight: Floats | None, n_classes: int) -> Floats | None:
 
 def posterior(census: Census, settings: Settings, voices: Voices, terms: Sequence[NDArray]) -> Floats:
     """(row, class) what weighted voices come to."""
-    joint = sum((part @ w for part, w in zip(terms, voices.weight, strict=True)), np.zeros(()))
-    joint = joint + class_log_prior(census, settings.class_prior, "mean") + voices.bias
-    joint -= joint.max(axis=1, keepdims=True)
-    p = np.exp(joint)
-    return p / p.sum(axis=1, keepdims=True)
+    base = class_log_prior(census, settings.class_prior, "mean") + voices.bias
+    return weights.posterior(terms, base, np.concatenate(voices.weight))

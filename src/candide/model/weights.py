@@ -99,6 +99,12 @@ def learn(
     return Learned(x[: problem.n_voices], x[problem.n_voices :], strength)
 
 
+def posterior(terms: Sequence[NDArray], base: Floats, weight: Floats) -> Floats:
+    """(row, class) what weighted voices come to; ``base`` is what they are added to."""
+    nothing = np.zeros(len(terms[0]), np.intp)
+    return _Problem(terms, base, nothing, None, nothing[:0]).at(np.append(weight, np.zeros(len(base)))).p
+
+
 @dataclass(frozen=True, eq=False)
 class _Point:
     """Weights and biases, and what they make of the rows."""

@@ -39,6 +39,8 @@ from candide.rows.blocks import Codes, Floats
 from candide.rows.kinds import Column, inspect
 from candide.rows.labels import Labels
 from candide.rows.table import Name, Table
+from candide.tally import Tally
+from candide.tally.base import class_weights
 
 MOST = {2: 200, 3: 100}  # sets of two and of three columns
 _GROWN = 60  # pairs from which triples grow
@@ -132,7 +134,9 @@ class _Composer:
     def __init__(self, table: Table, y: Codes, weight: Floats | None, settings: Settings, encodings: Encodings):
         self.table, self.y, self.weight, self.settings, self.encodings = table, y, weight, settings, encodings
         self.labels = Labels(tuple(range(int(y.max(initial=0)) + 1)))
+        self.class_weight = class_weights(y, weight, len(self.labels))
         self.parts: list[Part] = []
+        self.tallies: list[Tally] = []
         self.terms: list[NDArray] = []  # of each part, (row, class, voice)
         self.found: voices.Voices | None = None  # their weights
 
@@ -151,32 +155,38 @@ class _Composer:
             if encoding.as_written is not numbers and (encoding.n_levels or 0) > 1
         ]
 
-    def census(self, *parts: Part) -> Census:
-        plan = Plan(tuple(dict.fromkeys(name for part in parts for name in part.columns)), parts)
-        return arrays.count(self.table, self.y, self.weight, plan=plan, labels=self.labels)
+    def census(self, parts: Sequence[Part], tallies: Sequence[Tally]) -> Census:
+        plan = Plan(tuple(dict.fromkeys(name for part in parts for name in part.columns)), tuple(parts))
+        return Census(plan, self.labels, self.class_weight, tuple(tallies), self.table.n_rows)
 
-    def say(self, part: Part) -> NDArray:
-        """(row, class, voice) what a part says of the rows."""
-        [terms] = voices.terms_of(self.census(part), self.settings, [part.block(self.table)], self.y, self.weight)
-        return terms
+    def say(self, part: Part) -> tuple[Tally, NDArray]:
+        """A part's counts, and (row, class, voice) what it says of the rows."""
+        block = part.block(self.table)
+        tally = arrays.tally(part, block, self.y, self.weight, len(self.labels))
+        census = self.census([part], [tally])
+        [terms] = voices.terms_of(census, self.settings, [block], self.y, self.weight)
+        return tally, terms
 
     def add(self, *parts: Part) -> None:
         for part in parts:
-            self.parts.append(part)
-            self.terms.append(self.say(part))
+            self._keep(part, *self.say(part))
+
+    def _keep(self, part: Part, tally: Tally, terms: NDArray) -> None:
+        self.parts.append(part)
+        self.tallies.append(tally)
+        self.terms.append(terms)
 
     def listen(self) -> None:
         """Learn the weights of all voices so far."""
-        census = self.census(*self.parts)
+        census = self.census(self.parts, self.tallies)
         self.found = voices.learn(census, self.settings, (), self.y, self.weight, self.terms, self.found)
         self.posterior = voices.posterior(census, self.settings, self.found, self.terms)
 
     def consider(self, part: Part) -> None:
         """Add a part with one voice, where that passes the score test."""
-        terms = self.say(part)
+        tally, terms = self.say(part)
         if score_test(terms, self.y, self.posterior, self.weight)[0] > _PLAIN_Z:
-            self.parts.append(part)
-            self.terms.append(terms)
+            self._keep(part, tally, terms)
             self.listen()
 
     def grow(self, order: int, grown: Part | None) -> Part | None:
@@ -238,9 +248,7 @@ class _Composer:
         """The columns that tell most by themselves, where they are very many."""
         if len(names) <= _COLUMNS:
             return names
-        shares = np.bincount(self.y, self.weight, len(self.labels)) / max(
-            1e-300, float(np.bincount(self.y, self.weight).sum())
-        )
+        shares = self.class_weight / max(1e-300, float(self.class_weight.sum()))
         z: dict[Name, float] = {}
         for part, terms in zip(self.parts, self.terms, strict=True):
             if part.event.has_density:
