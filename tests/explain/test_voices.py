@@ -218,3 +218,27 @@ def test_many_voices_stay_readable(n, monkeypatch):
     assert max(map(len, lines)) <= 80
     at = next(i for i, line in enumerate(lines) if line.startswith("Voices"))
     assert lines[at:].index("") < 50
+
+
+@pytest.mark.parametrize("how", ["multinomial", "bernoulli", "polya"])
+def test_text_speaks_by_its_words_as_much_as_it_counts(how):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    notes = [
+        "free prize call" if v != flip else "see you later" for v, flip in zip(y, rng.random(200) < 0.2, strict=True)
+    ]
+    X = {"note": notes, "x": rng.normal(y)}
+    model = cd.BayesClassifier({"note": cd.events.Text(model=how)}).fit(X, y)
+    [decision] = model.explain({"note": ["free prize"], "x": [0.0]})
+    one = next(one for one in decision.contributions if one.column == "note")
+    assert {word.term for word in one.words} == {"free", "prize"}
+    assert one.nats == pytest.approx(sum(word.weight for word in one.words) + one.rest)
+    if how == "multinomial":
+        assert one.rest == pytest.approx(0.0, abs=1e-9)
+    assert "free" in str(summary.of_model(model))
+
+
+def test_columns_that_speak_together_have_no_linear_form(model):
+    with pytest.raises(InputError) as error:
+        model.linear()
+    assert "NaiveBayes" in error.value.remedy

@@ -43,6 +43,7 @@ class Discriminants(Distribution):
     name: ClassVar[str] = "discriminants"
     reads = "scores"
     has_density = False
+    not_linear: ClassVar[str] = "it says what columns say together; use NaiveBayes"
     by_blas: ClassVar[bool] = True
     rows_at_once: ClassVar[int] = 1024
 

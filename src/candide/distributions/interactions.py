@@ -31,6 +31,7 @@ class Interactions(Distribution):
     name: ClassVar[str] = "interactions"
     reads = "codes"
     has_density = False
+    not_linear: ClassVar[str] = "it says what columns say together; use NaiveBayes"
     rows_at_once: ClassVar[int] = 512
 
     @property

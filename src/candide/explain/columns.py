@@ -34,7 +34,8 @@ def conditionals(fitted: Fitted, most_levels: int = 12) -> Iterator[ColumnSummar
     """What every column looks like in each class: level probabilities, or means and deviations."""
     shares = np.exp(fitted.model.log_prior)
     counted: Any = fitted.chosen.tallies if fitted.has_counts else [None] * len(fitted.plan.parts)
-    for part, law, tally in zip(fitted.plan.parts, fitted.model.distributions, counted, strict=True):
+    laws = [law.unweighted[0] for law in fitted.model.distributions]
+    for part, law, tally in zip(fitted.plan.parts, laws, counted, strict=True):
         for j, column in enumerate(() if part.beside else part.columns):
             if part.holds == "documents" and tally is not None:  # counts say which terms tell, as weights do not
                 rows, values = _terms(fitted, part, law, tally, most_levels)
@@ -57,7 +58,6 @@ def _frequency(part: Part, law: Any, tally: Any, j: int, shares: Floats) -> Floa
         return None
     if tally is not None:
         return tally.pool().only(np.array([j])).counts[0]
-    law = law.unweighted[0]
     levels = law.offsets[j], law.offsets[j + 1]
     return law.parameters()["probability"][:, slice(*levels)].T @ shares
 

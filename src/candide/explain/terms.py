@@ -67,8 +67,9 @@ def terms_of(law: Any, document: Documents, first: int, second: int) -> tuple[Do
 
     What else the law says of a document is of its length, or of terms that it does not have.
     """
+    law, [counts] = law.unweighted
     times, place, _ = law.rows(document)
-    weight = law.weights(place, times)
+    weight = counts * law.weights(place, times)
     gain = weight[:, first] - weight[:, second]
     order = np.argsort(-np.abs(gain), kind="stable")
     if law.tokens.bits:
