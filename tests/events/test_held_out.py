@@ -200,10 +200,18 @@ def test_sparse_rows_are_held_out_as_dense_ones(event):
     np.testing.assert_allclose(a, b, rtol=1e-12)
 
 
-@pytest.mark.parametrize("model", ["multinomial", "bernoulli", "complement", "polya"])
-def test_documents_are_held_out_one_by_one(model):
+TEXTS = {
+    **{model: Text(model=model) for model in ("multinomial", "bernoulli", "complement", "polya")},
+    "pairs of words": Text(sublinear=True, ngrams=(1, 2), prior=Dirichlet(0.3)),
+    "hashed": Text(bits=8),
+    "idf": Text(idf=True),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_documents_are_held_out_one_by_one(name):
     texts = ["free prize now", "see you", "free call", "you see me now", "prize prize call", None, "now"]
-    y, weight, event = np.array([0, 1, 0, 1, 0, 1, 2]), np.array([1.0, 2.0, 1.0, 1.0, 0.5, 1.0, 1.0]), Text(model=model)
+    y, weight, event = np.array([0, 1, 0, 1, 0, 1, 2]), np.array([1.0, 2.0, 1.0, 1.0, 0.5, 1.0, 1.0]), TEXTS[name]
 
     def counted(keep):
         documents = Documents.of([t for t, k in zip(texts, keep, strict=True) if k])

@@ -14,7 +14,7 @@ from click import get_current_context
 
 from candide.engines.reading import Reading
 from candide.errors import InputError
-from candide.model.settings import Settings
+from candide.model.settings import DEFAULT_MODEL, MODELS, Settings, usual
 
 _SHORT = 18  # letters of all values together that may stand beside an option
 MODEL = click.Path(dir_okay=False)
@@ -82,7 +82,14 @@ _PLANNING = [
     click.Option(["--drop"], multiple=True, metavar="COL", help="Leave a column out (repeatable)."),
     click.Option(["--weight"], metavar="COL", help="The column of row weights."),
 ]
-_LEARNING = [*_PLANNING, *of_record(Settings)]
+_MODEL = click.Option(
+    ["--model"],
+    default=DEFAULT_MODEL,
+    show_default=True,
+    type=click.Choice(list(MODELS)),
+    help="naive: every column speaks once, one pass; bayes: columns, pairs and more, each with a weight, two passes.",
+)
+_LEARNING = [_MODEL, *_PLANNING, *of_record(Settings)]
 _READING = of_record(Reading)
 _FORCE = click.Option(["--force"], is_flag=True, help="Write over an input, or over a file that Candide did not make.")
 LEARNING, READING = ([str(option.name) for option in some] for some in (_LEARNING, _READING))
@@ -112,8 +119,13 @@ def _with(command: Any, options: list[click.Option]) -> Any:
 
 def learning_of(options: dict[str, Any], data: str) -> dict[str, Any]:
     """The arguments of learning, taken out of the options of a command; what is left is of no other use."""
-    settings = Settings(**{option.name: options.pop(option.name) for option in of_record(Settings)})
-    return {"settings": settings, **planning_of(options, data)}
+    given, typed = get_current_context().get_parameter_source, dict[str, Any]()
+    for option in of_record(Settings):
+        value = options.pop(str(option.name))
+        if given(str(option.name)).name == "COMMANDLINE":  # type: ignore[union-attr]
+            typed[str(option.name)] = value
+    model = options.pop("model")
+    return {"model": model, "settings": usual(model).changed(**typed), **planning_of(options, data)}
 
 
 def planning_of(options: dict[str, Any], data: str) -> dict[str, Any]:

@@ -14,8 +14,10 @@ from candide import numerics
 from candide.distributions.documents import Cells
 from candide.distributions.polya_documents import PolyaDocuments
 from candide.distributions.term_scores import TermScores
-from candide.encode.tokens import BINARY, Tokens
-from candide.rows.blocks import Floats
+from candide.encode.tokens import BINARY, Tokens, rows
+from candide.kernels.text_twin import weight_of
+from candide.rows.blocks import Codes, Floats
+from candide.rows.documents import Documents
 from candide.tally import Terms
 from candide.tally.terms import summed
 
@@ -105,6 +107,31 @@ def multinomial(counted: Weighed, alpha: float) -> TermScores:
     nothing = np.isneginf(norm)  # a class that shows no term at all takes every term for as likely
     shared = np.where(nothing, -numerics.log(max(counted.size, 1)), -np.where(nothing, 0.0, norm))
     return TermScores(counted.tokens, counted.cells(factor * numerics.log(n)), shared, only_known=~nothing, **common)
+
+
+def multinomial_held_out(
+    counted: Weighed, alpha: float, documents: Documents, y: Codes, weight: Floats | None
+) -> Floats:
+    """(document, class) the score of each document that was counted, without itself.
+
+    Its own counts are taken from its class; a term that no other document has is unknown, and says nothing.
+    """
+    n, k = counted.cells(counted.total), counted.tally.n_classes
+    times, term, starts = rows(n.words, documents, counted.tokens)
+    row, w = np.repeat(np.arange(len(documents)), np.diff(starts)), np.ones(len(y)) if weight is None else weight
+    often = np.array([weight_of(counted.tokens.manner, one) for one in times.tolist()])
+    others = counted.by_term(counted.tally.documents)[term] - w[row]
+    known = others > 1e-9 * np.maximum(w[row], 1.0)
+    gone, length = w * summed(row, often, len(y)), summed(row, often * known, len(y))
+    size = alpha * np.maximum(counted.size - summed(row, ~known * 1.0, len(y)), 1.0)
+    totals = np.tile(counted.by_class(counted.total), (len(y), 1))
+    totals[np.arange(len(y)), y] -= gone
+    out = length[:, None] * (np.log(alpha) - np.log(np.maximum(totals, 0.0) + size[:, None]))
+    at, owner = n.at(term)
+    cell, own = n.value[at], n.column[at] == y[row[owner]]
+    cell = np.maximum(cell - np.where(own, (w[row] * often)[owner], 0.0), 0.0)
+    said = (often * known)[owner] * np.log1p(cell / alpha)
+    return out + summed(row[owner] * k + n.column[at], said, len(y) * k).reshape(-1, k)
 
 
 def complement(counted: Weighed, alpha: float, norm: bool) -> TermScores:

@@ -49,6 +49,8 @@ def _count(rows: Rows, prepared: Prepared) -> Counted:
     engine, plan = rows.source.engine, prepared.plan
     own = engine.own(plan)
     itself, rest = _plan_of(plan, own), _plan_of(plan, [part for part in plan.parts if part not in own])
+    if set(itself.columns) <= set(rest.columns):  # all of them are read anyway
+        itself, rest = _plan_of(plan, []), plan
     if not rest.parts:
         return _exactly(rows, prepared, engine.count(rows, prepared))
     rows.source.passes = 2 if itself.parts else 1
@@ -112,15 +114,28 @@ def _plan_of(plan: Plan, parts: list[Part]) -> Plan:
     return Plan(tuple(name for name in plan.columns if name in used), tuple(parts))
 
 
+def _each_once(plan: Plan) -> Plan:
+    """A plan that reads every column once, though it may serve several parts."""
+    parts, met = list[Part](), set[Any]()
+    for part in plan.parts:
+        new = [j for j, name in enumerate(part.columns) if name not in met]
+        met |= set(part.columns)
+        if new:
+            columns = tuple(part.columns[j] for j in new)
+            parts.append(replace(part, columns=columns, encodings=tuple(part.encodings[j] for j in new)))
+    return Plan(plan.columns, tuple(parts))
+
+
 def _from_batches(rows: Rows, prepared: Prepared) -> Counted:
     """Batches are counted on threads, and their censuses added in order."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     plan, source = prepared.plan, rows.source
-    names = [part.columns[j] for part, j in places(plan)]
+    once = _each_once(plan)
+    names = [part.columns[j] for part, j in places(once)]
     keep = [rows.target, *([rows.weight] if rows.weight else [])]
-    scan = source.engine.score(source, plan, keep, folds=rows.folds, codes=False)
+    scan = source.engine.score(source, once, keep, folds=rows.folds, codes=False)
 
     def work(batch: Any) -> tuple[list[Census | None], int]:
         out: list[Census | None] = []

@@ -3,7 +3,7 @@
 import math
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,12 @@ MANY_LEVELS = 1000  # a histogram of more levels than this is slower than a quer
 
 
 def prepare(
-    source: Source, target: str, events: Any = "auto", drop: Sequence[str] = (), weight: str | None = None
+    source: Source,
+    target: str,
+    events: Any = "auto",
+    drop: Sequence[str] = (),
+    weight: str | None = None,
+    plan_of: Callable[[Sequence[Column], Any], Plan] = plan_of,
 ) -> Prepared:
     """Look at the head of a source: give untyped columns their types, and every column its kind and event model."""
     has_columns(source, target=target, weight=weight, drop=drop)

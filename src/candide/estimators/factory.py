@@ -16,23 +16,27 @@ from typing import TYPE_CHECKING, Any
 from candide import store
 from candide.errors import CandideError, ModelFileError
 from candide.model.fitted import Fitted
+from candide.model.settings import DEFAULT_MODEL, usual
 from candide.rows import remarks
 
 if TYPE_CHECKING:
     from candide.estimators.base import Classifier
-    from candide.estimators.naive_bayes import NaiveBayes
 
 
 def fit(
     source: Any,
     target: str,
     *,
+    model: str = DEFAULT_MODEL,
     events: Any = "auto",
     drop: Sequence[str] = (),
     weight: str | None = None,
     **options: Any,
-) -> "NaiveBayes":
-    """Fit a model to any source in one pass: a file, a folder, a query, a data frame, a relation.
+) -> Any:
+    """Fit a model to any source: a file, a folder, a query, a data frame, a relation.
+
+    ``model`` is "naive" for :class:`NaiveBayes`, in one pass, or "bayes" for :class:`BayesClassifier`, which looks at
+    some rows first. Neither takes more memory where there are more rows.
 
     ``drop`` leaves columns out; ``weight`` names a column of row weights. How counts become a model is said as in
     :class:`NaiveBayes` (``class_prior``, ``estimate``, ``priors``, ``select``), and how the source is read by ``na``,
@@ -45,14 +49,14 @@ def fit(
     >>> model.predict_table({"age": [30], "job": ["cook"]}).to_pylist()[0]["prediction"]
     'no'
     """
-    from candide.estimators.naive_bayes import NaiveBayes
     from candide.estimators.options import settings_and_reading
     from candide.tasks.learn import learn
 
-    settings, reading = settings_and_reading(options)
-    learned = learn(source, target, events=events, drop=drop, weight=weight, settings=settings, reading=reading)
+    settings, reading = settings_and_reading(options, usual(model))
+    how = {"events": events, "drop": drop, "weight": weight, "settings": settings, "reading": reading}
+    learned = learn(source, target, model=model, **how)
     remarks.warn(learned.remarks)
-    return NaiveBayes.of(learned.fitted)
+    return estimator_of(learned.fitted)
 
 
 def load(path: str | os.PathLike) -> "Classifier":

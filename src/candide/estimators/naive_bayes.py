@@ -12,13 +12,13 @@ from candide.estimators.base import Classifier
 from candide.estimators.validation import by_position, check_width, checked_classes, feature_names
 from candide.events import EventModel
 from candide.model.fitted import Fitted, missing_column
-from candide.model.plan import Plan, for_each, is_one, make_plan, named_events
+from candide.model.plan import Part, Plan, for_each, is_one, make_plan, named_events
 from candide.model.settings import Settings
 from candide.rows import remarks
 from candide.rows.kinds import inspect
 from candide.rows.labels import Labels
 from candide.rows.remarks import Remark
-from candide.rows.table import Table
+from candide.rows.table import Name, Table
 
 if TYPE_CHECKING:
     from candide.explain.terms import TopTerm
@@ -224,7 +224,11 @@ class NaiveBayes(Classifier):
 
 def _events(plan: Plan) -> dict[Any, EventModel]:
     """What gives this plan again: columns by name, or as a group where blocks of one event model must stay apart."""
-    every = [part.event for part in plan.parts]
-    groups = [part.event.joint or (part.event.groups and every.count(part.event) > 1) for part in plan.parts]
-    keys = zip(plan.parts, groups, strict=True)
+    met, parts = set[Name](), list[Part]()
+    for part in plan.parts:  # what stands beside the laws of the same columns is composed anew
+        parts += [] if met.issuperset(part.columns) else [part]
+        met |= set(part.columns)
+    every = [part.event for part in parts]
+    groups = [part.event.joint or (part.event.groups and every.count(part.event) > 1) for part in parts]
+    keys = zip(parts, groups, strict=True)
     return {key: part.event for part, group in keys for key in ([part.columns] if group else part.columns)}

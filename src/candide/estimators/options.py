@@ -20,12 +20,16 @@ from candide.errors import unknown
 from candide.model.settings import Settings
 
 
-def settings_and_reading(words: dict[str, Any]) -> tuple[Settings, Reading]:
-    """What the words of a call say; one that is in neither record is an error that names it."""
+def settings_and_reading(words: dict[str, Any], usual: Settings | None = None) -> tuple[Settings, Reading]:
+    """What the words of a call say; one that is in neither record is an error that names it.
+
+    Settings of which nothing is said are the ``usual`` ones.
+    """
     of_settings, of_reading = ({one.name for one in fields(record)} for record in (Settings, Reading))
     for word in words:
         if word not in of_settings | of_reading:
             known = [one.name for record in (Settings, Reading) for one in fields(record)]
             raise unknown("option", word, known)
-    settings = Settings(**{word: value for word, value in words.items() if word in of_settings})
+    said = {word: value for word, value in words.items() if word in of_settings}
+    settings = (usual or Settings()).changed(**said)
     return settings, Reading(**{word: value for word, value in words.items() if word in of_reading})

@@ -35,7 +35,7 @@ from candide.errors import InputError, unknown
 from candide.events.base import EventModel, Support
 from candide.events.categorical import dirichlet_alpha
 from candide.priors import Dirichlet, Jeffreys, Prior, Uniform
-from candide.rows.blocks import Floats
+from candide.rows.blocks import Codes, Floats
 from candide.rows.documents import Documents
 from candide.tally import Terms
 
@@ -128,6 +128,17 @@ class Text(EventModel):
         if self.model == "complement":
             return terms.complement(counted, extra, self.norm)
         return terms.bernoulli(counted, extra) if self.model == "bernoulli" else terms.polya(counted, extra)
+
+    def _held_out(self, tally: Any, prior: Any, how: str, block: Any, y: Codes, weight: Floats | None) -> Floats:
+        """In closed form where terms are weighed one by one; else document by document, which takes its time."""
+        extra = float(pseudo_counts(self._alpha(prior), how))
+        whole = self.model == "multinomial" and not (self.signed or self.idf or self.min_count or self.min_share)
+        if not whole or self.max_share < 1 or extra <= 0:
+            return super()._held_out(tally, prior, how, block, y, weight)
+        return terms.multinomial_held_out(self.weighed(tally), extra, block, y, weight)[:, :, None]
+
+    def _cells(self, tally: Any) -> int:
+        return int(tally.n_classes * max(1.0, tally.length.sum() / max(tally.n.sum(), 1e-300)))
 
     def _evidence(self, tally: Terms, prior: Prior | None) -> Floats:
         """Of the terms of all documents of a class; of the Bernoulli model, of what is present and absent."""

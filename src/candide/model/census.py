@@ -119,6 +119,11 @@ class Census:
         plan = Plan(tuple(name for name in self.plan.columns if name in wanted), tuple(parts))
         return replace(self, plan=plan, tallies=tuple(tallies))
 
+    def of_columns(self) -> "Census":
+        """The counts of the columns' own laws: what has no density stands beside these, and has no part."""
+        plan, at = self.plan.of_columns()
+        return replace(self, plan=plan, tallies=tuple(self.tallies[i] for i in at))
+
     def settled(self) -> "Census":
         """The same counts under the event models for which they decide, where an event model leaves that to them."""
         parts, tallies = list[Part](), list[Tally]()

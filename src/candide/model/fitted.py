@@ -138,15 +138,12 @@ class Fitted:
         """The generative story: the laws of the columns themselves, none weighted; what has no density has no part."""
         if self.voices is None:
             return self
-        at = [i for i, part in enumerate(self.plan.parts) if part.event.has_density]
-        names = {name for i in at for name in self.plan.parts[i].columns}
-        plan = Plan(tuple(n for n in self.plan.columns if n in names), tuple(self.plan.parts[i] for i in at))
         if self.parameters is not None:
+            plan, at = self.plan.of_columns()
             laws = tuple(self.model.distributions[i].unweighted[0] for i in at)
             alone = replace(self.parameters, plan=plan, model=Model(np.log(self.shares), laws))
             return replace(self, parameters=alone, voices=None)
-        census = replace(self.census, plan=plan, tallies=tuple(self.census.tallies[i] for i in at))
-        return replace(self, counts=census, voices=None)
+        return replace(self, counts=self.census.of_columns(), voices=None)
 
     @property
     def rows(self) -> int | None:

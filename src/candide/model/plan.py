@@ -149,6 +149,12 @@ class Plan:
         """This plan with what its encodings learn from ``table``."""
         return Plan(self.columns, tuple(part.with_levels(table) for part in self.parts))
 
+    def of_columns(self) -> tuple["Plan", list[int]]:
+        """The parts that are laws of the columns themselves, and their places: what has no density stands beside."""
+        at = [i for i, part in enumerate(self.parts) if part.event.has_density]
+        used = {name for i in at for name in self.parts[i].columns}
+        return Plan(tuple(name for name in self.columns if name in used), tuple(self.parts[i] for i in at)), at
+
     def blocks(self, table: Table) -> list[Block]:
         return [part.block(table) for part in self.parts]
 

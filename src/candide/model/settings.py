@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from candide.errors import InputError
+from candide.errors import InputError, unknown
 
 
 def setting(
@@ -76,3 +76,18 @@ class Settings:
     def changed(self, **settings: Any) -> "Settings":
         """The same settings but for some."""
         return replace(self, **settings)
+
+
+MODELS = {"naive": Settings(), "bayes": Settings(class_prior="jeffreys")}  # the settings that each has by itself
+DEFAULT_MODEL = "naive"  # what is fitted where nothing else is asked for
+
+
+def usual(model: str) -> Settings:
+    """The settings that a model has where none are given.
+
+    >>> usual("naive").class_prior, usual("bayes").class_prior
+    ('empirical', 'jeffreys')
+    """
+    if model not in MODELS:
+        raise unknown("model", model, MODELS)
+    return MODELS[model]

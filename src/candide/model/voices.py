@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from candide import wording
 from candide.model import weights
+from candide.model.admission import score_test
 from candide.model.census import Census
 from candide.model.model import Model, class_log_prior, prior_for
 from candide.model.plan import Plan
@@ -30,6 +31,8 @@ from candide.model.settings import Settings
 from candide.rows import matching
 from candide.rows.blocks import Block, Codes, Floats
 from candide.rows.labels import Labels
+
+_WORSE = -1.0  # standard deviations by which a column that tells worse than the class shares is silent
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +109,7 @@ def groups_of(plan: Plan) -> list[int]:
     groups, last = [], 0
     for part in plan.parts:
         n = len(part.event.voices(part.columns))
-        if part.event.has_density:
+        if part.event.has_density and part.holds != "documents":
             groups += [0] * n
         elif part.event.joint:
             groups += range(last + 1, last + 1 + n)
@@ -120,12 +123,20 @@ def groups_of(plan: Plan) -> list[int]:
 def terms_of(
     census: Census, settings: Settings, blocks: Sequence[Block], y: Codes, weight: Floats | None = None
 ) -> list[NDArray]:
-    """(row, class, voice) of each part what it says of rows that were counted, each without itself."""
-    out = []
+    """(row, class, voice) of each part what it says of rows that were counted, each without itself.
+
+    A column that tells them worse than the class shares do is silent, as one of one bin is. What it says of a row is
+    then little more than that the row was taken from its class, which a weight below 0 would turn into knowledge.
+    """
+    taught, out = teaching(y, weight, len(census.labels)), []
+    shares = np.broadcast_to(np.exp(_shares(census)), (len(y), len(census.labels)))
     for part, tally, block in zip(census.plan.parts, census.tallies, blocks, strict=True):
         terms = weights.room(len(y), len(census.labels), len(part.event.voices(part.columns)))
         prior = prior_for(part.event, settings.priors)
-        out.append(weights.kept(part.event.held_out(tally, prior, "predictive", block, y, weight, terms)))
+        terms = weights.kept(part.event.held_out(tally, prior, "predictive", block, y, weight, terms))
+        if part.event.has_density:
+            terms[:, :, score_test(terms, y, shares, taught) < _WORSE] = 0.0
+        out.append(terms)
     return out
 
 
@@ -157,11 +168,12 @@ def learn(
         once = tuple(np.split((groups == 0).astype(np.float64), ends[:-1]))
         return Voices(once, np.zeros(len(census.labels)), 0, np.ones(1 + max(groups, default=-1)), 0)
     terms = terms_of(census, settings, blocks, y, weight) if terms is None else terms
-    prior = class_log_prior(census, settings.class_prior, "mean")
+    prior = _shares(census)
     known = None if start is None else weights.Learned(np.concatenate(start.weight), start.bias, start.strength)
     learned = weights.learn(terms, prior, y, teaching(y, weight, len(prior)), groups=groups, start=known)
-    each = tuple(np.split(learned.weight, ends[:-1]))
-    return Voices(each, learned.bias, len(y), learned.strength, census.n_rows)
+    each = zip(terms, np.split(learned.weight, ends[:-1]), strict=True)
+    heard = tuple(np.where(part.any(axis=(0, 1)), w, 0.0) for part, w in each)
+    return Voices(heard, learned.bias, len(y), learned.strength, census.n_rows)
 
 
 def teaching(y: Codes, weight: Floats | None, n_classes: int) -> Floats | None:
@@ -175,7 +187,11 @@ def teaching(y: Codes, weight: Floats | None, n_classes: int) -> Floats | None:
     return np.where(alone[y], 0.0, 1.0 if weight is None else weight)
 
 
-def posterior(census: Census, settings: Settings, voices: Voices, terms: Sequence[NDArray]) -> Floats:
+def _shares(census: Census) -> Floats:
+    """log p(class) of the rows themselves: under another class prior the biases would only take it away again."""
+    return class_log_prior(census, "jeffreys", "mean")
+
+
+def posterior(census: Census, voices: Voices, terms: Sequence[NDArray]) -> Floats:
     """(row, class) what weighted voices come to."""
-    base = class_log_prior(census, settings.class_prior, "mean") + voices.bias
-    return weights.posterior(terms, base, np.concatenate(voices.weight))
+    return weights.posterior(terms, _shares(census) + voices.bias, np.concatenate(voices.weight))

@@ -26,14 +26,14 @@ from candide.encode import Encoding, Grid
 from candide.encode.indicators import Indicators
 from candide.encode.normal_score import NormalScore
 from candide.engines import arrays
-from candide.events import EventModel
+from candide.events import EventModel, event_of
 from candide.events.binned import Binned
 from candide.events.discriminant import Discriminant
 from candide.events.interaction import Interaction
 from candide.model import voices
 from candide.model.admission import Sets, admit, score_test
 from candide.model.census import Census
-from candide.model.plan import Part, Plan, is_one, plan_of
+from candide.model.plan import Part, Plan, for_each, is_one, named_events, plan_of
 from candide.model.settings import Settings
 from candide.rows.blocks import Codes, Floats
 from candide.rows.kinds import Column, inspect
@@ -86,15 +86,19 @@ def compose(
     return composer.plan, composer.found
 
 
-def columns_plan(table: Table, events: Any, columns: Sequence[Column] | None = None) -> Plan:
-    """The plan of the columns alone: numbers are binned, where no other event model is asked for."""
-    looked = inspect(table) if columns is None else columns
-    if not is_one(events):
-        asked: Mapping[Any, Any] = {} if isinstance(events, str) else events
-        named = {name for key in asked for name in (key if isinstance(key, tuple) else (key,))}
-        binned = {c.name: Binned() for c in looked if c.kind in ("number", "whole", "date") and c.name not in named}
-        events = {**binned, **asked}
-    return plan_of(looked, events).with_levels(table)
+def columns_plan(columns: Sequence[Column], events: Any = "auto") -> Plan:
+    """The plan of the columns alone: numbers are binned, where no other event model is asked for.
+
+    Whole numbers for which the counts would decide what they are need no decision: they are binned too.
+    """
+    if is_one(events):
+        return plan_of(columns, Binned() if event_of(events).most is not None else events)
+    names = [column.name for column in columns]
+    asked = for_each(events, names) if isinstance(events, Mapping) else {}
+    asked = {key: Binned() if event_of(event).most is not None else event for key, event in asked.items()}
+    named = set(named_events(asked))
+    numbers = {c.name: Binned() for c in columns if c.kind in ("number", "whole", "date") and c.name not in named}
+    return plan_of(columns, {**numbers, **asked})
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +111,8 @@ class Encodings:
 
     @classmethod
     def of(cls, table: Table, events: Any = "auto", columns: Sequence[Column] | None = None) -> "Encodings":
-        return cls(table, columns_plan(table, events, columns))
+        looked = inspect(table) if columns is None else columns
+        return cls(table, columns_plan(looked, events).with_levels(table))
 
     def scores(self, name: Name) -> NormalScore:
         """A number by its rank."""
@@ -180,7 +185,7 @@ class _Composer:
         """Learn the weights of all voices so far."""
         census = self.census(self.parts, self.tallies)
         self.found = voices.learn(census, self.settings, (), self.y, self.weight, self.terms, self.found)
-        self.posterior = voices.posterior(census, self.settings, self.found, self.terms)
+        self.posterior = voices.posterior(census, self.found, self.terms)
 
     def consider(self, part: Part) -> None:
         """Add a part with one voice, where that passes the score test."""

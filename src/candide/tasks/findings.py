@@ -64,13 +64,13 @@ def _of(part: Part, tally: Any, census: Census) -> Iterator[Remark]:
 
 
 def _of_levels(name: Name, encoding: Any, counts: Floats, census: Census) -> Iterator[Remark]:
+    if not encoding.as_written:  # what numbers give away is seen in the rows
+        return
     one = float(census.class_weight.sum()) / max(census.n_rows, 1)  # the weight of a row
     told, others = _told(counts, one), float(census.class_weight.sum() - census.class_weight.max())
     total, levels = float(census.class_weight.sum()), int((counts.sum(axis=0) > 0).sum())
     if others >= one * FEWEST / 2 and total - told <= (1 - LEAK) * others:
         yield leak(name, told / total)
-    if not encoding.as_written:
-        return
     yield from _spellings(encoding.labels, "level", name)
     if odd := [v for v in encoding.labels.values if isinstance(v, str) and v.strip().lower() in _ABSENT]:
         n = float(counts[:, encoding.labels.encode(np.array(odd[:1], object))].sum())

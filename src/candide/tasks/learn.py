@@ -16,8 +16,8 @@ from candide.engines.batch import number_columns
 from candide.engines.reading import Reading
 from candide.errors import InputError
 from candide.model.census import Census
-from candide.model.fitted import Fitted
-from candide.model.settings import Settings
+from candide.model.fitted import EstimatorRecord, Fitted
+from candide.model.settings import DEFAULT_MODEL, Settings, usual
 from candide.rows.kinds import Column
 from candide.rows.remarks import Remark, left_out
 from candide.rows.spelling import PLAIN
@@ -43,6 +43,7 @@ def learn(
     data: Any,
     target: str,
     *,
+    model: str = DEFAULT_MODEL,
     events: Any = "auto",
     drop: Sequence[str] = (),
     weight: str | None = None,
@@ -50,7 +51,7 @@ def learn(
     reading: Reading | None = None,
     watch: Watch = silent,
 ) -> Learned:
-    """Fit a model to any source in one pass.
+    """Fit a model to any source: "naive" Bayes in one pass, or "bayes", whose voices are weighed, in two.
 
     ``drop`` leaves columns out, ``weight`` names a column of row weights. A row without a label is left out, with a
     remark; labels that look like a measurement are classes, with a remark.
@@ -62,15 +63,46 @@ def learn(
     from candide.engines.count import count
     from candide.engines.prepare import prepare
 
+    settings = settings or usual(model)
     with open_source(data, reading) as source:
-        prepared = prepare(source, target, events, drop, weight)
-        with watch(source, "counting"):
-            counted = count(Rows(source, target, weight), prepared)
-        read = as_read(source, prepared, reading)
+        if model == "naive":
+            prepared = prepare(source, target, events, drop, weight)
+            with watch(source, "counting"):
+                counted = count(Rows(source, target, weight), prepared)
+            kept: dict[str, Any] = {}
+        else:
+            prepared, counted, kept = voiced(source, target, events, drop, weight, settings, watch)
+        kept |= as_read(source, prepared, reading)
     census = counted.censuses[0].bounded()
-    fitted = Fitted(checked(census, target), settings or Settings(), target, **read)
+    fitted = Fitted(checked(census, target), settings, target, **kept)
     fitted.model  # noqa: B018  an estimate that cannot be had is an error now, not at the first prediction
     return Learned(fitted, prepared.columns, told(census, target, prepared, counted))
+
+
+def voiced(
+    source: Source,
+    target: str,
+    events: Any,
+    drop: Sequence[str],
+    weight: str | None,
+    settings: Settings,
+    watch: Watch,
+) -> tuple[Prepared, Counted, dict[str, Any]]:
+    """What is counted for a model of all voices; their weights, and what estimator it is."""
+    from candide.engines.prepare import prepare
+    from candide.tasks.compose import columns_plan
+    from candide.tasks.weigh import learn_from, refuse_others
+
+    refuse_others(settings)
+    source.materialise()  # the rows looked at are among those counted
+    prepared = prepare(source, target, events, drop, weight, columns_plan)
+    rows = Rows(source, target, weight)
+    counted, voices = learn_from(rows, prepared, events=events, settings=settings, watch=watch)
+    params = {"class_prior": settings.class_prior, "priors": settings.priors}
+    if events == "auto":
+        params["events"] = events
+    record = EstimatorRecord("BayesClassifier", params, len(prepared.plan.columns))
+    return prepared, counted, {"voices": voices, "estimator": record}
 
 
 def told(census: Census, target: str, prepared: Prepared, counted: Counted) -> list[Remark]:
@@ -78,6 +110,7 @@ def told(census: Census, target: str, prepared: Prepared, counted: Counted) -> l
     from candide.tasks.findings import findings, shortened
     from candide.tasks.looks import Sample
 
+    census = census.of_columns()
     dates = {one.name for one in prepared.columns if one.kind == "date"}
     found = findings(census, Sample.of(prepared.head, target, census, dates, _LOOKED_AT))
     return [*prepared.remarks, *unlabelled(target, counted), *shortened(found)]

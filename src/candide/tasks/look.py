@@ -9,6 +9,7 @@
 """
 
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,11 @@ class Look:
         fold = None if self.fold is None else self.fold[rows]
         return Look(taken(self.table, rows), self.row[rows], self.y[rows], self.labels, weight, fold)
 
+    def met(self) -> "Look":
+        """The same rows, with the labels that are met in them and no others."""
+        there = np.bincount(self.y, minlength=len(self.labels)) > 0
+        return self if there.all() else self.among(Labels(tuple(compress(self.labels.values, there))))
+
     def bounded(self, rows: int = ROWS, seed: int = 0) -> "Look":
         """As many of the rows as weights are learned from."""
         some = drawn(self.row, most(rows, len(self.labels), len(self.table.names)), seed)
@@ -92,7 +98,8 @@ def taken(table: Table, rows: Codes) -> Table:
     """The table of some of the rows."""
     if isinstance(table.source, np.ndarray):
         return Table.of(table.source[rows])
-    columns = {name: table.column(name) for name in table.names}
+    own = {name: table.source[name] for name in table.names}
+    columns = {name: c if is_arrow(c) or isinstance(c, np.ndarray) else table.column(name) for name, c in own.items()}
     return Table.of({name: c.take(rows) if is_arrow(c) else c[rows] for name, c in columns.items()})
 
 

@@ -64,7 +64,7 @@ class Sample:
 
 def _may_be_numbers(part: Part) -> bool:
     """Whether its columns are numbers, or whole numbers whose counts say what they are."""
-    return part.holds == "numbers" or part.event.most is not None
+    return part.event.most is not None or not any(encoding.as_written for encoding in part.encodings)
 
 
 def _numbers(table: Table, names: Collection[Name]) -> dict[Name, Floats]:
@@ -185,7 +185,7 @@ def _identifiers(sample: Sample) -> Iterator[Remark]:
     low, high = _ends(sample.numbers)
     for j, name in enumerate(sample.names):
         x = sample.numbers[:, j]
-        n, room = int(np.isfinite(x).sum()), float(high[j] - low[j]) + 1
+        n, room = int(np.isfinite(x).sum()), float(high[j] - low[j]) + 1 if np.isfinite(low[j]) else np.inf
         if name in sample.dates or not n * n / 2 > _CHANCES * room:
             continue
         x = x[np.isfinite(x)]

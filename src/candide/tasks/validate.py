@@ -31,7 +31,7 @@ from candide.kernels import threads
 from candide.model.census import Census
 from candide.model.fitted import Fitted
 from candide.model.plan import Part, Plan
-from candide.model.settings import Settings
+from candide.model.settings import DEFAULT_MODEL, Settings, usual
 from candide.rows.blocks import Block, Floats, rows_of
 from candide.rows.labels import Labels
 from candide.rows.remarks import Remark
@@ -78,6 +78,7 @@ def cross_validate(
     drop: Sequence[str] = (),
     weight: str | None = None,
     settings: Settings | None = None,
+    model: str = DEFAULT_MODEL,
     reading: Reading | None = None,
     watch: Watch = silent,
 ) -> Validation:
@@ -87,7 +88,10 @@ def cross_validate(
 
     if folds < 2:
         raise InputError(f"folds: {folds}; cross-validation needs at least 2", value=folds)
-    settings = settings or Settings()
+    settings = settings or usual(model)
+    if model != "naive":
+        remedy = "pass model='naive', or score a model on other rows"
+        raise InputError(f"model {model!r} is not cross-validated", value=model, remedy=remedy)
     with open_source(data, reading) as source:
         source.materialise()  # a row is counted in the fold in which it is scored
         prepared = prepare(source, target, events, drop, weight)

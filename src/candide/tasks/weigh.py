@@ -9,9 +9,12 @@
 (True, 400)
 """
 
+from dataclasses import replace
 from typing import Any
 
 from candide.engines import arrays
+from candide.engines.base import Counted, Prepared, Rows, Watch, silent
+from candide.errors import InputError
 from candide.model import voices
 from candide.model.census import Census
 from candide.model.fitted import Fitted
@@ -22,7 +25,7 @@ from candide.rows.blocks import Codes, Floats
 from candide.rows.labels import Labels
 from candide.rows.table import Table
 from candide.tasks.compose import compose
-from candide.tasks.look import ROWS, Look
+from candide.tasks.look import ROWS, Look, look
 
 
 def learn(
@@ -42,13 +45,41 @@ def learn(
     settings = settings or Settings(class_prior="jeffreys")
     labels = Labels.of(y) if labels is None else labels
     codes = labels.encode(y)
-    seen = Look.of(table, codes, labels, weight).bounded(rows, seed)
+    seen = Look.of(table, codes, labels, weight).bounded(rows, seed).met()
     if like is None:
         plan, found = compose(seen.table, seen.y, seen.weight, events=events, settings=settings, sets=sets)
     else:
         plan, found = like, None
     census = arrays.count(table, y, weight, plan=plan.with_levels(table), labels=labels)
-    return Fitted(census, settings, voices=weigh(census, settings, seen.table, seen.y, seen.weight, found))
+    dates = table.dates & set(census.plan.columns)
+    return Fitted(census, settings, dates=dates, voices=weigh_by(seen, census, settings, found))
+
+
+def learn_from(
+    rows: Rows,
+    prepared: Prepared,
+    *,
+    events: Any = "auto",
+    settings: Settings,
+    most: int = ROWS,
+    watch: Watch = silent,
+) -> tuple[Counted, Voices]:
+    """The counts of a source for a model of all voices, and their weights: a look, a pass, and the look again."""
+    from candide.engines.count import count
+
+    with watch(rows.source, "looking"):
+        seen = look(rows, prepared, rows=most)
+    plan, found = compose(seen.table, seen.y, seen.weight, events=events, columns=prepared.columns, settings=settings)
+    with watch(rows.source, "counting"):
+        counted = count(rows, replace(prepared, plan=plan))
+    return counted, weigh_by(seen, counted.censuses[0], settings, found)
+
+
+def weigh_by(seen: Look, census: Census, settings: Settings, start: Voices | None = None) -> Voices:
+    """The weights of the voices of a census by a look at its rows; ``start`` knows the classes of the look."""
+    start = start and start.among(seen.labels, census.labels)
+    seen = seen.among(census.labels)
+    return weigh(census, settings, seen.table, seen.y, seen.weight, start)
 
 
 def weigh(
@@ -61,3 +92,11 @@ def weigh(
 ) -> Voices:
     """The weights of the voices of a census, by some of the rows that were counted."""
     return voices.learn(census, settings, census.plan.blocks(table), y, weight, start=start)
+
+
+def refuse_others(settings: Settings) -> None:
+    """Refuse settings that a model of weighted voices has no use for."""
+    for name in ("estimate", "select"):
+        if getattr(settings, name) != getattr(Settings(), name):
+            what = f"{name}: {getattr(settings, name)!r} is for naive Bayes; here every voice has a weight"
+            raise InputError(what, value=getattr(settings, name), remedy=f"leave {name} out, or pass model='naive'")

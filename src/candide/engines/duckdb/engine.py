@@ -53,7 +53,8 @@ class DuckDB(Engine):
         chosen, room = [], _LEVELS if codes else 0
         for i, (part, j) in enumerate(places(plan)):
             value = _value(source, part, j)
-            known = part.levels[j] if part.holds == "codes" else Labels(())
+            by_level = part.holds == "codes" and part.encodings[j].as_written
+            known = part.levels[j] if by_level else Labels(())
             kind = source.columns.get(str(part.columns[j]), "")
             if not codes and kind == "VARCHAR":
                 value = exp.column(str(part.columns[j]), quoted=True)
@@ -74,7 +75,7 @@ def _value(source: DuckDBSource, part: Part, j: int) -> Expr:
     kind = source.columns.get(name)
     if kind is None:
         return exp.cast(exp.Null(), "TEXT" if part.encodings[j].as_written else "DOUBLE")
-    is_level = part.holds == "codes" and part.encodings[j].as_written
+    is_level = part.holds != "documents" and part.encodings[j].as_written
     column = Column(name, kind, source.dialect, is_level=is_level)
     if part.holds == "documents":
         return column.raw if kind.upper() in ("VARCHAR", "BLOB") else exp.cast(column.raw, "TEXT")

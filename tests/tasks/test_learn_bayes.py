@@ -1,0 +1,280 @@
+"""The weighed model from any source: the one that the rows in memory give, through every door."""
+
+import json
+from itertools import product
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+
+import candide as cd
+from candide.cli.run import cli
+from candide.engines.base import Rows, open_source
+from candide.engines.prepare import prepare
+from candide.errors import InputError, UnknownNameError
+from candide.model.fitted import Fitted
+from candide.model.settings import usual
+from candide.rows.table import Table
+from candide.tasks.compose import columns_plan
+from candide.tasks.learn import learn
+from candide.tasks.weigh import learn_from
+
+RNG = np.random.default_rng
+
+
+def frame(n=900, seed=0):
+    """Numbers, counts, dates, truths, codes, levels and gaps; a pair that decides together."""
+    rng = RNG(seed)
+    a, b = rng.integers(0, 2, (2, n))
+    x = rng.normal(size=n) + 0.8 * a
+    y = np.where((a ^ b) == (rng.random(n) < 0.15), "no", "yes")
+    job = np.array(["cook", "smith", "clerk"], object)[(a + rng.integers(0, 2, n)) % 3]
+    job[rng.random(n) < 0.1] = None
+    return pd.DataFrame({
+        "x": np.where(rng.random(n) < 0.05, np.nan, x), "z": rng.normal(size=n) ** 2 + (y == "yes"),
+        "visits": rng.poisson(2.0, n), "day": pd.Timestamp("2024-01-31") + pd.to_timedelta(rng.integers(0, 99, n), "D"),
+        "owns": rng.random(n) < 0.4, "flag": rng.integers(0, 2, n), "a": np.array(["m", "w"])[a],
+        "b": np.array(["old", "new"])[b], "job": job, "y": y,
+    })  # fmt: skip
+
+
+def inputs(data, *others):
+    return data.drop(columns=["y", *others])
+
+
+def same(found, want, asked, atol=1e-9):
+    np.testing.assert_array_equal(found.classes_, want.classes_)
+    np.testing.assert_allclose(found.predict_proba(asked), want.predict_proba(asked), atol=atol)
+
+
+@pytest.fixture(scope="module")
+def known():
+    data = frame()
+    return data, cd.BayesClassifier().fit(inputs(data), data["y"])
+
+
+def door(kind, data, folder):
+    if kind == "csv":
+        data.to_csv(folder / "rows.csv", index=False)
+        return folder / "rows.csv"
+    if kind == "duckdb":
+        with duckdb.connect(str(folder / "rows.duckdb")) as con:
+            con.execute("CREATE TABLE t AS SELECT * FROM data")
+        return folder / "rows.duckdb"
+    data.to_parquet(folder / "rows.parquet", row_group_size=100)
+    doors = {"query": f"SELECT * FROM '{folder}/rows.parquet'", "stream": pa.Table.from_pandas(data).to_reader()}
+    return {"parquet": folder / "rows.parquet", "frame": data, "table": Table.of(data), **doors}[kind]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "duckdb", "query", "stream", "frame", "table"])
+def test_every_source_gives_the_model_of_the_rows_in_memory(kind, known, tmp_path):
+    data, want = known
+    found = cd.fit(door(kind, data, tmp_path), "y", model="bayes")
+    assert type(found) is cd.BayesClassifier
+    same(found, want, inputs(frame(100, seed=1)))
+    assert found.fitted_.voices.rows == len(data)
+    assert [part.event.name for part in found.fitted_.plan.parts] == [p.event.name for p in want.fitted_.plan.parts]
+
+
+def test_a_file_keeps_the_model_and_what_it_was_asked_for(known, tmp_path):
+    data, _ = known
+    model = cd.fit(data, "y", model="bayes", events={"x": "gaussian"}, class_prior="uniform")
+    model.save(tmp_path / "m.candide")
+    again = cd.load(tmp_path / "m.candide")
+    same(again, model, inputs(data))
+    same(again.fit(inputs(data), data["y"]), model, inputs(data))  # its parameters fit the same again
+
+
+def test_rows_without_a_label_are_left_out(known):
+    data, want = known
+    gap = pd.DataFrame({"y": [None, None], "z": [99.0, -99.0], "job": ["thief", "cook"]})
+    learned = learn(pd.concat([gap, data], ignore_index=True), "y", model="bayes")
+    assert learned.fitted.census.n_rows == len(data)
+    assert "2 rows have no value of 'y' and were left out" in learned.notes
+    np.testing.assert_allclose(learned.fitted.posterior(inputs(data)), want.predict_proba(inputs(data)), atol=1e-9)
+
+
+def test_a_column_of_weights_is_sample_weight(known):
+    data = known[0].assign(w=RNG(5).choice([0.0, 0.5, 1.0, 3.0], len(known[0])))
+    want = cd.BayesClassifier().fit(inputs(data, "w"), data["y"], sample_weight=data["w"])
+    same(cd.fit(data, "y", model="bayes", weight="w"), want, inputs(data, "w"))
+    assert np.abs(want.predict_proba(inputs(data, "w")) - known[1].predict_proba(inputs(data, "w"))).max() > 1e-3
+
+
+def test_columns_can_be_dropped_and_have_event_models(known):
+    data, _ = known
+    events = {"z": "lognormal", "visits": "poisson", "flag": "whole"}
+    want = cd.BayesClassifier(events).fit(inputs(data, "day"), data["y"])
+    found = cd.fit(data, "y", model="bayes", drop=["day"], events=events)
+    same(found, want, inputs(data))
+    assert {part.event.name for part in found.census_.of_columns().plan.parts} == {
+        "lognormal", "poisson", "binned", "categorical"
+    }  # fmt: skip
+
+
+def test_the_class_prior_comes_after_the_weights(known):
+    data, model = known
+    want = model.with_prior(class_prior={"no": 0.9, "yes": 0.1})
+    for found in (
+        cd.fit(data, "y", model="bayes", class_prior={"no": 0.9, "yes": 0.1}),
+        cd.BayesClassifier(class_prior={"no": 0.9, "yes": 0.1}).fit(inputs(data), data["y"]),
+    ):
+        same(found, want, inputs(data))
+    odds = np.diff(np.log(want.predict_proba(inputs(data)) / model.predict_proba(inputs(data))))
+    assert np.ptp(odds) < 1e-9  # nothing but the prior
+
+
+def test_numbers_as_people_write_them(tmp_path):
+    data = frame(400)
+    data["z"] = [f"{v:.3f}".replace(".", ",") for v in data["z"]]
+    data.to_csv(tmp_path / "rows.csv", index=False, sep=";")
+    found = cd.fit(tmp_path / "rows.csv", "y", model="bayes")
+    plain = data.assign(z=[float(v.replace(",", ".")) for v in data["z"]])
+    same(found, cd.BayesClassifier().fit(inputs(plain), plain["y"]), inputs(plain))
+    np.testing.assert_allclose(found.predict_proba(inputs(data)), found.predict_proba(inputs(plain)), atol=1e-12)
+
+
+# More rows than are looked at
+
+
+def looked(data, most, weight=None):
+    with open_source(data) as source:
+        prepared = prepare(source, "y", "auto", (), weight, columns_plan)
+        settings = usual("bayes")
+        counted, voices = learn_from(Rows(source, "y", weight), prepared, settings=settings, most=most)
+    return Fitted(counted.censuses[0], settings, voices=voices)
+
+
+def test_weights_come_from_some_rows_and_counts_from_all(known, tmp_path):
+    data = frame(3000)
+    data.loc[len(data)] = {**data.iloc[0], "job": "astronaut", "y": "perhaps"}  # neither is looked at
+    want = cd.BayesClassifier(rows=500).fit(inputs(data), data["y"])
+    data.to_parquet(tmp_path / "rows.parquet", row_group_size=300)
+    found = looked(str(tmp_path / "rows.parquet"), 500)
+    assert found.voices.rows == 500
+    assert found.census.n_rows == 3001
+    assert found.labels.values == ("no", "perhaps", "yes")
+    jobs = next(part for part in found.census.plan.parts if "job" in part.columns)
+    assert "astronaut" in jobs.levels[jobs.columns.index("job")].values
+    np.testing.assert_allclose(found.posterior(inputs(data)), want.predict_proba(inputs(data)), atol=1e-9)
+
+
+def test_weights_of_rows_are_looked_at_too():
+    data = frame(2000).assign(w=RNG(6).choice([0.0, 1.0, 2.0], 2000))
+    want = cd.BayesClassifier(rows=400).fit(inputs(data, "w"), data["y"], sample_weight=data["w"])
+    found = looked(data, 400, "w")
+    np.testing.assert_allclose(found.posterior(inputs(data)), want.predict_proba(inputs(data, "w")), atol=1e-9)
+
+
+# Text
+
+
+def test_a_document_is_one_voice():
+    rng, n = RNG(0), 600
+    y = rng.integers(0, 2, n)
+    words = np.array([["pay", "money", "free", "offer"], ["meet", "lunch", "friend", "home"]])
+    pick = np.where(rng.random((n, 9)) < 0.3, y[:, None], rng.integers(0, 2, (n, 9)))
+    notes = [" ".join(list(line) * 5) for line in words[pick, rng.integers(0, 4, (n, 9))]]  # each word five times
+    data = pd.DataFrame({"note": notes, "x": rng.normal(size=n) + y, "y": np.array(["spam", "ham"])[y]})
+    train, test = data[:400], data[400:]
+    found = cd.fit(train, "y", model="bayes")
+    same(found, cd.BayesClassifier().fit(inputs(train), train["y"]), inputs(test))
+    assert (found.predict(inputs(test)) == test["y"]).mean() > 0.75
+    p, plain = (
+        np.log(m.predict_proba(inputs(test)))[np.arange(200), np.searchsorted(m.classes_, test["y"])]
+        for m in (found, cd.fit(train, "y", model="naive"))
+    )
+    assert p.mean() > plain.mean() + 0.1
+
+
+# What is asked for
+
+
+def test_naive_stays_naive(known):
+    data, _ = known
+    same(cd.fit(data, "y", model="naive"), cd.NaiveBayes().fit(inputs(data), data["y"]), inputs(data))
+
+
+@pytest.mark.parametrize("setting", [{"select": 3}, {"estimate": "map"}])
+def test_settings_of_naive_bayes_are_refused(setting, known):
+    with pytest.raises(InputError) as error:
+        cd.fit(known[0], "y", model="bayes", **setting)
+    assert [error.value.value] == list(setting.values())
+
+
+def test_an_unknown_model_is_named(known):
+    with pytest.raises(UnknownNameError) as error:
+        cd.fit(known[0], "y", model="bays")
+    assert error.value.value == "bays"
+
+
+def test_through_the_command_line(known, tmp_path):
+    data, want = known
+    data.to_csv(tmp_path / "rows.csv", index=False)
+    csv, model, out = (str(tmp_path / name) for name in ("rows.csv", "m.candide", "out.parquet"))
+
+    def run(*words):
+        result = CliRunner().invoke(cli, list(words), catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    run("fit", csv, "--target", "y", "--model", "bayes", "-o", model)
+    same(cd.load(model), want, inputs(data))
+    run("predict", model, csv, "-o", out)
+    np.testing.assert_allclose(pd.read_parquet(out)["p_yes"], want.predict_proba(inputs(data))[:, 1], atol=1e-9)
+    scores = json.loads(run("evaluate", model, csv, "--json"))
+    assert "0.8" in str(scores)  # of rows that are told rightly in 85 cases of 100
+    assert "a x b" in run("explain", model, csv, "--row", "1")
+    shown = run("show", model)
+    assert "a x b" in shown
+    assert "--model bayes" in shown
+
+
+# Tables that tell nothing, or nearly
+
+
+N = 60
+HALF = np.array(["a", "b"])[np.arange(N) % 2]
+ODD = {
+    "all columns constant": ({"x": [1.0] * N, "c": ["k"] * N}, HALF),
+    "one number": ({"x": np.linspace(0, 1, N) ** 2 + (HALF == "b")}, HALF),
+    "one level column": ({"c": np.where(HALF == "a", "u", "v")}, HALF),
+    "missing values only": ({"x": [np.nan] * N, "c": np.array([None] * N)}, HALF),
+    "a number that is never there": ({"x": [np.nan] * N, "z": np.linspace(0, 1, N) ** 2}, HALF),
+    "two rows a class": ({"x": [1.5, 2.0, 8.0, 9.5], "c": ["u", "u", "v", "v"]}, np.array(list("aabb"))),
+    "one row a class": ({"x": [1.5, 9.0], "c": ["u", "v"]}, np.array(list("ab"))),
+    "a class of one row": ({"x": RNG(0).normal(size=N), "c": RNG(1).choice(["u", "v"], N)}, np.array(["z", *HALF[1:]])),
+    "a class a row": ({"x": RNG(0).normal(size=30), "c": ["u", "v", "w"] * 10}, np.arange(30)),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_tables_give_a_sensible_model(name):
+    X, y = ODD[name]
+    want, found = cd.BayesClassifier().fit(X, y), cd.fit(pd.DataFrame({**X, "y": y}), "y", model="bayes")
+    same(found, want, X)
+    p = want.predict_proba(X)
+    assert np.isfinite(p).all()
+    shares = np.bincount(np.searchsorted(want.classes_, y)) / len(y)
+    loss = -np.log(p[np.arange(len(y)), np.searchsorted(want.classes_, y)]).mean()
+    assert loss < -(shares * np.log(shares)).sum() + 0.1  # hardly worse than the class shares
+
+
+def test_a_full_design_is_no_riddle():
+    """Every combination once: a row that is left out is missed in its class, which must not be taken for knowledge."""
+    rows = np.array(list(product(range(3), range(3), range(3), range(2))))
+    X = {f"c{j}": np.array(["u", "v", "w"])[rows[:, j]] for j in range(4)}
+    y = np.where(rows[:, 0] == rows[:, 1], "same", "other")
+    model = cd.BayesClassifier().fit(X, y)
+    assert (model.predict_proba(X)[np.arange(54), (y == "same").astype(int)] > 0.9).all()
+    assert np.abs(np.concatenate(model.fitted_.voices.weight)).max() < 5
+
+
+@pytest.mark.parametrize("y", [["a"] * N, [None] * N])
+def test_fewer_than_two_classes_are_an_error(y):
+    with pytest.raises(InputError) as error:
+        cd.fit(pd.DataFrame({"x": RNG(0).normal(size=N), "y": np.array(y, object)}), "y", model="bayes")
+    assert error.value.column == "y"
