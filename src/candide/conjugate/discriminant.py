@@ -1,10 +1,10 @@
 """Discriminants: normal laws of numbers together, whose covariances are drawn to that within all classes.
 
 The covariance of a class has an inverse Wishart prior whose centre is the covariance within classes, itself drawn a
-little to its diagonal. How many rows that centre weighs is chosen by the evidence. With endless weight the classes have
+little to that of unrelated scores. How many rows that centre weighs is chosen by the evidence. With endless weight the classes have
 one covariance.
 
-What the rows determine only as a whole (the centre's diagonal and divisor, its weight, the mean of all rows) is held
+What the rows determine only as a whole (the centre's divisor, its weight, the mean of all rows) is held
 when a row is left out. The row is taken from its class and from the centre, exactly: downdates of rank one and two.
 
 >>> z, y = np.array([[-1.0, 0.0], [-2.0, 1.0], [1.0, 0.5], [2.0, -1.0], [1.5, 0.0]]), np.array([0, 0, 1, 1, 1])
@@ -36,7 +36,7 @@ _WEIGHTS = (0.0, 0.5, 2.0, 8.0, 32.0, 128.0)  # of the centre, in rows a column;
 
 @dataclass(frozen=True, eq=False)
 class Centre:
-    """The covariance within classes, drawn to its diagonal; and what else is held when a row is left out."""
+    """The covariance within classes, drawn to the unit matrix; and what else is held when a row is left out."""
 
     matrix: Floats  # (p, p)
     mean: Floats  # (p) of all rows
@@ -46,12 +46,11 @@ class Centre:
     def of(cls, tally: CoMoments, towards_diagonal: float) -> Self:
         n, p = float(tally.weight.sum()), tally.mean.shape[1]
         rows = max(n - int((tally.weight > 0).sum()), 1.0)
-        within, mean = tally.scatter.sum(axis=0) / rows, (tally.weight * tally.mean).sum(axis=0) / max(n, 1e-300)
-        between = (tally.weight * (tally.mean - mean) ** 2).sum(axis=0)
-        total = (np.diag(tally.scatter.sum(axis=0)) + between) / max(n, 1e-300)
+        within = tally.scatter.sum(axis=0) / rows
         share = float(np.clip(towards_diagonal * p / max(n, 1.0), 1e-3, 1.0))
-        matrix = (1.0 - share) * within + share * np.diag(np.where(total > 0, total, 1.0))
-        return cls(matrix, mean, (1.0 - share) / rows)
+        # Scores have a deviation of one: what does not vary within the classes is no certainty.
+        matrix = (1.0 - share) * within + share * np.eye(p)
+        return cls(matrix, (tally.weight * tally.mean).sum(axis=0) / max(n, 1e-300), (1.0 - share) / rows)
 
 
 def estimate(

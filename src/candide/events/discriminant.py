@@ -42,7 +42,7 @@ class Discriminant(EventModel):
     support: ClassVar[Support | None] = None
 
     quadratic: bool = True
-    towards_diagonal: float = 0.1  # how far the common covariance is drawn to its diagonal, in columns a row
+    towards_diagonal: float = 0.1  # how far the common covariance is drawn to the unit matrix, in columns a row
 
     @property
     def encoding(self) -> Encoding:
