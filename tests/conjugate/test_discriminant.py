@@ -8,6 +8,7 @@ from scipy.stats import multivariate_t
 
 from candide.conjugate import discriminant
 from candide.conjugate.discriminant import Centre, estimate, held_out
+from candide.distributions.discriminants import quadratic_term
 from candide.encode import Identity
 from candide.tally import CoMoments, Spec
 
@@ -45,8 +46,22 @@ def test_the_quadratic_one_is_a_t(rows):
         df = spreads.df[c] - p + 1
         scale = np.linalg.inv(spreads.root[c].T @ spreads.root[c]) * (law.rows[c] + 1) / (law.rows[c] * df)
         want = multivariate_t(law.means[c], scale, df).logpdf(z)
-        got = law.quadratic(z)[:, c] * np.sqrt(p)
+        far = ((z - law.means[c]) @ spreads.root[c].T) ** 2
+        got = quadratic_term(far.sum(axis=1), law.rows[c], spreads.log_det[c], spreads.df[c], p) * np.sqrt(p)
         np.testing.assert_allclose(got - got[0], want - want[0], atol=1e-9)
+
+
+def test_a_row_far_out_is_denied_to_no_class_with_more_certainty_than_its_rows_give(rows):
+    z, y = rows
+    law = estimate(tallied(z * 1e-3, y), quadratic=True, towards_diagonal=0.1)
+    for far in (np.full((1, 4), 1.0), np.array([[50.0, -50.0, 0.0, 0.0]])):
+        terms = law.terms(far)[0]
+        assert np.isfinite(terms).all()
+        best = terms.max(axis=0)
+        any_class = best + np.log(law.rows[terms.argmax(axis=0)] / law.rows.sum())  # at least
+        assert (terms > any_class - np.log(law.rows + 1)[:, None] - 1e-9).all()
+    near = law.terms(z * 1e-3)[np.arange(len(y)), y].mean(axis=0)
+    assert (near > law.terms(z * 1e-3).mean(axis=(0, 1))).all()  # and it still tells
 
 
 def test_a_row_that_is_left_out(rows, monkeypatch):

@@ -20,7 +20,7 @@ from typing import Self
 
 import numpy as np
 
-from candide.distributions.discriminants import Discriminants, Spreads, linear_term, quadratic_term
+from candide.distributions.discriminants import Discriminants, Spreads, guarded, linear_term, quadratic_term
 from candide.encode import Identity
 from candide.numerics import gammaln
 from candide.rows.blocks import Codes, Floats
@@ -95,6 +95,12 @@ class _Means:
         counted = np.where(tally.weight > 0, tally.mean, centre.mean)
         return cls(n, counted, (_OF_MEAN * centre.mean + n[:, None] * counted) / rows[:, None], rows)
 
+    def without(self, y: Codes, gone: Floats) -> Floats:
+        """(row, class) the rows behind the means without each row."""
+        rows = np.repeat(self.rows[None], len(y), axis=0)
+        rows[np.arange(len(y)), y] -= gone
+        return rows
+
 
 def _scale(tally: CoMoments, centre: Centre, means: _Means, of_centre: float) -> Floats:
     """(class, p, p) the scale matrix after the rows."""
@@ -134,10 +140,9 @@ def _linear_without(means: _Means, root: Floats, own: float, z: Floats, y: Codes
     length = np.maximum(square - 2 * mine + (counted * counted).sum(axis=1)[y][:, None], 0.0)
     less = own * _pull(means.n[y], gone)[:, None]
     q += less * cross**2 / np.maximum(1.0 - less * length, _LEAST)
-    rows = np.repeat(means.rows[None], len(y), axis=0)
-    rows[row, y] -= gone
+    rows = means.without(y, gone)
     q[row, y] *= (means.rows[y] / rows[row, y]) ** 2
-    return linear_term(q, rows, z.shape[1])
+    return guarded(linear_term(q, rows, z.shape[1]), rows)
 
 
 def _quadratic_without(means: _Means, spreads: Spreads, own: float, z: Floats, y: Codes, gone: Floats) -> Floats:
@@ -153,7 +158,7 @@ def _quadratic_without(means: _Means, spreads: Spreads, own: float, z: Floats, y
         q = (q * (1.0 - less * far) + less * cross**2) / share * np.where(mine, (rows / left) ** 2, 1.0)
         df = spreads.df[c] - np.where(mine, gone, 0.0)
         out[:, c] = quadratic_term(q, left, spreads.log_det[c] + np.log(share), df, z.shape[1])
-    return out
+    return guarded(out, means.without(y, gone))
 
 
 def _pull(n: Floats, weight: Floats) -> Floats:

@@ -75,7 +75,7 @@ class Discriminants(Distribution):
         """(row, class)"""
         x, mean = z @ self.root.T, self.means @ self.root.T
         q = (x * x).sum(axis=1)[:, None] - 2 * x @ mean.T + (mean * mean).sum(axis=1)
-        return linear_term(q, self.rows, z.shape[1])
+        return guarded(linear_term(q, self.rows, z.shape[1]), self.rows)
 
     def quadratic(self, z: Floats) -> Floats:
         """(row, class)"""
@@ -84,7 +84,7 @@ class Discriminants(Distribution):
         for c, (mean, root) in enumerate(zip(self.means, self.spreads.root, strict=True)):
             u = (z - mean) @ root.T
             q[:, c] = np.einsum("nj,nj->n", u, u)
-        return quadratic_term(q, self.rows, self.spreads.log_det, self.spreads.df, z.shape[1])
+        return guarded(quadratic_term(q, self.rows, self.spreads.log_det, self.spreads.df, z.shape[1]), self.rows)
 
     def sample(self, y: Codes, rng: "np.random.Generator") -> NDArray:
         self._refuse("has no rows to draw: it is of scores of its columns", "draw from the laws of the columns")
@@ -139,3 +139,18 @@ def quadratic_term(q: Floats, rows: Any, log_det: Any, df: Any, p: int) -> Float
     v, factor = df - p + 1.0, rows / (rows + 1.0)
     shape = gammaln((v + p) / 2) - gammaln(v / 2) + 0.5 * p * np.log(factor) - 0.5 * log_det
     return (shape - 0.5 * (v + p) * np.log1p(factor * q)) / np.sqrt(p)
+
+
+def guarded(terms: Floats, rows: Floats) -> Floats:
+    """Terms (row, class) of laws that so many rows tell of, where the next row may be unlike all of these.
+
+    By the rule of succession that happens once in rows + 1; then it is as a row of any class. So no row that lies far
+    out is denied to a class with more certainty than the rows of the class can give.
+
+    >>> guarded(np.array([[0.0, -900.0]]), np.array([99.0, 99.0])).round(2).tolist()  # log(1 / 100) from any class
+    [[-0.01, -5.3]]
+    """
+    largest = terms.max(axis=1, keepdims=True)
+    p = np.exp(terms - largest)
+    any_class = (rows * p).sum(axis=1, keepdims=True) / rows.sum(axis=-1, keepdims=True)
+    return np.log((rows * p + any_class) / (rows + 1.0)) + largest

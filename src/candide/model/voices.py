@@ -128,14 +128,14 @@ def terms_of(
     A column that tells them worse than the class shares do is silent, as one of one bin is. What it says of a row is
     then little more than that the row was taken from its class, which a weight below 0 would turn into knowledge.
     """
-    taught, out = teaching(y, weight, len(census.labels)), []
+    out = []
     shares = np.broadcast_to(np.exp(_shares(census)), (len(y), len(census.labels)))
     for part, tally, block in zip(census.plan.parts, census.tallies, blocks, strict=True):
         terms = weights.room(len(y), len(census.labels), len(part.event.voices(part.columns)))
         prior = prior_for(part.event, settings.priors)
         terms = weights.kept(part.event.held_out(tally, prior, "predictive", block, y, weight, terms))
         if part.event.has_density:
-            terms[:, :, score_test(terms, y, shares, taught) < _WORSE] = 0.0
+            terms[:, :, score_test(terms, y, shares, weight) < _WORSE] = 0.0
         out.append(terms)
     return out
 
@@ -170,21 +170,10 @@ def learn(
     terms = terms_of(census, settings, blocks, y, weight) if terms is None else terms
     prior = _shares(census)
     known = None if start is None else weights.Learned(np.concatenate(start.weight), start.bias, start.strength)
-    learned = weights.learn(terms, prior, y, teaching(y, weight, len(prior)), groups=groups, start=known)
+    learned = weights.learn(terms, prior, y, weight, groups=groups, start=known)
     each = zip(terms, np.split(learned.weight, ends[:-1]), strict=True)
     heard = tuple(np.where(part.any(axis=(0, 1)), w, 0.0) for part, w in each)
     return Voices(heard, learned.bias, len(y), learned.strength, census.n_rows)
-
-
-def teaching(y: Codes, weight: Floats | None, n_classes: int) -> Floats | None:
-    """How much each row teaches of the weights: its own weight, but nothing where it is alone in its class.
-
-    Without the row that class would never have been met.
-    """
-    alone = np.bincount(y, minlength=n_classes) == 1
-    if not alone.any() or alone[y].all():
-        return weight
-    return np.where(alone[y], 0.0, 1.0 if weight is None else weight)
 
 
 def _shares(census: Census) -> Floats:
