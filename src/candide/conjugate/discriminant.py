@@ -1,8 +1,8 @@
 """Discriminants: normal laws of numbers together, whose covariances are drawn to that within all classes.
 
 The covariance of a class has an inverse Wishart prior whose centre is the covariance within classes, itself drawn a
-little to that of unrelated scores. How many rows that centre weighs is chosen by the evidence. With endless weight the classes have
-one covariance.
+little to that of unrelated scores. How many rows that centre weighs is chosen by the evidence. With endless weight the
+classes have one covariance.
 
 What the rows determine only as a whole (the centre's divisor, its weight, the mean of all rows) is held
 when a row is left out. The row is taken from its class and from the centre, exactly: downdates of rank one and two.

@@ -31,7 +31,7 @@ from candide.events.binned import Binned
 from candide.events.discriminant import Discriminant
 from candide.events.interaction import Interaction
 from candide.model import voices
-from candide.model.admission import Sets, admit, score_test
+from candide.model.admission import admit, score_test
 from candide.model.census import Census
 from candide.model.plan import Part, Plan, for_each, is_one, named_events, plan_of
 from candide.model.settings import Settings
@@ -182,10 +182,38 @@ class _Composer:
         self.terms.append(terms)
 
     def listen(self) -> None:
-        """Learn the weights of all voices so far."""
-        census = self.census(self.parts, self.tallies)
-        self.found = voices.learn(census, self.settings, (), self.y, self.weight, self.terms, self.found)
-        self.posterior = voices.posterior(census, self.found, self.terms)
+        """Learn the weights of all voices so far, and let go of the sets that are given one below 0.
+
+        Each was admitted for what it says. One that no longer says anything speaks against the class of every row that
+        is left out of it, for its cell then has a row less; a large weight below 0 would make an answer of that.
+        """
+        while True:
+            census = self.census(self.parts, self.tallies)
+            self.found = voices.learn(census, self.settings, (), self.y, self.weight, self.terms, self.found)
+            heard = [
+                np.flatnonzero(weight >= 0) if isinstance(part.event, Interaction) else np.arange(len(weight))
+                for part, weight in zip(self.parts, self.found.weight, strict=True)
+            ]
+            if [*map(len, heard)] == [*map(len, self.found.weight)]:
+                self.posterior = voices.posterior(census, self.found, self.terms)
+                return
+            self._only(heard)
+
+    def _only(self, heard: Sequence[Codes]) -> None:
+        """Keep some of the sets of each part."""
+        assert self.found is not None
+        weight = tuple(w[kept] for w, kept in zip(self.found.weight, heard, strict=True))
+        self.found = replace(self.found, weight=weight) if all(map(len, heard)) else None  # without a group, anew
+        for i in reversed(range(len(self.parts))):
+            event, kept = self.parts[i].event, heard[i]
+            if not isinstance(event, Interaction):
+                continue
+            if not len(kept):
+                del self.parts[i], self.tallies[i], self.terms[i]
+            else:
+                self.parts[i] = replace(self.parts[i], event=Interaction(tuple(event.sets[j] for j in kept)))
+                self.tallies[i] = self.tallies[i].only(kept)
+                self.terms[i] = self.terms[i][:, :, kept]
 
     def consider(self, part: Part) -> None:
         """Add a part with one voice, where that passes the score test."""
@@ -215,32 +243,12 @@ class _Composer:
         admitted = admit(sets, codes, sizes, self.y, self.posterior, self.weight, most=MOST[order])
         if not admitted:
             return None
-        columns = [(name, encodings[name]) for name in chosen]
-        self.add(_sets(admitted, columns))
+        used = sorted({j for one in admitted for j in one})
+        place = {j: i for i, j in enumerate(used)}
+        event = Interaction(tuple(tuple(place[j] for j in one) for one in admitted))
+        self.add(_part(event, [(chosen[j], encodings[chosen[j]]) for j in used]))
         self.listen()
-        return self._without_contrary(admitted, columns)
-
-    def _without_contrary(self, admitted: Sets, columns: Sequence[tuple[Name, Encoding]]) -> Part | None:
-        """The last part, without the sets that are given a weight below 0: each was admitted for what it says.
-
-        A set that no longer says anything speaks against the class of every row that is left out of it, by the chance
-        that its cell then has a row less. A large weight below 0 would make an answer of that.
-        """
-        assert self.found is not None
-        while (contrary := self.found.weight[-1] < 0).any():
-            kept = np.flatnonzero(~contrary)
-            admitted, terms = tuple(admitted[i] for i in kept), self.terms.pop()[:, :, kept]
-            self.parts.pop()
-            *others, last = self.found.weight
-            self.found = replace(self.found, weight=(*others, last[kept]))
-            if not len(kept):
-                self.found = None  # a group less: learned from the beginning
-                self.listen()
-                return None
-            self.parts.append(_sets(admitted, columns))
-            self.terms.append(terms)
-            self.listen()
-        return self.parts[-1]
+        return self.parts[-1] if isinstance(self.parts[-1].event, Interaction) else None
 
     def _cells(self, name: Name, order: int) -> Encoding:
         for part in self.parts:
@@ -262,13 +270,6 @@ class _Composer:
                 z |= {one[0]: score for one, score in zip(part.event.voices(part.columns), found, strict=True)}
         best = set(sorted(names, key=lambda name: -z.get(name, 0.0))[:_COLUMNS])
         return [name for name in names if name in best]
-
-
-def _sets(sets: Sets, columns: Sequence[tuple[Name, Encoding]]) -> Part:
-    """The part of sets of columns, by their places, with the columns that they use."""
-    used = sorted({j for one in sets for j in one})
-    place = {j: i for i, j in enumerate(used)}
-    return _part(Interaction(tuple(tuple(place[j] for j in one) for one in sets)), [columns[j] for j in used])
 
 
 def _part(event: EventModel, columns: Sequence[tuple[Name, Encoding]]) -> Part:
