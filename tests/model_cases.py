@@ -6,6 +6,13 @@ import numpy as np
 
 import candide as cd
 from candide import events, priors
+from candide.encode import Grid, Levels
+from candide.encode.indicators import Indicators
+from candide.encode.normal_score import NormalScore
+from candide.events.discriminant import Discriminant
+from candide.events.interaction import Interaction
+from candide.model.plan import Part, Plan
+from candide.rows.table import Table
 
 N = 60
 _NOON = datetime(2024, 6, 1, 12, tzinfo=UTC)
@@ -102,6 +109,22 @@ def _classifier(event, **settings):
     return cd.NaiveBayes(event, **settings)
 
 
+def voices(X):
+    """A plan in which voices of every sort speak: columns, pairs, triples, numbers together and beside levels."""
+    table = Table.of(X)
+    cells = Grid(cells=4).learn(X["age"]), Levels().learn(X["job"]), Levels().learn(X["zip"])
+    scores = NormalScore().learn(X["age"]), NormalScore().learn(X[""])
+    parts = (
+        Part(events.Binned(), ("age", "")),
+        Part(events.Categorical(), ("job", "zip")),
+        Part(Discriminant(), ("age", ""), scores),
+        Part(Discriminant(quadratic=False), ("age", "job"), (scores[0], Indicators.of(X["job"], 9))),
+        Part(Interaction(((0, 1), (1, 2))), ("age", "job", "zip"), cells),
+        Part(Interaction(((0, 1, 2),)), ("age", "job", "zip"), cells),
+    )
+    return Plan(("age", "job", "zip", ""), parts).with_levels(table)
+
+
 def models():
     """(name, fitted estimator, rows) of every sort."""
     for name, (event, X) in EVENTS.items():
@@ -121,6 +144,7 @@ def models():
         yield f"labels-{kind}", cd.NaiveBayes().fit(X, labels_of(kind)), X
         yield f"mixed-{kind}", cd.NaiveBayes().fit(mixed(), labels_of(kind)), mixed()
     y = labels_of("str")
+    yield "voices", cd.BayesClassifier(like=voices(mixed())).fit(mixed(), y), mixed()
     shares = {"apple": 0.2, "bee": 0.3, "cat": 0.5}
     yield "class-shares", cd.NaiveBayes(class_prior=shares).fit(X, y), X
     yield "class-list", cd.NaiveBayes(class_prior=[0.2, 0.3, 0.5]).fit(X, y), X

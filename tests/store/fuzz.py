@@ -195,7 +195,7 @@ def originals() -> tuple[dict[str, bytes], dict]:
             for detail in ("tally", "score"):
                 MODELS[name][0].save(path, detail=detail)
                 out[f"{name} {detail}"] = path.read_bytes()
-        for name in ("mixed-str", "mixed-odd", "by-name", "class-shares", "long-prior", "multinomial-mean"):
+        for name in ("mixed-str", "mixed-odd", "by-name", "class-shares", "long-prior", "multinomial-mean", "voices"):
             for detail in store.DETAILS:
                 MODELS[name][0].save(path, detail=detail, provenance={"source": "tests"})
                 out[f"{name} {detail}"] = path.read_bytes()

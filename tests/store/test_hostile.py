@@ -7,10 +7,11 @@ import zlib
 import fuzz
 import numpy as np
 import pytest
+from tests.model_cases import MODELS
 
 from candide import TextNB, store
 from candide.demo import garden
-from candide.errors import ModelFileError
+from candide.errors import InputError, ModelFileError
 from candide.model.fitted import Fitted
 from candide.store import container
 
@@ -126,6 +127,35 @@ def test_what_is_wrong_is_said(path, change, complaint):
     with pytest.raises(ModelFileError, match=complaint) as caught:
         store.load(path)
     assert str(caught.value).startswith(str(path))
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (tell(-1, "voices", "rows"), "learned from -1 rows"),
+        (tell(1, "voices", "wings"), "an object with the fields"),
+        (lambda h, a: h["voices"].pop("gone"), "an object with the fields"),
+        (lambda h, a: a.pop("voices.bias"), "'voices.bias' of 1 axes is missing"),
+        (put("voices.weights", 0, np.nan), "not finite"),
+        (put("voices.strength", 0, 0.0), "not above 0"),
+        (tell({"sequence": [{"sequence": [0, 9]}]}, "parts", 4, "event", "settings", "sets"), "a set of columns"),
+        (tell(263, "parts", 0, "event", "settings", "cells"), "263 cells"),
+    ],
+)
+def test_what_is_wrong_with_voices_is_said(change, complaint, tmp_path):
+    path = tmp_path / "m.candide"
+    MODELS["voices"][0].save(path)
+    forge(path, change)
+    with pytest.raises(ModelFileError, match=complaint):
+        store.load(path)
+
+
+def test_products_of_no_rows_are_refused_when_they_are_used(tmp_path):
+    path = tmp_path / "m.candide"
+    MODELS["voices"][0].save(path)
+    forge(path, lambda h, a: a["2.scatter"].__imul__(-1.0))
+    with pytest.raises(InputError):
+        _ = store.load(path).model
 
 
 def test_a_pattern_that_could_take_very_long_is_refused(tmp_path):

@@ -41,6 +41,8 @@ class NormalScore(Encoding):
             or (np.diff(known[1]) < 0).any()
         ):
             raise InputError("no ascending numbers with a score each", remedy="let it learn them from a column")
+        object.__setattr__(self, "values", tuple(known[0].tolist()))
+        object.__setattr__(self, "scores", tuple(known[1].tolist()))
 
     def learn(self, column: Any) -> Self:
         """Ranks of a column, at all its distinct values or at so many that are spread evenly over the ranks."""

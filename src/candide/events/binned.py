@@ -53,6 +53,9 @@ class Binned(EventModel):
     prior: Prior | str | None = None
     cells: int = 255
 
+    def __post_init__(self) -> None:
+        self.encoding  # noqa: B018  too many cells are an error now
+
     @property
     def encoding(self) -> Encoding:
         return Grid(cells=self.cells)

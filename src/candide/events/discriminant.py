@@ -24,6 +24,7 @@ from candide.conjugate import discriminant
 from candide.distributions.base import dense
 from candide.encode.base import Encoding
 from candide.encode.normal_score import NormalScore
+from candide.errors import InputError
 from candide.events.base import EventModel, Support
 from candide.rows.blocks import Block, Codes, Floats
 from candide.rows.table import Name
@@ -64,7 +65,10 @@ class Discriminant(EventModel):
         return tuple(f"{kind} discriminant of {of}" for kind in kinds)
 
     def _estimate(self, tally: CoMoments, prior: Any, how: str) -> laws.Discriminants:
-        return discriminant.estimate(tally, quadratic=self.quadratic, towards_diagonal=self.towards_diagonal)
+        try:
+            return discriminant.estimate(tally, quadratic=self.quadratic, towards_diagonal=self.towards_diagonal)
+        except np.linalg.LinAlgError:
+            raise InputError("the products counted of columns that speak together are those of no rows") from None
 
     def held_out(
         self,

@@ -12,6 +12,7 @@ met together. It is no law of the columns, and has no density: it stands beside 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,6 +29,8 @@ from candide.rows.table import Name
 from candide.tally import Cells, Spec
 
 __all__ = ["Interaction", "Levels"]
+
+MOST_CELLS = (1 << 31) - 1  # of a set: its cells are numbered in four bytes
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,18 @@ class Interaction(EventModel):
             raise InputError(what, value=self.sets, remedy=remedy)
 
     def spec(self, n_features: int, encodings: Sequence[Encoding] = ()) -> Spec:
+        if encodings:
+            self._check(tuple(encoding.n_levels or 0 for encoding in encodings))
         return Spec(self.kind, tuple(encodings) or (self.encoding,) * n_features, self.keep, self.sets)
+
+    def _check(self, sizes: tuple[int, ...]) -> None:
+        """Refuse sets of columns that there are not, and of more cells than can be numbered."""
+        for one in self.sets:
+            if not all(isinstance(j, int) and 0 <= j < len(sizes) for j in one):
+                raise InputError(f"a set of columns of which there are {len(sizes)}", value=one)
+            if prod(sizes[j] for j in one) > MOST_CELLS:
+                remedy = "leave out a column with very many levels"
+                raise InputError(f"a set of more than {MOST_CELLS:,} cells", value=one, remedy=remedy)
 
     def voices(self, columns: Sequence[Name]) -> tuple[tuple[Name, ...], ...]:
         return tuple(tuple(columns[j] for j in one) for one in self.sets)

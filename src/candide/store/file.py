@@ -252,7 +252,12 @@ def _unpack_model(header: dict[str, Any], arrays: plans.Taken, plan: Plan, n_cla
     packed, log_prior = header["distributions"], arrays.get("log_prior")
     if not isinstance(packed, list) or len(packed) != len(plan.parts):
         raise ModelFileError(f"its header has no distribution for each of the {len(plan.parts)} parts of its plan")
-    if log_prior is None or log_prior.shape != (n_classes,) or not (log_prior <= 1e-9).all():
+    if (
+        log_prior is None
+        or log_prior.dtype != np.float64
+        or log_prior.shape != (n_classes,)
+        or not (log_prior <= 1e-9).all()
+    ):
         raise ModelFileError(f"array 'log_prior' does not hold the log of a share for each of {n_classes} classes")
     distributions = tuple(
         laws.unpack(one, arrays, str(i), plans.shape_of(part, n_classes))

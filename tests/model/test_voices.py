@@ -1,0 +1,118 @@
+"""Voices: of a row left out each says what it says when fitted without it; weights of sums are means."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from candide.encode import Grid, Levels
+from candide.engines import arrays
+from candide.events import Binned, Categorical, Gaussian
+from candide.events.interaction import Interaction
+from candide.model import voices
+from candide.model.plan import Part, Plan
+from candide.model.settings import Settings
+from candide.model.voices import Voices
+from candide.rows.labels import Labels
+from candide.rows.table import Table
+
+N = 40
+LABELS = Labels(("a", "b", "c"))
+
+
+def some_rows(seed):
+    """Numbers, levels, gaps and weights; a class of one row."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, N)
+    y[0] = 2
+    x, z = rng.normal(size=N).round(1) + y, rng.normal(size=N)
+    x[rng.random(N) < 0.15] = np.nan
+    job = np.array(["cook", "smith", "clerk"], object)[rng.integers(0, 3, N)]
+    job[rng.random(N) < 0.15] = None
+    return Table.of({"x": x, "job": job, "z": z}), y, rng.choice([0.5, 1.0, 2.0], N)
+
+
+def plan_of(table):
+    cells = (
+        Grid(cells=4).learn(table.column("x")),
+        Levels().learn(table.column("job")),
+        Grid(cells=3).learn(table.column("z")),
+    )
+    names = ("x", "job", "z")
+    parts = [
+        Part(Binned(), ("x",)),
+        Part(Categorical(), ("job",)),
+        Part(Gaussian(), ("z",)),
+        *(Part(Interaction(tuple(combinations(range(3), order))), names, cells) for order in (2, 3)),
+    ]
+    return Plan(names, tuple(parts)).with_levels(table)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_what_is_said_of_a_row_left_out_is_said_by_laws_without_it(seed, weighted):
+    table, y, w = some_rows(seed)
+    w, plan = w if weighted else None, plan_of(table)
+    census = arrays.count(table, LABELS.array[y], w, plan=plan, labels=LABELS)
+    blocks = plan.blocks(table)
+    found = voices.terms_of(census, Settings(), blocks, y, w)
+    for i in (0, 1, 7):
+        row = np.array([i])
+        one = {name: table.column(name)[row] for name in table.names}
+        alone = arrays.count(Table.of(one), LABELS.array[y[row]], w if w is None else w[row], plan=plan, labels=LABELS)
+        for part, tally, gone, block, terms in zip(
+            plan.parts, census.tallies, alone.tallies, blocks, found, strict=True
+        ):
+            law = part.event.held_at(tally).estimate(tally - gone)
+            want = law.terms(np.asarray(block)[row])[0]
+            np.testing.assert_allclose(terms[i], want - want.mean(axis=0), atol=1e-8, err_msg=part.event.name)
+
+
+WEIGHTS = st.builds(
+    lambda seed, rows, gone: Voices(
+        (np.random.default_rng(seed).normal(size=3), np.random.default_rng(seed + 1).normal(size=2)),
+        np.random.default_rng(seed + 2).normal(size=2),
+        rows,
+        np.random.default_rng(seed + 3).uniform(0.1, 9, 2),
+        rows,
+        gone,
+    ),
+    st.integers(0, 10**6),
+    st.integers(0, 1000),
+    st.sampled_from([0, 0, 3, 2000]),
+)
+
+
+def alike(a, b):
+    for name in ("weight", "bias", "strength"):
+        mine, theirs = (np.concatenate([np.atleast_1d(one) for one in getattr(v, name)]) for v in (a, b))
+        np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9)
+    assert (a.rows, a.counted, a.gone) == (b.rows, b.counted, b.gone)
+
+
+@given(WEIGHTS, WEIGHTS)
+def test_a_sum_of_two_has_no_order(a, b):
+    if a.left or b.left:
+        alike(a + b, b + a)
+
+
+@given(st.lists(WEIGHTS.filter(lambda v: v.gone == 0 and v.rows), min_size=3, max_size=3))
+def test_a_sum_of_three_has_no_brackets(three):
+    a, b, c = three
+    alike((a + b) + c, a + (b + c))
+
+
+def test_what_was_learned_from_rows_that_are_gone_has_no_say():
+    a = Voices((np.ones(2),), np.zeros(2), 100, np.ones(1), 100)
+    b = Voices((np.full(2, 9.0),), np.zeros(2), 300, np.ones(1), 300).without(300)
+    assert (a + b) is a
+    assert (b + a) is a
+
+
+@pytest.mark.parametrize(("counted", "at_hand", "due"), [(199, 100, False), (200, 100, True), (200, 99, False)])
+def test_weights_are_due_when_rows_have_doubled_and_as_many_are_at_hand(counted, at_hand, due):
+    known = Voices((np.ones(2),), np.zeros(2), 100, np.ones(1), 100)
+    assert known.due(counted, at_hand) is due
+    assert known.without(1).due(counted, at_hand) is (at_hand >= 100)
