@@ -6,6 +6,7 @@ from typing import Any
 from candide import tasks
 from candide.engines.reading import Reading
 from candide.estimators.options import settings_and_reading
+from candide.model.settings import DEFAULT_MODEL, usual
 from candide.rows import remarks
 from candide.tasks.scores import Scores
 from candide.tasks.validate import Validation
@@ -15,6 +16,7 @@ def cross_validate(
     source: Any,
     target: str,
     *,
+    model: str = DEFAULT_MODEL,
     folds: int = 10,
     seed: int = 0,
     events: Any = "auto",
@@ -25,17 +27,19 @@ def cross_validate(
     """Cross-validate without refitting: count the folds apart in one pass over a source, score them in another.
 
     The training counts of a fold are the sum of the others, and what only the fold itself holds is unknown to its
-    model, so that the scores are those of refitting. ``folds`` and ``seed`` say how rows are divided; the rest is as
-    in :func:`candide.fit`.
+    model, so that the scores are those of refitting. Of the model "bayes" the bins, pairs and weights of a fold come
+    from the other folds as well; the grids of numbers, which no label has a part in, are learned once. ``folds`` and
+    ``seed`` say how rows are divided; the rest is as in :func:`candide.fit`.
 
     >>> rows = {"size": [float(i % 10) for i in range(200)], "kind": ["a" if i % 10 < 5 else "b" for i in range(200)]}
     >>> cross_validate(rows, "kind", estimate="mle").total.accuracy
     1.0
     """
-    settings, reading = settings_and_reading(options)
+    settings, reading = settings_and_reading(options, usual(model))
     found = tasks.cross_validate(
         source,
         target,
+        model=model,
         folds=folds,
         seed=seed,
         events=events,

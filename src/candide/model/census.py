@@ -85,8 +85,16 @@ class Census:
         return replace(mine, class_weight=weight, tallies=tallies, n_rows=mine.n_rows - theirs.n_rows).pruned()
 
     def pruned(self) -> "Census":
-        """The same counts without classes and levels of which nothing was counted, unless they were declared."""
-        found = [part.pruned(tally) for part, tally in zip(self.plan.parts, self.tallies, strict=True)]
+        """The same counts without classes and levels of which nothing was counted, unless they were declared.
+
+        A level that was counted in one part stays in all: a pair of columns need not have met all that each has met.
+        """
+        counted = list(zip(self.plan.parts, self.tallies, strict=True))
+        levels: dict[Any, Any] = {}  # of each column as it is encoded, which were met
+        for part, tally in counted:
+            for one, some in zip(part.coded, tally.met() if part.coded else (), strict=True):
+                levels[one] = some | levels.get(one, False)
+        found = [part.pruned(tally, [levels[one] for one in part.coded]) for part, tally in counted]
         plan, tallies = Plan(self.plan.columns, tuple(part for part, _ in found)), tuple(tally for _, tally in found)
         met = self.class_weight > 0
         labels, stays = self.labels.left(met), np.flatnonzero(self.labels.stays(met))

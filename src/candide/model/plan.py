@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from candide import wording
 from candide.encode import Encoding, Levels, Move
@@ -76,9 +77,13 @@ class Part:
         each = zip(self.encodings, levels, strict=True)
         return replace(self, encodings=tuple(replace(e, labels=s) if isinstance(e, Levels) else e for e, s in each))
 
-    def pruned(self, tally: Any) -> tuple["Part", Any]:
-        """This part and its tally without the levels of which nothing is counted, unless they were declared."""
-        met = tally.met() if self.holds == "codes" else []
+    @property
+    def coded(self) -> list[tuple[Name, Encoding]]:
+        """Its columns with their encodings, where these are codes."""
+        return list(zip(self.columns, self.encodings, strict=True)) if self.holds == "codes" else []
+
+    def pruned(self, tally: Any, met: Sequence[NDArray[np.bool_]]) -> tuple["Part", Any]:
+        """This part and its tally without the levels of a column that are not met, unless they were declared."""
         stays = [encoding.stays(some) for encoding, some in zip(self.encodings, met, strict=False)]
         if all(some.all() for some in stays):
             return self, tally

@@ -163,10 +163,8 @@ class Cells(Tally):
         return {"cell": int(np.diff(self.layout.offsets)[j])}
 
     def met(self) -> list[NDArray[np.bool_]]:
-        """For each column which of its levels have any weight in a set; all of a column that is in none."""
-        found = [np.ones(n, bool) for n in self.layout.sizes]
-        for j in {j for columns in self.layout.sets for j in columns}:
-            found[j][:] = False
+        """For each column which of its levels have any weight in a set."""
+        found = [np.zeros(n, bool) for n in self.layout.sizes]
         there: NDArray[np.bool_] = np.any(self.counts, axis=0)
         for s, columns in enumerate(self.layout.sets):
             own = slice(*self.layout.offsets[s : s + 2])

@@ -98,11 +98,15 @@ def voiced(
     prepared = prepare(source, target, events, drop, weight, columns_plan)
     rows = Rows(source, target, weight)
     counted, voices = learn_from(rows, prepared, events=events, settings=settings, watch=watch)
+    return prepared, counted, {"voices": voices, "estimator": recorded(settings, events, prepared)}
+
+
+def recorded(settings: Settings, events: Any, prepared: Prepared) -> EstimatorRecord:
+    """The estimator that a model of all voices is."""
     params = {"class_prior": settings.class_prior, "priors": settings.priors}
     if events == "auto":
         params["events"] = events
-    record = EstimatorRecord("BayesClassifier", params, len(prepared.plan.columns))
-    return prepared, counted, {"voices": voices, "estimator": record}
+    return EstimatorRecord("BayesClassifier", params, len(prepared.plan.columns))
 
 
 def told(census: Census, target: str, prepared: Prepared, counted: Counted) -> list[Remark]:
