@@ -37,11 +37,14 @@ def found(learned):
     model, half = learned.fitted, tasks.learn({k: v[:150] for k, v in TABLE.items()}, "herb").fitted
     text = tasks.learn(MAIL, "kind", events={"body": "text"}).fitted
     [explained] = tasks.explain(model, TABLE, [2])
+    weighted = tasks.learn(TABLE, "herb", model="bayes", trust=True)
     return [
         summary.of_model(model),
         summary.of_model(model.without_counts()),
         summary.of_model(text),
         summary.of_fit(learned, tasks.cross_validate(TABLE, "herb", folds=3), "m.candide", ["candide show m.candide"]),
+        summary.of_fit(weighted),
+        summary.of_trust(weighted.fitted, weighted.held_out),
         summary.of_scores(model, tasks.evaluate(model, TABLE)),
         summary.of_decision(*explained),
         summary.of_text(text, "free prize"),

@@ -20,6 +20,7 @@ from candide.cli.options import (
     retyped,
 )
 from candide.errors import InputError
+from candide.model.calibration import CALIBRATIONS
 
 if TYPE_CHECKING:
     from candide.model.fitted import Fitted
@@ -60,6 +61,12 @@ def check(data: str, target: str, as_json: bool, **options: Any) -> None:
 @click.option("--target", "-t", required=True, metavar="COL", help="The column to learn.")
 @output_option("MODEL", "Where to keep the model (a .candide file).")
 @click.option("--folds", type=click.IntRange(2), metavar="N", help="Cross-validate with this many folds as well.")
+@click.option("--quick", is_flag=True, help="Do not try a weighted model on rows held out.")
+@click.option(
+    "--calibration",
+    type=click.Choice(list(CALIBRATIONS)),
+    help="Bend the probabilities of a weighted model to what came true of rows held out.",
+)
 @click.option(
     "--provenance/--no-provenance",
     default=True,
@@ -74,6 +81,8 @@ def fit(
     output: str | None,
     force: bool,
     folds: int | None,
+    quick: bool,
+    calibration: str | None,
     provenance: bool,
     as_json: bool,
     **options: Any,
@@ -90,9 +99,13 @@ def fit(
 
     outputs.check(output, data, force=force)
     learning = learning_of(options, data)
+    if folds and calibration:
+        remedy = "leave --folds out: what is printed then is of the calibrated model"
+        raise InputError("--folds cross-validates a model that is not calibrated", value=folds, remedy=remedy)
     with progress.watching(not as_json) as watch:
         validation = tasks.cross_validate(data, target, folds=folds, watch=watch, **learning) if folds else None
-        learned = validation.learned if validation else tasks.learn(data, target, watch=watch, **learning)
+        how = {"calibration": calibration, "trust": not quick, **learning}
+        learned = validation.learned if validation else tasks.learn(data, target, watch=watch, **how)
     if output:
         typed = retyped([*LEARNING, *READING])
         origin = {} if not provenance else provenance_of(data, learned.fitted.census.n_rows, typed)

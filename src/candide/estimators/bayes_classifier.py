@@ -35,6 +35,9 @@ class BayesClassifier(NaiveBayes):
     random_state : which rows these are, where there are more
     like : a fitted model, the path of one, or its plan: what is counted as that counts can be added to it
         Grids, pairs and triples are then those of ``like``; bins, laws and weights are of the rows alone.
+    calibration : None, "logistic" or "isotonic"
+        Bend the probabilities to what came true of rows held out, when the model is fitted. It is rarely needed, and
+        takes as long as three more fits. Weights that are learned again, and those of a sum, are not calibrated.
 
     Examples
     --------
@@ -66,6 +69,7 @@ class BayesClassifier(NaiveBayes):
         rows: int = 20_000,
         random_state: int = 0,
         like: Any = None,
+        calibration: str | None = None,
     ):
         self.events = events
         self.class_prior = class_prior
@@ -74,6 +78,7 @@ class BayesClassifier(NaiveBayes):
         self.rows = rows
         self.random_state = random_state
         self.like = like
+        self.calibration = calibration
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Count more rows. The first of them say how: grids and pairs are theirs, or those of ``like``.
@@ -174,7 +179,8 @@ class BayesClassifier(NaiveBayes):
             self._check_alike(table, like)
             table = table if known is None else known.read(table)
         given = {"labels": labels, "events": self.events, "settings": self._settings(labels, len(table.names))}
-        fitted = learn(table, y, weight, **given, sets=self.sets, rows=self.rows, seed=self.random_state, like=like)
+        given |= {"sets": self.sets, "rows": self.rows, "seed": self.random_state, "calibration": self.calibration}
+        fitted = learn(table, y, weight, **given, like=like)
         plan = fitted.census.plan
         record = EstimatorRecord(self._in_file, self._kept_params(plan), len(table.names))
         fitted = replace(fitted, estimator=record, dates=table.dates & set(plan.columns))

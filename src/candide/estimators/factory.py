@@ -31,6 +31,7 @@ def fit(
     events: Any = "auto",
     drop: Sequence[str] = (),
     weight: str | None = None,
+    calibration: str | None = None,
     **options: Any,
 ) -> Any:
     """Fit a model to any source: a file, a folder, a query, a data frame, a relation.
@@ -38,10 +39,11 @@ def fit(
     ``model`` is "naive" for :class:`NaiveBayes`, in one pass, or "bayes" for :class:`BayesClassifier`, which looks at
     some rows first. Neither takes more memory where there are more rows.
 
-    ``drop`` leaves columns out; ``weight`` names a column of row weights. How counts become a model is said as in
-    :class:`NaiveBayes` (``class_prior``, ``estimate``, ``priors``, ``select``), and how the source is read by ``na``,
-    ``delimiter``, ``header``, ``encoding``, ``errors``, ``table``, ``decimal``, ``day_first``, ``memory_limit`` and
-    ``threads``.
+    ``drop`` leaves columns out; ``weight`` names a column of row weights; ``calibration`` bends the probabilities of a
+    :class:`BayesClassifier` to what came true of rows held out, "logistic" or "isotonic". How counts become a model is
+    said as in :class:`NaiveBayes` (``class_prior``, ``estimate``, ``priors``, ``select``), and how the source is read
+    by ``na``, ``delimiter``, ``header``, ``encoding``, ``errors``, ``table``, ``decimal``, ``day_first``,
+    ``memory_limit`` and ``threads``.
 
     >>> import candide as cd
     >>> rows = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None], "buys": ["no", "no", "yes", "yes"]}
@@ -54,7 +56,7 @@ def fit(
 
     settings, reading = settings_and_reading(options, usual(model))
     how = {"events": events, "drop": drop, "weight": weight, "settings": settings, "reading": reading}
-    learned = learn(source, target, model=model, **how)
+    learned = learn(source, target, model=model, calibration=calibration, **how)
     remarks.warn(learned.remarks)
     return estimator_of(learned.fitted)
 

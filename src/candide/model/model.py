@@ -7,7 +7,7 @@ then the log-sum-exp, on threads. Knows nothing of data frames, labels or scikit
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from candide.model.settings import Settings
 from candide.priors import PRIORS, Prior, prior_of
 from candide.rows.blocks import Block, Codes, Floats, not_finite, rows_of, width
 from candide.rows.labels import Labels
+
+if TYPE_CHECKING:
+    from candide.model.calibration import Isotonic
 
 _CHUNK_BYTES = 1 << 18  # of joint log-probabilities: a chunk of them stays in the second-level cache
 
@@ -44,6 +47,7 @@ class Model:
     log_prior: Floats  # (classes,)
     distributions: tuple[Distribution, ...]
     absent_allowed: bool = True  # scikit-learn's classes refuse NaN
+    curve: "Isotonic | None" = None  # what bends the probabilities at last; joint scores are as they are
 
     @property
     def n_classes(self) -> int:
@@ -60,6 +64,8 @@ class Model:
 
     def posterior(self, blocks: Sequence[Block]) -> Floats:
         """p(class | x), (row, class). A row impossible under every class is left with the class prior."""
+        if self.curve is not None:
+            return np.exp(self.log_posterior(blocks))
         prior = np.exp(self.log_prior)
         return self._score(blocks, lambda joint, out: kernels.posterior(joint, prior), keep=True)
 
@@ -93,7 +99,8 @@ class Model:
 
     def classify(self, blocks: Sequence[Block]) -> Codes:
         """The most probable class of each row; the first of several equals."""
-
+        if self.curve is not None:
+            return self.log_posterior(blocks).argmax(axis=1)
         likely = int(self.log_prior.argmax())
 
         def finish(joint: Floats, out: Codes) -> None:
@@ -112,6 +119,8 @@ class Model:
         evidence = kernels.normalise(joint)
         if len(evidence) and evidence.min() == -np.inf:
             joint[np.isneginf(evidence)] = self.log_prior
+        if self.curve is not None:
+            joint[:] = self.curve(joint)
         return evidence
 
     def _score(

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from candide import wording
 from candide.model import weights
 from candide.model.admission import score_test
+from candide.model.calibration import Isotonic, Logistic
 from candide.model.census import Census
 from candide.model.model import Model, class_log_prior, prior_for
 from candide.model.plan import Plan
@@ -45,20 +46,28 @@ class Voices:
     strength: Floats  # (group) with which weights are held to their common mean
     counted: int  # rows that had been counted when they were learned
     gone: int = 0  # rows that were taken out since
+    curve: Isotonic | None = None  # what bends the probabilities at last; a sum of models has none
 
     def weigh(self, model: Model) -> Model:
         """A model whose laws count as these weights say, and whose class prior has the biases in it."""
         laws = tuple(law.weighted(w) for law, w in zip(model.distributions, self.weight, strict=True))
         log_prior = model.log_prior + self.bias
         shares = log_prior - np.logaddexp.reduce(log_prior)
-        return replace(model, log_prior=shares, distributions=laws)
+        return replace(model, log_prior=shares, distributions=laws, curve=self.curve)
+
+    def calibrated(self, bent: Logistic | Isotonic, log_prior: Floats) -> "Voices":
+        """The voices of scores that are multiplied and moved, or bent: ``log_prior`` is what the scores begin with."""
+        if isinstance(bent, Isotonic):
+            return replace(self, curve=bent)
+        weight = tuple(bent.scale * w for w in self.weight)
+        return replace(self, weight=weight, bias=(bent.scale - 1.0) * log_prior + bent.scale * self.bias + bent.bias)
 
     def among(self, mine: Labels, labels: Labels) -> "Voices":
         """The same voices where there are other classes: a class that they have not met has no bias."""
         if mine == labels:
             return self
         at = [matching.place(label, mine) for label in labels.values]
-        return replace(self, bias=np.array([0.0 if c is None else self.bias[c] for c in at]))
+        return replace(self, bias=np.array([0.0 if c is None else self.bias[c] for c in at]), curve=None)
 
     @property
     def left(self) -> int:

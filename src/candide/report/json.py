@@ -63,7 +63,7 @@ def _(found: summary.ModelSummary) -> dict[str, Any]:
 
 @facts.register
 def _(found: summary.FitSummary) -> dict[str, Any]:
-    known = {
+    known: dict[str, Any] = {
         "rows": found.rows,
         "target": found.target,
         "classes": _shares(found.classes),
@@ -72,6 +72,8 @@ def _(found: summary.FitSummary) -> dict[str, Any]:
         "notes": found.notes,
         "output": found.output,
     }
+    if found.trust is not None:
+        known["held_out"] = facts(found.trust)
     return known if found.validation is None else {**known, "cross_validation": facts(found.validation)}
 
 

@@ -40,6 +40,7 @@ from candide.store import plans, values
 from candide.store.container import fields, is_count, is_model, pack, unpack
 
 if TYPE_CHECKING:
+    from candide.model.calibration import Isotonic
     from candide.model.voices import Voices
 
 FORMAT = 3
@@ -161,6 +162,7 @@ def _pack_counts(census: Census, arrays: plans.Arrays) -> dict[str, Any]:
 def _pack_voices(voices: "Voices", arrays: plans.Arrays) -> dict[str, Any]:
     arrays |= {"voices.weights": np.concatenate(voices.weight), "voices.bias": voices.bias}
     arrays["voices.strength"] = voices.strength
+    _pack_curve(voices.curve, arrays)
     return {"rows": voices.rows, "counted": voices.counted, "gone": voices.gone}
 
 
@@ -176,7 +178,31 @@ def _unpack_voices(header: dict[str, Any], arrays: plans.Taken, plan: Plan, n_cl
     if not (strength > 0).all():
         raise ModelFileError("array 'voices.strength' holds what is not above 0")
     each = tuple(np.split(weight, np.cumsum(sizes)[:-1]))
-    return Voices(each, arrays.floats("voices.bias", (n_classes,)), strength=strength, **known)
+    curve = _unpack_curve(arrays, n_classes)
+    return Voices(each, arrays.floats("voices.bias", (n_classes,)), strength=strength, curve=curve, **known)
+
+
+def _pack_curve(curve: "Isotonic | None", arrays: plans.Arrays) -> None:
+    """What bends the probabilities of a model, one curve after another."""
+    if curve is not None:
+        arrays["curve.sizes"] = np.array([len(odds) for odds in curve.odds], np.int64)
+        arrays |= {"curve.odds": np.concatenate(curve.odds), "curve.shares": np.concatenate(curve.shares)}
+
+
+def _unpack_curve(arrays: plans.Taken, n_classes: int) -> "Isotonic | None":
+    from candide.model.calibration import Isotonic
+
+    if not arrays.has("curve.sizes"):
+        return None
+    sizes = np.array(arrays.whole("curve.sizes", n_classes if n_classes > 2 else 1))
+    if not (sizes > 0).all():
+        raise ModelFileError("array 'curve.sizes' holds what is no length of a curve")
+    n, ends = (int(sizes.sum()),), np.cumsum(sizes)[:-1]
+    odds, shares = (tuple(np.split(arrays.floats(f"curve.{name}", n), ends)) for name in ("odds", "shares"))
+    rise = all((np.diff(curve) >= 0).all() for curve in (*odds, *shares))
+    if not rise or not all(((p > 0) & (p < 1)).all() for p in shares):
+        raise ModelFileError("the arrays 'curve.odds' and 'curve.shares' are no curves of probabilities that rise")
+    return Isotonic(odds, shares)
 
 
 def _pack_model(fitted: Fitted, detail: str, arrays: plans.Arrays) -> dict[str, Any]:
@@ -263,12 +289,13 @@ def _unpack_model(header: dict[str, Any], arrays: plans.Taken, plan: Plan, n_cla
         laws.unpack(one, arrays, str(i), plans.shape_of(part, n_classes))
         for i, (one, part) in enumerate(zip(packed, plan.parts, strict=True))
     )
+    model = Model(log_prior, distributions, curve=_unpack_curve(arrays, n_classes))
     if not header["strengths"]:
-        return Model(log_prior, distributions), None
+        return model, None
     found, rows = arrays.get("strength"), header["rows"]
     if not is_count(rows):
         raise ModelFileError(f"the field 'rows' of its header is {rows!r}; expected a whole number >= 0", value=rows)
     if found is None or found.shape != (len(plan.columns),):
         raise ModelFileError(f"array 'strength' does not hold a number for each of {len(plan.columns)} columns")
     pairs = [(name, value) for name, value in zip(plan.columns, found.tolist(), strict=True) if value == value]
-    return Model(log_prior, distributions), tuple(sorted(pairs, key=lambda pair: -pair[1]))
+    return model, tuple(sorted(pairs, key=lambda pair: -pair[1]))

@@ -63,19 +63,24 @@ class FoldModel:
         return cls(whole, fitted, [(i, whole.plan.parts[i]) for i in at])
 
     def log_posterior(self, encoded: Sequence[Block]) -> Floats:
-        """(row, class) log p(class | x), of the classes of all rows.
-
-        A class that this model has not met has the share of one row more, whatever x is: a row of it is a surprise,
-        not an impossibility.
-        """
+        """(row, class) log p(class | x), of the classes of all rows."""
         own = [read(_narrow(encoded[i], at)) for i, at, read in self.parts]
         found, _ = scored_blocks(self.fitted.plan, self.fitted.model, own)
-        if len(self.classes) == self.n_classes:
-            return found
-        n, unmet = float(self.fitted.census.class_weight.sum()), self.n_classes - len(self.classes)
-        out = np.full((len(found), self.n_classes), -np.log(n + unmet))
-        out[:, self.classes] = found - np.log1p(unmet / n)
-        return out
+        return among_all(found, self.fitted.census, self.classes, self.n_classes)
+
+
+def among_all(found: Floats, census: Census, classes: NDArray[np.intp], n_classes: int) -> Floats:
+    """(row, class) log p(class | x) of all classes, where a model of such counts has met those with these codes.
+
+    A class that it has not met has the share of one row more, whatever x is: a row of it is a surprise, not an
+    impossibility.
+    """
+    if len(classes) == n_classes:
+        return found
+    n, unmet = float(census.class_weight.sum()), n_classes - len(classes)
+    out = np.full((len(found), n_classes), -np.log(n + unmet))
+    out[:, classes] = found - np.log1p(unmet / n)
+    return out
 
 
 def _within(plan: Plan, own: Plan) -> Iterator[tuple[int, Part]]:

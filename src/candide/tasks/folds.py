@@ -51,7 +51,7 @@ def compose_apart(
     out = []
     for fold in range(folds + 1):
         some = seen if fold == folds else seen.take(np.flatnonzero(seen.fold != fold))
-        some = some.among(some.labels.left(np.bincount(some.y, minlength=len(some.labels)) > 0))
+        some = some.met()
         plan, found = compose(some.table, some.y, some.weight, settings=settings, sets=sets, encodings=encodings)
         out.append(Composed(some, plan, found))
     return out

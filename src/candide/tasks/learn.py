@@ -8,8 +8,8 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from candide.engines.base import Counted, Prepared, Rows, Source, Watch, open_source, silent
 from candide.engines.batch import number_columns
@@ -22,6 +22,10 @@ from candide.rows.kinds import Column
 from candide.rows.remarks import Remark, left_out
 from candide.rows.spelling import PLAIN
 
+if TYPE_CHECKING:
+    from candide.tasks.held_out import HeldOut
+    from candide.tasks.look import Look
+
 _LOOKED_AT = 4096  # rows, of those read first, in which a fit looks for what is wrong with them
 
 
@@ -32,6 +36,7 @@ class Learned:
     fitted: Fitted
     columns: list[Column]
     remarks: list[Remark] = field(default_factory=list)
+    held_out: "HeldOut | None" = None  # of a weighted model, where it was asked for
 
     @property
     def notes(self) -> list[str]:
@@ -48,13 +53,17 @@ def learn(
     drop: Sequence[str] = (),
     weight: str | None = None,
     settings: Settings | None = None,
+    calibration: str | None = None,
+    trust: bool = False,
     reading: Reading | None = None,
     watch: Watch = silent,
 ) -> Learned:
     """Fit a model to any source: "naive" Bayes in one pass, or "bayes", whose voices are weighed, in two.
 
     ``drop`` leaves columns out, ``weight`` names a column of row weights. A row without a label is left out, with a
-    remark; labels that look like a measurement are classes, with a remark.
+    remark; labels that look like a measurement are classes, with a remark. ``calibration`` bends the probabilities of a
+    weighted model to what came true of rows held out, "logistic" or "isotonic"; ``trust`` keeps what it says of these
+    rows. Both cross-validate within the rows looked at, without a further pass.
 
     >>> learned = learn({"x": [1.0, 2.0, 8.0, 9.0, 5.0], "y": ["a", "a", "b", "b", None]}, "y")
     >>> learned.fitted.census.class_weight.tolist(), learned.notes
@@ -62,21 +71,39 @@ def learn(
     """
     from candide.engines.count import count
     from candide.engines.prepare import prepare
+    from candide.tasks.held_out import check_calibration
 
     settings = settings or usual(model)
+    if calibration:
+        check_calibration(calibration, model, settings)
     with open_source(data, reading) as source:
         if model == "naive":
             prepared = prepare(source, target, events, drop, weight)
             with watch(source, "counting"):
                 counted = count(Rows(source, target, weight), prepared)
-            kept: dict[str, Any] = {}
+            kept, seen = dict[str, Any](), None
         else:
-            prepared, counted, kept = voiced(source, target, events, drop, weight, settings, watch)
+            prepared, counted, kept, seen = voiced(source, target, events, drop, weight, settings, watch)
         kept |= as_read(source, prepared, reading)
     census = counted.censuses[0].bounded()
     fitted = Fitted(checked(census, target), settings, target, **kept)
     fitted.model  # noqa: B018  an estimate that cannot be had is an error now, not at the first prediction
-    return Learned(fitted, prepared.columns, told(census, target, prepared, counted))
+    found = Learned(fitted, prepared.columns, told(census, target, prepared, counted))
+    return found if seen is None else _held_out(found, seen, events, calibration, trust)
+
+
+def _held_out(learned: Learned, seen: "Look", events: Any, calibration: str | None, trust: bool) -> Learned:
+    """What was learned with what it says of rows held out, and calibrated by these."""
+    from candide.tasks.held_out import calibrated, enough, held_out
+
+    if not calibration and not (trust and enough(seen)):
+        return learned
+    seen = seen.among(learned.fitted.labels)
+    found = held_out(seen, learned.fitted.settings, events=events, columns=learned.columns)
+    if not calibration:
+        return replace(learned, held_out=found)
+    fitted = calibrated(learned.fitted, found, calibration)
+    return replace(learned, fitted=fitted, held_out=found.calibrated(calibration))
 
 
 def voiced(
@@ -87,8 +114,8 @@ def voiced(
     weight: str | None,
     settings: Settings,
     watch: Watch,
-) -> tuple[Prepared, Counted, dict[str, Any]]:
-    """What is counted for a model of all voices; their weights, and what estimator it is."""
+) -> tuple[Prepared, Counted, dict[str, Any], "Look"]:
+    """What is counted for a model of all voices; their weights, and what estimator it is; the rows looked at."""
     from candide.engines.prepare import prepare
     from candide.tasks.compose import columns_plan
     from candide.tasks.weigh import learn_from, refuse_others
@@ -97,8 +124,8 @@ def voiced(
     source.materialise()  # the rows looked at are among those counted
     prepared = prepare(source, target, events, drop, weight, columns_plan)
     rows = Rows(source, target, weight)
-    counted, voices = learn_from(rows, prepared, events=events, settings=settings, watch=watch)
-    return prepared, counted, {"voices": voices, "estimator": recorded(settings, events, prepared)}
+    counted, voices, seen = learn_from(rows, prepared, events=events, settings=settings, watch=watch)
+    return prepared, counted, {"voices": voices, "estimator": recorded(settings, events, prepared)}, seen
 
 
 def recorded(settings: Settings, events: Any, prepared: Prepared) -> EstimatorRecord:

@@ -40,8 +40,8 @@ class Scores:
     >>> scores = Scores.of(np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2]]), np.array([0, 1, 1]))
     >>> scores.n, round(scores.accuracy, 3), scores.balanced_accuracy, round(scores.log_loss, 3), round(scores.brier, 3)
     (3.0, 0.667, 0.75, 0.742, 0.27)
-    >>> scores.auc, scores.auc_error, round(scores.calibration_error, 3), sorted(scores.metrics())[:2]
-    (1.0, 0.0, 0.433, ['accuracy', 'auc'])
+    >>> scores.auc, scores.weighted_auc, scores.auc_error, round(scores.calibration_error, 3), len(scores.metrics())
+    (1.0, 1.0, 0.0, 0.433, 7)
     >>> scores
     Scores of 3 rows
     accuracy           0.6667

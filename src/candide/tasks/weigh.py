@@ -40,9 +40,14 @@ def learn(
     rows: int = ROWS,
     seed: int = 0,
     like: Plan | None = None,
+    calibration: str | None = None,
 ) -> Fitted:
     """A model of all voices, with their weights, of rows in memory; ``like``: with the voices of that plan."""
+    from candide.tasks.held_out import calibrated, check_calibration, held_out
+
     settings = settings or Settings(class_prior="jeffreys")
+    if calibration:
+        check_calibration(calibration, "bayes", settings)
     labels = Labels.of(y) if labels is None else labels
     codes = labels.encode(y)
     seen = Look.of(table, codes, labels, weight).bounded(rows, seed).met()
@@ -52,7 +57,11 @@ def learn(
         plan, found = like, None
     census = arrays.count(table, y, weight, plan=plan.with_levels(table), labels=labels)
     dates = table.dates & set(census.plan.columns)
-    return Fitted(census, settings, dates=dates, voices=weigh_by(seen, census, settings, found))
+    fitted = Fitted(census, settings, dates=dates, voices=weigh_by(seen, census, settings, found))
+    if not calibration:
+        return fitted
+    given = {"events": events, "sets": sets, "plan": like, "seed": seed}
+    return calibrated(fitted, held_out(seen.among(labels), settings, **given), calibration)
 
 
 def learn_from(
@@ -63,8 +72,11 @@ def learn_from(
     settings: Settings,
     most: int = ROWS,
     watch: Watch = silent,
-) -> tuple[Counted, Voices]:
-    """The counts of a source for a model of all voices, and their weights: a look, a pass, and the look again."""
+) -> tuple[Counted, Voices, Look]:
+    """The counts of a source for a model of all voices, their weights, and the rows looked at.
+
+    A look, a pass, and the look again.
+    """
     from candide.engines.count import count
 
     with watch(rows.source, "looking"):
@@ -72,7 +84,7 @@ def learn_from(
     plan, found = compose(seen.table, seen.y, seen.weight, events=events, columns=prepared.columns, settings=settings)
     with watch(rows.source, "counting"):
         counted = count(rows, replace(prepared, plan=plan))
-    return counted, weigh_by(seen, counted.censuses[0], settings, found)
+    return counted, weigh_by(seen, counted.censuses[0], settings, found), seen
 
 
 def weigh_by(seen: Look, census: Census, settings: Settings, start: Voices | None = None) -> Voices:

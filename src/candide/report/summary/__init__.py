@@ -36,7 +36,7 @@ from candide.report.summary.rows import (
     of_rows,
     of_text,
 )
-from candide.report.summary.scores import MetricSummary, ScoreSummary, of_scores
+from candide.report.summary.scores import MetricSummary, ScoreSummary, TrustSummary, of_scores, of_trust
 from candide.report.summary.written import PictureSummary, WrittenSummary, of_picture
 
 __all__ = [
@@ -54,6 +54,7 @@ __all__ = [
     "RowsSummary",
     "ScoreSummary",
     "TextSummary",
+    "TrustSummary",
     "UpdateSummary",
     "WeighSummary",
     "WrittenSummary",
@@ -68,6 +69,7 @@ __all__ = [
     "of_rows",
     "of_scores",
     "of_text",
+    "of_trust",
     "of_update",
     "of_weigh",
 ]

@@ -11,7 +11,7 @@ from candide.explain.voices import Voices, voices
 from candide.model.fitted import Fitted
 from candide.report.record import Summary
 from candide.report.summary.columns import ColumnSummary, counted, given_the_class, remarks, strongest_first
-from candide.report.summary.scores import ScoreSummary, of_scores
+from candide.report.summary.scores import ScoreSummary, TrustSummary, of_scores, of_trust
 from candide.rows.table import Name
 from candide.tasks.models import Model, fitted_of
 from candide.tasks.weighing import stale
@@ -65,6 +65,7 @@ class FitSummary(Summary):
     validation: ScoreSummary | None = None
     output: str | None = None  # the file of the model
     commands: tuple[str, ...] = ()  # to go on with
+    trust: TrustSummary | None = None  # of a weighted model
 
 
 @dataclass(frozen=True, repr=False)
@@ -165,6 +166,7 @@ def of_fit(learned: Any, validation: Any = None, output: str | None = None, comm
         of_scores(fitted, validation.folds) if validation else None,
         output,
         tuple(commands),
+        of_trust(fitted, learned.held_out) if learned.held_out is not None else None,
     )
 
 

@@ -7,16 +7,19 @@
 ([('accuracy', 0.93, 0.36)], 100.0)
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from typing import Any
 
 from candide import wording
+from candide.explain.voices import voices
 from candide.model.fitted import Fitted
 from candide.model.select import overstated
 from candide.report.record import Summary
+from candide.tasks.held_out import HeldOut
 from candide.tasks.models import Model, fitted_of
 from candide.tasks.scores import METRICS, Scores, by_shares, spread
 
@@ -43,6 +46,29 @@ class ScoreSummary(Summary):
     labels: tuple[Any, ...]
     confusion: tuple[tuple[float, ...], ...]  # true classes down, predicted across
     notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class TrustSummary(Summary):
+    """What a weighted model chose to hear, and what it may be trusted for: scores on rows that were held out."""
+
+    rows: int  # of the look, divided into folds
+    folds: int
+    voices: Mapping[str, int]  # how many of each kind
+    model: Mapping[str, float]  # metrics by name
+    plain: Mapping[str, float]  # those of naive Bayes on the same rows
+    baseline: Mapping[str, float]  # and of the class shares
+
+
+TOLD = ("accuracy", "auc", "log_loss")  # metrics by which a fit is judged in one line
+
+
+def of_trust(model: Model, found: HeldOut) -> TrustSummary:
+    """The summary of rows that were held out while a model was fitted."""
+    heard = sorted(voices(fitted_of(model)), key=lambda one: len(one.columns))
+    kinds = Counter(one.kind for one in heard)
+    each = [{name: one.metrics()[name] for name in TOLD} for one in (found.scores, found.of_plain, found.shares)]
+    return TrustSummary(len(found.seen), found.folds, dict(kinds), *each)
 
 
 def of_scores(model: Model, scores: Scores | Sequence[Scores], told: Sequence[str] = ()) -> ScoreSummary:

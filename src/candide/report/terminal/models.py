@@ -10,7 +10,7 @@ from candide.explain.features import FeatureScore
 from candide.explain.voices import Silent, Voices, said
 from candide.report.summary import ClassSummary, ColumnSummary, DemoSummary, FitSummary, ModelSummary
 from candide.report.terminal.layout import MOST, Commands, Hanging, Parts, Sheet, notes, panel, parts
-from candide.report.terminal.scores import confusion, cross_validated, metrics
+from candide.report.terminal.scores import confusion, cross_validated, metrics, trusted
 
 _ORIGIN = "source fitted_rows date version options"  # the order in which a reader asks for them
 _ACROSS = 8  # classes side by side, where they may as well stand one below another
@@ -27,6 +27,8 @@ def _(found: FitSummary) -> Parts:
     )
     shown: Parts = [panel(text, "candide fit"), classes(found.classes), columns(found.strongest, found.left_out)]
     shown += notes(found.notes)
+    if found.trust is not None:
+        shown.append(trusted(found.trust))
     if found.validation is not None:
         shown += cross_validated(found.validation)
     if found.commands:

@@ -4,7 +4,7 @@ from rich.console import RenderableType
 from rich.markup import escape
 
 from candide import wording
-from candide.report.summary import ScoreSummary
+from candide.report.summary import ScoreSummary, TrustSummary
 from candide.report.terminal.layout import Parts, Sheet, notes, parts
 
 
@@ -18,6 +18,20 @@ def _(found: ScoreSummary) -> Parts:
 def cross_validated(found: ScoreSummary) -> Parts:
     """The scores of folds, below what was learned of all rows."""
     return [metrics(found, f"Cross-validated, {found.folds} folds"), *notes(found.notes), confusion(found)]
+
+
+@parts.register
+def _(found: TrustSummary) -> Parts:
+    return [trusted(found)]
+
+
+def trusted(found: TrustSummary) -> str:
+    """One line: what is heard, and how that does on rows held out, beside naive Bayes and the class shares."""
+    heard = ", ".join(wording.plural(n, kind) for kind, n in found.voices.items())
+    named = ", ".join(f"{name.replace('_', '-').replace('auc', 'AUC')} {v:.3f}" for name, v in found.model.items())
+    plain, shares = (", ".join(f"{v:.3f}" for v in of.values()) for of in (found.plain, found.baseline))
+    held = f"rows held out, {found.folds} folds of {found.rows:,}"
+    return f"[bold]Heard:[/bold] {heard}; on {held}: {named} (naive Bayes {plain}; class shares {shares})"
 
 
 def metrics(found: ScoreSummary, title: str) -> Sheet:

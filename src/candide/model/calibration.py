@@ -1,0 +1,123 @@
+"""Calibration: stated probabilities bent to what came true, on rows that the model had not met.
+
+Logistic calibration (Platt, 1999) multiplies the scores by one number and adds one to each class,
+
+    log p'(c | x) = a log p(c | x) + b_c - log of their sum
+
+which weights and class biases can say themselves: the model stays a sum that can be read. Isotonic calibration
+(Zadrozny and Elkan, 2002) takes for each class any curve of its log-odds that does not fall; it wants many rows.
+
+>>> rng = np.random.default_rng(0)
+>>> truth = rng.normal(0, 1.5, 2000)  # log-odds
+>>> y = (rng.random(2000) < 1 / (1 + np.exp(-truth))).astype(int)
+>>> too_sure = np.stack([-np.logaddexp(0, 3 * truth), -np.logaddexp(0, -3 * truth)], axis=1)
+>>> found = logistic(too_sure, y)
+>>> round(found.scale, 1), found.bias.round(1).tolist()
+(0.3, [0.0, 0.0])
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from candide.rows.blocks import Codes, Floats
+
+_STEPS = 50
+_SCALE, _BIAS = 1.0, 0.1  # the strengths with which they are held at 1 and at 0: those of one row, and of less
+
+
+@dataclass(frozen=True, eq=False)
+class Logistic:
+    """What scores are multiplied by, and what is added to those of each class."""
+
+    scale: float
+    bias: Floats  # (class)
+
+    def __call__(self, log_posterior: Floats) -> Floats:
+        """(row, class) log p(class | x) of stated ones."""
+        joint = self.scale * log_posterior + self.bias
+        return joint - np.logaddexp.reduce(joint, axis=1, keepdims=True)
+
+
+def logistic(log_posterior: Floats, y: Codes, weight: Floats | None = None) -> Logistic:
+    """The scale and biases under which the classes of some rows are most probable: by Newton's method."""
+    n, k = log_posterior.shape
+    w = np.ones(n) if weight is None else weight
+    centred = log_posterior - log_posterior.mean(axis=1, keepdims=True)
+    target, strength = np.eye(k)[y], np.diag([_SCALE, *[_BIAS] * k])
+    x, start = np.array([1.0, *[0.0] * k]), np.array([1.0, *[0.0] * k])
+
+    def loss(x: Floats) -> float:
+        said = Logistic(float(x[0]), x[1:])(centred)
+        return float(-(w @ said[np.arange(n), y]) + 0.5 * (x - start) @ strength @ (x - start))
+
+    for _ in range(_STEPS):
+        p = np.exp(Logistic(float(x[0]), x[1:])(centred))
+        away = w[:, None] * (p - target)
+        slope = np.array([(away * centred).sum(), *away.sum(axis=0)]) + strength @ (x - start)
+        mean = (p * centred).sum(axis=1)
+        cross = (w[:, None] * p * (centred - mean[:, None])).sum(axis=0)
+        curvature = strength.copy()
+        curvature[0, 0] += w @ ((p * centred**2).sum(axis=1) - mean**2)
+        curvature[0, 1:] = curvature[1:, 0] = cross
+        curvature[1:, 1:] += np.diag(w @ p) - (w[:, None] * p).T @ p
+        move, size, before = np.linalg.solve(curvature, slope), 1.0, loss(x)
+        while size > 1e-6 and loss(x - size * move) > before:
+            size /= 2
+        x = x - size * move
+        if float(slope @ move) < 1e-12 * (1.0 + abs(before)):
+            break
+    return Logistic(float(x[0]), x[1:])
+
+
+@dataclass(frozen=True, eq=False)
+class Isotonic:
+    """For each class, or the second of two, log-odds that are stated, ascending, and the share that came true."""
+
+    odds: tuple[Floats, ...]
+    shares: tuple[Floats, ...]
+
+    def __call__(self, log_posterior: Floats) -> Floats:
+        """(row, class) log p(class | x) of stated ones: between known log-odds on a straight line."""
+        odds = _log_odds(log_posterior)
+        curves = enumerate(zip(self.odds, self.shares, strict=True))
+        p = np.column_stack([np.interp(odds[:, c], *curve) for c, curve in curves])
+        p = np.hstack([1.0 - p, p]) if len(self.odds) == 1 else p / p.sum(axis=1, keepdims=True)
+        return np.log(p)
+
+
+def isotonic(log_posterior: Floats, y: Codes, weight: Floats | None = None) -> Isotonic:
+    """The curves that do not fall and come nearest to what came true: lines from the middle of a step to the next.
+
+    Of the rows of a step half a row more is either way, so that nothing is certain.
+
+    >>> log_p = np.log([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.2, 0.8]])
+    >>> np.exp(isotonic(log_p, np.array([0, 0, 1, 1]))(log_p)).round(2).tolist()
+    [[0.83, 0.17], [0.74, 0.26], [0.23, 0.77], [0.17, 0.83]]
+    """
+    from scipy.optimize import isotonic_regression
+
+    odds, w = _log_odds(log_posterior), np.ones(len(y)) if weight is None else weight
+    known, shares = list[Floats](), list[Floats]()
+    for c in range(odds.shape[1]):
+        order = np.argsort(odds[:, c], kind="stable")
+        order = order[w[order] > 0]
+        own, x, n = (y == c + (odds.shape[1] == 1))[order].astype(float), odds[order, c], w[order]
+        steps = isotonic_regression(own, weights=n).blocks[:-1]
+        rows, met, sums = (np.add.reduceat(values, steps) for values in (n, n * own, n * x))
+        known.append(sums / rows)
+        shares.append(np.maximum.accumulate((met + 0.5) / (rows + 1.0)))
+    return Isotonic(tuple(known), tuple(shares))
+
+
+def _log_odds(log_posterior: Floats) -> Floats:
+    """(row, class) log p / (1 - p), of two classes of the second alone."""
+    if log_posterior.shape[1] == 2:
+        return log_posterior[:, 1:] - log_posterior[:, :1]
+    with np.errstate(divide="ignore"):
+        return np.clip(log_posterior - np.log(-np.expm1(np.minimum(log_posterior, 0.0))), -700.0, 700.0)
+
+
+Calibrate = Callable[[Floats, Codes, Floats | None], Logistic | Isotonic]
+CALIBRATIONS: dict[str, Calibrate] = {"logistic": logistic, "isotonic": isotonic}
