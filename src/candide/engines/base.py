@@ -150,6 +150,7 @@ class Engine(Protocol):
     counts: frozenset[str]
     most_columns: int = 400  # of a query: to plan a longer one takes more time than to count its rows
     most_levels: int = 40  # and columns whose levels it counts
+    most_cells: int = 16  # of a number: a query that looks for one among more is slower than to read the column
 
     def open(self, data: Any, reading: Reading | None = None) -> Source:
         """Open whatever holds rows."""
@@ -157,7 +158,9 @@ class Engine(Protocol):
 
     def says(self, part: Part) -> bool:
         """Whether it counts this part itself; else, and where only Python can encode a column, rows come in batches."""
-        return part.spec.kind in self.counts and not any(encoding.python_only for encoding in part.encodings)
+        if part.spec.kind not in self.counts or any(encoding.python_only for encoding in part.encodings):
+            return False
+        return all(one.as_written or (one.n_levels or 0) <= self.most_cells for one in part.encodings)
 
     def own(self, plan: Plan) -> list[Part]:
         """The parts of a plan that it counts itself; none of a plan too wide for one query, which is read once."""
