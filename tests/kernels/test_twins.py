@@ -180,6 +180,23 @@ def test_levels(compiled, data, impossible):
     same_scores(compiled, "add_levels", codes, offsets, table, unseen, out=rng.normal(size=(len(codes), k)))
 
 
+@given(nasty.blocks(infinities=True), st.integers(0, 20))
+def test_places_among_ascending_numbers(compiled, block, n):
+    """Cells of a grid and lines between knots, at the edges and knots themselves, too."""
+    x = block.reshape(-1)[:500]
+    edges = np.unique(np.asarray(x[:n], np.float64)[np.isfinite(np.asarray(x[:n], np.float64))])
+    ours, theirs = np.empty((2, len(x)), np.int32)
+    compiled.grid_codes(x, edges, ours)
+    twin.grid_codes(x, edges, theirs)
+    np.testing.assert_array_equal(ours, theirs)
+    if len(edges):
+        values = np.sort(np.random.default_rng(n).normal(size=len(edges)))
+        mine, other = np.empty((2, len(x)))
+        compiled.interpolate(x, edges, values, mine)
+        twin.interpolate(x, edges, values, other)
+        close(mine, other)
+
+
 @st.composite
 def together(draw):
     """Level codes, sets of columns with how many levels each has, and classes and weights of the rows."""

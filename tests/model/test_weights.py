@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-from candide.model.weights import _Problem, kept, learn
+from candide.model.weights import Learned, _Problem, kept, learn
 
 
 def problem(seed, n=200, voices=6, k=3):
@@ -77,13 +77,25 @@ def test_the_curvature_is_the_variance_of_what_voices_say(monkeypatch):
     monkeypatch.setattr("candide.model.weights._PIECE", 50)  # a few rows at a time
     terms, log_prior, y, groups = problem(4, n=300, k=5)
     weight = np.random.default_rng(4).uniform(0, 2, len(y))
-    of = _Problem([terms[..., :4], terms[..., 4:]], log_prior, y, weight, groups)
+    of = _Problem([terms[..., :4], terms[..., 4:]], log_prior, y, weight, groups, 3)
     p = of.at(np.full(11, 3.0)).p  # many classes are all but excluded
     assert (p < 1e-6).mean() > 0.2
     said = np.concatenate([terms, np.broadcast_to(np.eye(5), (300, 5, 5))], axis=2)
     away = said - np.einsum("nc,ncu->nu", p, said)[:, None]
     wanted = np.einsum("n,nc,ncu,ncv->uv", weight, p, away, away)
     np.testing.assert_allclose(of.curvature(p), wanted, atol=1e-4 * np.abs(wanted).max())
+
+
+def test_a_voice_that_says_nothing_has_the_mean_of_its_group():
+    terms, log_prior, y, groups = problem(5)
+    start = Learned(np.zeros(0), np.zeros(3), np.zeros(0))
+    alone = learn([terms], log_prior, y, groups=groups, start=start)
+    silent = learn([np.zeros((200, 3, 2)), terms], log_prior, y, groups=[0, 3, *groups], start=start)
+    np.testing.assert_allclose(silent.weight[2:], alone.weight, atol=1e-9)
+    mean = alone.strength[0] * alone.weight[:4].sum() / (1 + 4 * alone.strength[0])
+    np.testing.assert_allclose(silent.weight[:2], [mean, 0.0], atol=1e-9)
+    again = learn([np.zeros((200, 3, 2)), terms], log_prior, y, groups=[0, 3, *groups], start=silent)
+    np.testing.assert_allclose(again.weight, silent.weight, atol=0.02)
 
 
 def test_no_voice_at_all_leaves_the_class_shares():

@@ -21,13 +21,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from candide import wording
+from candide import kernels, wording
 from candide.encode.base import Encoding, Move
 from candide.errors import ALIKE, InputError, MergeError
+from candide.kernels import threads
 from candide.rows.labels import Labels, as_column
 from candide.rows.table import numbers_of
 
 MOST_CELLS = 255
+_SEARCH = 8  # what finding a number's cell costs, in products
 _FIGURES, _LONG = 4, 12  # of an edge at least; and before the point, beyond which it is written with a power of ten
 
 
@@ -109,7 +111,10 @@ class Grid(Encoding):
         return self._codes(x) if self.raw else x
 
     def _codes(self, x: NDArray) -> NDArray[np.int32]:
-        return np.where(np.isnan(x), -1, np.searchsorted(np.array(self._edges), x)).astype(np.int32)
+        edges, out = np.array(self._edges), np.empty(x.shape, np.int32)
+        flat, codes = x.reshape(-1), out.reshape(-1)
+        threads.over_rows(lambda rows: kernels.grid_codes(flat[rows], edges, codes[rows]), len(flat), cost=_SEARCH)
+        return out
 
     def decode(self, x: NDArray) -> NDArray:
         """A number of each cell: its middle, and at the ends the outermost edge."""

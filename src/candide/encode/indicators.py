@@ -57,9 +57,10 @@ class Indicators(Encoding):
     def read(self, column: Any) -> Floats:
         """(row, level)"""
         code = column.codes if isinstance(column, Coded) else self.labels.encode(column)
-        share = np.array(self.shares)
-        away = (code[:, None] == np.arange(len(share))) - share
-        return np.where(code[:, None] < 0, 0.0, away / np.sqrt(np.maximum(share * (1 - share), _RARE)))
+        n, share = len(self.shares), np.array(self.shares)
+        said = (np.eye(n + 1, n) - share) / np.sqrt(np.maximum(share * (1 - share), _RARE))
+        said = np.append(said, np.zeros((1, n)), axis=0)  # of each level, of any other, and of what is absent
+        return said[np.where(code < 0, n + 1, np.minimum(code, n))]
 
     def match(self, column: Any) -> Coded:
         """Text that spells a level is that level, and the reverse."""

@@ -87,6 +87,16 @@ def code_range(codes: NDArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return codes.min(axis=0).astype(np.int64), codes.max(axis=0).astype(np.int64)
 
 
+def grid_codes(x: NDArray, edges: Floats, out: NDArray[np.int32]) -> None:
+    """out[r] = how many edges lie below x[r]; -1 where it is absent."""
+    out[...] = np.where(np.isnan(x), -1, np.searchsorted(edges, x))
+
+
+def interpolate(x: NDArray, knots: Floats, values: Floats, out: Floats) -> None:
+    """out[r] = the straight lines through the knots at x[r], level beyond the ends; 0 where it is absent."""
+    out[...] = np.where(np.isnan(x), 0.0, np.interp(x, knots, values))
+
+
 def level_counts(codes: NDArray, y: Codes, w: Floats | None, n_classes: int, offsets: Codes) -> Floats:
     """Weight of each level per class, ragged: feature j owns columns ``offsets[j]:offsets[j+1]``."""
     counts = np.zeros((n_classes, offsets[-1]))

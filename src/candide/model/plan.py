@@ -130,8 +130,11 @@ class Part:
         return codes
 
     def _scores(self, table: Table) -> Block:
-        each = zip(self.columns, self.encodings, strict=True)
-        return np.column_stack([_of_column(encoding.read, table, name) for name, encoding in each])
+        ends = np.cumsum([0, *(encoding.width for encoding in self.encodings)])
+        out = np.empty((table.n_rows, ends[-1]))
+        for name, encoding, start, stop in zip(self.columns, self.encodings, ends[:-1], ends[1:], strict=True):
+            out[:, start:stop] = _of_column(encoding.read, table, name).reshape(len(out), stop - start)
+        return out
 
     def _numbers(self, table: Table) -> Block:
         try:

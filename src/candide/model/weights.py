@@ -37,6 +37,8 @@ _STRENGTHS = (1e-3, 1e6)
 _BIAS = 0.02  # the strength with which a class bias is held at 0: hardly
 _EXACT = 1 << 22  # so many terms of a part are kept in double precision; more of them in single
 _PIECE = 1 << 17  # numbers worked at once: they stay in cache
+_SILENT = 1e-9  # a term that says less than this says nothing
+_ENOUGH = 256  # rows of which nearly every voice says something
 _SERVES = 0.03  # a curvature serves for the next step too while the gain falls to this share
 
 
@@ -81,10 +83,15 @@ def learn(
 ) -> Learned:
     """The weights of voices whose ``terms`` are parts (row, class, voice); ``groups`` numbers the group of each voice.
 
-    ``weight`` says how often each row counts. ``start`` is where to begin: the same answer, sooner.
+    ``weight`` says how often each row counts. ``start`` is where to begin: the same answer, sooner. Voices that say
+    nothing of any row have the mean of their group, and need not be asked.
     """
-    problem = _Problem(terms, log_prior, y, weight, np.asarray(groups, np.intp))
-    x, strength = problem.start(start)
+    groups = np.asarray(groups, np.intp)
+    each = [_heard(part) for part in terms]
+    terms = [part if own.all() else part[:, :, own] for part, own in zip(terms, each, strict=True)]
+    heard = np.concatenate(each) if each else np.zeros(0, bool)
+    problem = _Problem(terms, log_prior, y, weight, groups[heard], 1 + int(groups.max(initial=-1)))
+    x, strength = problem.start(np.where(groups == 0, 1.0 / np.sqrt(max(1, (groups == 0).sum())), 0.0), heard, start)
     at = problem.at(x)
     with threads.one_blas_thread():  # the products are small, and rows are shared out among threads
         for _ in range(_ROUNDS):
@@ -96,13 +103,23 @@ def learn(
             if stands:
                 break
         x = problem.solve(at, problem.precision(strength)).x
-    return Learned(x[: problem.n_voices], x[problem.n_voices :], strength)
+    found = problem.mean(x, strength)[groups]
+    found[heard] = x[: problem.n_voices]
+    return Learned(found, x[problem.n_voices :], strength)
+
+
+def _heard(part: NDArray) -> NDArray[np.bool_]:
+    """(voice,) whether it says anything of any row."""
+    out = (np.abs(part[:_ENOUGH]) > _SILENT).any(axis=(0, 1))
+    if not out.all():
+        out[~out] = (np.abs(part[_ENOUGH:, :, ~out]) > _SILENT).any(axis=(0, 1))
+    return out
 
 
 def posterior(terms: Sequence[NDArray], base: Floats, weight: Floats) -> Floats:
     """(row, class) what weighted voices come to; ``base`` is what they are added to."""
     nothing = np.zeros(len(terms[0]), np.intp)
-    return _Problem(terms, base, nothing, None, nothing[:0]).at(np.append(weight, np.zeros(len(base)))).p
+    return _Problem(terms, base, nothing, None, nothing[:0], 0).at(np.append(weight, np.zeros(len(base)))).p
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +138,9 @@ class _Point:
 class _Problem:
     """The penalised likelihood: unknown are the weights, and the biases of all classes."""
 
-    def __init__(self, terms: Sequence[NDArray], log_prior: Floats, y: Codes, weight: Floats | None, groups: Codes):
+    def __init__(
+        self, terms: Sequence[NDArray], log_prior: Floats, y: Codes, weight: Floats | None, groups: Codes, n_groups: int
+    ):
         self.n, self.k = len(y), len(log_prior)
         ends = np.cumsum([0, *(part.shape[2] for part in terms)])
         self.n_voices = int(ends[-1])
@@ -135,19 +154,16 @@ class _Problem:
         self.eps = float(np.finfo(self.dtype).eps)
         self.log_prior, self.y, self.groups = log_prior, y, groups
         self.weight = np.ones(self.n) if weight is None else weight
-        self.size = np.bincount(groups) if len(groups) else np.zeros(0, np.intp)
+        self.size = np.bincount(groups, minlength=n_groups)
         self.rows = np.arange(self.n)
 
-    def start(self, known: Learned | None) -> tuple[Floats, Floats]:
+    def start(self, even: Floats, heard: NDArray[np.bool_], known: Learned | None) -> tuple[Floats, Floats]:
         """Where to begin: at known weights, those of new voices 0; or at those of voices that all say the same."""
-        x, strength = np.zeros(self.n_voices + self.k), np.full(len(self.size), _FIRST)
-        if known is None:
-            first = self.groups == 0
-            x[: self.n_voices][first] = 1.0 / np.sqrt(max(1, first.sum()))
-        else:
-            x[: len(known.weight)], x[self.n_voices :] = known.weight, known.bias
-            strength[: len(known.strength)] = known.strength
-        return x, strength
+        bias, strength = np.zeros(self.k), np.full(len(self.size), _FIRST)
+        if known is not None:
+            even = np.append(known.weight, np.zeros(len(heard) - len(known.weight)))
+            bias, strength[: len(known.strength)] = known.bias, known.strength
+        return np.concatenate([even[heard], bias]), strength
 
     def over_rows(self, work: Callable[[slice], Any]) -> list[Any]:
         """What ``work`` makes of pieces of the rows, in order."""
@@ -220,9 +236,9 @@ class _Problem:
         """The curvature of some rows; ``first`` is where each begins in ``row`` and ``c``, the classes that count."""
         v, k = self.n_voices, self.k
         out = np.zeros((v + k, v + k))
-        i = 0
+        i, at_once = 0, max(v + k, _PIECE // (v + k))  # fewer rows would cost more to add up than to multiply
         while i < len(first) - 1:
-            j = max(i + 1, int(np.searchsorted(first, first[i] + _PIECE // (v + k), side="right")) - 1)
+            j = max(i + 1, int(np.searchsorted(first, first[i] + at_once, side="right")) - 1)
             own = slice(first[i], first[j])
             r, of_class = row[own], c[own]
             share = p[r, of_class]
@@ -267,10 +283,14 @@ class _Problem:
         """Better strengths: how many weights the rows determine, given their means, over how far these are away."""
         v = self.n_voices
         w, spread = x[:v], np.diag(np.linalg.inv(curvature[:v, :v] + np.diag(strength[self.groups])))
-        mean = strength * np.bincount(self.groups, w, len(self.size)) / (strength * self.size + 1.0)
-        away = np.bincount(self.groups, (w - mean[self.groups]) ** 2, len(self.size))
+        away = np.bincount(self.groups, (w - self.mean(x, strength)[self.groups]) ** 2, len(self.size))
         determined = np.bincount(self.groups, np.maximum(1.0 - strength[self.groups] * spread, 0.0), len(self.size))
-        return np.clip(determined / np.maximum(away, 1e-12), *_STRENGTHS)
+        return np.where(self.size > 0, np.clip(determined / np.maximum(away, 1e-12), *_STRENGTHS), strength)
+
+    def mean(self, x: Floats, strength: Floats) -> Floats:
+        """(group,) the best common mean of the weights."""
+        total = np.bincount(self.groups, x[: self.n_voices], len(self.size))
+        return strength * total / (strength * self.size + 1.0)
 
 
 def _pieces(rows: slice, width: int) -> Iterator[slice]:
