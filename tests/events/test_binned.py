@@ -1,12 +1,14 @@
 """Numbers in bins: any shape, found from the counts, and found anew when counts are added."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import candide as cd
 from candide.errors import InputError
 from candide.events import Binned
 from candide.priors import Beta, Dirichlet
+from candide.tasks.validate import cross_validate
 from candide.testing import check_event
 
 
@@ -55,3 +57,16 @@ def test_a_sum_finds_its_bins_anew():
 def test_a_prior_that_does_not_fit_is_refused(prior):
     with pytest.raises(InputError):
         cd.NaiveBayes({"x": Binned(prior)}).fit({"x": [1.0, 2.0, 3.0]}, ["a", "b", "b"])
+
+
+def test_every_door_draws_the_same_grid(tmp_path):
+    X, y = humps(500)
+    frame = pd.DataFrame({**X, "y": y})
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    frame.to_parquet(tmp_path / "x.parquet")
+    want = cd.NaiveBayes({"x": "binned"}).fit(X, y).predict_proba(X)
+    for door in (frame, tmp_path / "x.csv", tmp_path / "x.parquet"):
+        found = cd.fit(door, "y", events={"x": "binned"}, model="naive")
+        np.testing.assert_allclose(found.predict_proba(X), want, atol=1e-9)
+    folds = cross_validate(str(tmp_path / "x.csv"), "y", events={"x": "binned"}, model="naive", folds=3)
+    assert folds.total.accuracy > 0.95

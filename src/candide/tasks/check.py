@@ -47,12 +47,14 @@ def check(
     from candide.engines.count import count
     from candide.engines.prepare import prepare
     from candide.tasks.findings import findings
+    from candide.tasks.look import with_grids
     from candide.tasks.looks import Sample
 
     with open_source(data, reading) as source:
-        prepared = prepare(source, target, events, drop, weight)
+        labelled = Rows(source, target, weight)
+        prepared = with_grids(labelled, prepare(source, target, events, drop, weight))
         with watch(source, "counting"):
-            counted = count(Rows(source, target, weight), prepared)
+            counted = count(labelled, prepared)
         [census] = counted.censuses
         checked(census, target)
         with watch(source, "looking"):

@@ -72,15 +72,17 @@ def learn(
     from candide.engines.count import count
     from candide.engines.prepare import prepare
     from candide.tasks.held_out import check_calibration
+    from candide.tasks.look import with_grids
 
     settings = settings or usual(model)
     if calibration:
         check_calibration(calibration, model, settings)
     with open_source(data, reading) as source:
         if model == "naive":
-            prepared = prepare(source, target, events, drop, weight)
+            rows = Rows(source, target, weight)
+            prepared = with_grids(rows, prepare(source, target, events, drop, weight))
             with watch(source, "counting"):
-                counted = count(Rows(source, target, weight), prepared)
+                counted = count(rows, prepared)
             kept, seen = dict[str, Any](), None
         else:
             prepared, counted, kept, seen = voiced(source, target, events, drop, weight, settings, watch)

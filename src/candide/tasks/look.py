@@ -89,6 +89,24 @@ def look(rows_of: Rows, prepared: Prepared, *, rows: int = ROWS, seed: int = 0) 
     return Look(Table.of(columns), found["row"].to_numpy(), labels.encode(y), labels, weight, fold).bounded(rows, seed)
 
 
+def with_grids(rows_of: Rows, prepared: Prepared) -> Prepared:
+    """The same with edges for the grids that have none yet, by a look at some rows; nothing is read where none asks."""
+    plan = prepared.plan
+    opened = [
+        part.holds == "codes" and not all(e.as_written or e.n_levels for e in part.encodings) for part in plan.parts
+    ]
+    if not any(opened):
+        return prepared
+    rows_of.source.materialise()  # it is read twice
+    parts = tuple(compress(plan.parts, opened))
+    used = {name for part in parts for name in part.columns}
+    asked = Plan(tuple(name for name in plan.columns if name in used), parts)
+    table = look(rows_of, replace(prepared, plan=asked)).table
+    each = zip(plan.parts, opened, strict=True)
+    parts = tuple(part.with_levels(table) if one else part for part, one in each)
+    return replace(prepared, plan=Plan(plan.columns, parts))
+
+
 def most(rows: int, n_classes: int, n_columns: int) -> int:
     """How many rows weights are learned from, at most: fewer than ``rows`` where classes and columns are many."""
     return min(rows, max(_FEWEST, _TERMS // (n_classes * (n_columns + 200))))

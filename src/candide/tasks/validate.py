@@ -32,7 +32,7 @@ from candide.tasks.compose import columns_plan
 from candide.tasks.fold_models import FoldModel, by_fold
 from candide.tasks.folds import Composed, compose_apart, trained, united
 from candide.tasks.learn import Learned, as_read, checked, recorded, told
-from candide.tasks.look import look
+from candide.tasks.look import look, with_grids
 from candide.tasks.scores import Scores, spread
 from candide.tasks.scoring import Truth
 from candide.tasks.weigh import refuse_others
@@ -97,7 +97,7 @@ def cross_validate(
         source.materialise()  # a row is counted in the fold in which it is scored
         prepared = prepare(source, target, events, drop, weight, columns_plan if weighted else plan_of)
         rows = Rows(source, target, weight, Folds(folds, seed, target))
-        plan = prepared.plan
+        plan = prepared.plan if weighted else with_grids(rows, prepared).plan
         if weighted:
             with watch(source, "looking"):
                 seen = look(rows, prepared)
