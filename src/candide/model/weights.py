@@ -88,7 +88,7 @@ def learn(
     """
     groups = np.asarray(groups, np.intp)
     each = [_heard(part) for part in terms]
-    terms = [part if own.all() else part[:, :, own] for part, own in zip(terms, each, strict=True)]
+    terms = [part if own.all() else part.compress(own, axis=2) for part, own in zip(terms, each, strict=True)]
     heard = np.concatenate(each) if each else np.zeros(0, bool)
     problem = _Problem(terms, log_prior, y, weight, groups[heard], 1 + int(groups.max(initial=-1)))
     x, strength = problem.start(np.where(groups == 0, 1.0 / np.sqrt(max(1, (groups == 0).sum())), 0.0), heard, start)
@@ -102,7 +102,7 @@ def learn(
             strength = better
             if stands:
                 break
-        x = problem.solve(at, problem.precision(strength)).x
+        x = problem.solve(at, problem.precision(strength), curvature).x
     found = problem.mean(x, strength)[groups]
     found[heard] = x[: problem.n_voices]
     return Learned(found, x[problem.n_voices :], strength)
@@ -169,7 +169,7 @@ class _Problem:
         """What ``work`` makes of pieces of the rows, in order."""
 
         def some(rows: slice) -> list[Any]:
-            return [work(piece) for piece in _pieces(rows, self.k * max(1, self.n_voices))]
+            return [work(piece) for piece in _pieces(rows, 16 * self.k)]  # short sums, in single precision, too
 
         shared = threads.over_rows(some, self.n, cost=self.k * max(1, self.n_voices), by_blas=True)
         return [one for each in shared for one in each]
@@ -243,9 +243,9 @@ class _Problem:
             r, of_class = row[own], c[own]
             share = p[r, of_class]
             each = np.zeros((len(r), v + k), self.dtype)
+            here, there = r * k + of_class, r * k + top[r]
             for part, voices in self.parts:
-                each[:, voices] = part[r * k + of_class]
-                each[:, voices] -= part[r * k + top[r]]
+                np.subtract(part.take(here, axis=0), part.take(there, axis=0), out=each[:, voices])
             at = np.arange(len(r))
             each[at, v + of_class], each[at, v + top[r]] = 1.0, -1.0
             each *= np.sqrt(share * self.weight[r]).astype(self.dtype)[:, None]
@@ -267,9 +267,9 @@ class _Problem:
             after = self.at(at.x - size * move)
         return after, gain
 
-    def solve(self, at: _Point, precision: Floats) -> _Point:
+    def solve(self, at: _Point, precision: Floats, curvature: Floats) -> _Point:
         """The maximum: the curvature is taken anew when it no longer serves."""
-        curvature, before = self.curvature(at.p), np.inf
+        before = np.inf
         for _ in range(_STEPS):
             at, gain = self.step(at, precision, curvature)
             if gain <= self.eps * (1.0 + abs(at.value(precision))):

@@ -213,7 +213,7 @@ class _Composer:
             else:
                 self.parts[i] = replace(self.parts[i], event=Interaction(tuple(event.sets[j] for j in kept)))
                 self.tallies[i] = self.tallies[i].only(kept)
-                self.terms[i] = self.terms[i][:, :, kept]
+                self.terms[i] = self.terms[i].take(kept, axis=2)
 
     def consider(self, part: Part) -> None:
         """Add a part with one voice, where that passes the score test."""
