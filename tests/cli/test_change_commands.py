@@ -202,3 +202,16 @@ def test_commands_say_when_weights_are_old(herbs, weighted, tmp_path):
     (tmp_path / "rest.csv").write_text("".join([table[0], *table[51:]]))
     ask("weigh", weighted, tmp_path / "rest.csv", "-t", "herb")
     assert "weights learned on 250 of 250 rows" in " ".join(run("show", weighted).output.split())
+
+
+def test_fit_like_a_model_and_merge(herbs, weighted, tmp_path):
+    shown = run("fit", herbs / "june.csv", "-t", "herb", "--like", weighted, "-o", tmp_path / "june.candide")
+    assert f"candide merge {weighted} {tmp_path / 'june.candide'}" in shown.output
+    merged = ask("merge", weighted, tmp_path / "june.candide", "-o", tmp_path / "all.candide")
+    assert merged["rows"] == store.load(tmp_path / "all.candide").voices.rows == 600
+    for odd in (("--folds", "3"), ("--event", "soil=categorical"), ("--drop", "soil")):
+        result = run("fit", herbs / "june.csv", "-t", "herb", "--like", weighted, *odd)
+        assert result.exit_code == 1
+        assert result.exception.remedy
+    same_file = run("fit", herbs / "june.csv", "-t", "herb", "--like", weighted, "-o", weighted)
+    assert "force" in same_file.exception.remedy

@@ -148,3 +148,50 @@ def test_a_new_class_comes_with_an_update(first):
     np.testing.assert_allclose(
         answers(tasks.weigh(back, frame(FIRST)).fitted), answers(tasks.weigh(first, frame(FIRST)).fitted), atol=1e-6
     )
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "frame"])
+def test_a_source_is_counted_like_a_model_and_adds_to_it(first, kind, tmp_path):
+    want = cd.BayesClassifier(like=first).fit(*at(REST, *WHOLE))
+    data = frame(REST) if kind == "frame" else written(REST, tmp_path, kind)
+    got = cd.fit(data, "t", like=first)
+    assert isinstance(got, cd.BayesClassifier)
+    same(got.census_, want.census_, moments=1e-9)
+    np.testing.assert_allclose(got.predict_proba(ASKED), want.predict_proba(ASKED), atol=1e-6)
+    whole = cd.BayesClassifier.of(first) + got
+    np.testing.assert_allclose(
+        whole.predict_proba(ASKED), (cd.BayesClassifier.of(first) + want).predict_proba(ASKED), atol=1e-6
+    )
+
+
+def test_like_a_plan_or_a_file_and_of_one_class(first, path):
+    only = frame(REST).query("t == 'no'")
+    for like in (first.census.plan, path):
+        learned = tasks.learn(only, "t", like=like, model="bayes")
+        assert (learned.fitted.labels.values, learned.fitted.voices.rows) == (("no",), 0)
+        assert (first + learned.fitted).census.n_rows == 500 + len(only)
+
+
+def test_like_a_plain_model(tmp_path):
+    plain = cd.fit(frame(FIRST), "t", model="naive")
+    more = cd.fit(frame(REST), "t", like=plain, model="bayes")
+    assert type(more) is cd.NaiveBayes
+    same((plain + more).census_, cd.fit(frame(slice(0, 1200)), "t", model="naive").census_, moments=1e-9)
+
+
+def test_like_and_events_are_one_too_many(first):
+    for how in ({"events": {"x": "gaussian"}}, {"drop": ["x"]}):
+        with pytest.raises(InputError) as error:
+            tasks.learn(frame(REST), "t", like=first, **how)
+        assert error.value.remedy
+    with pytest.raises(InputError) as error:
+        tasks.learn(frame(REST).drop(columns="job"), "t", like=first)
+    assert error.value.value == ["job"]
+
+
+def test_a_part_that_is_calibrated_adds_all_the_same(first):
+    part = tasks.learn(frame(REST), "t", like=first, calibration="isotonic").fitted
+    assert part.voices.curve is not None
+    both = first + part
+    assert both.voices.curve is None
+    assert tasks.weigh(part, frame(REST)).fitted.voices.curve is None

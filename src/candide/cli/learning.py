@@ -10,6 +10,7 @@ from candide.cli.group import cli, load_to_predict, show_result
 from candide.cli.options import (
     AS_JSON,
     LEARNING,
+    MODEL,
     READING,
     learning_of,
     learning_options,
@@ -68,6 +69,12 @@ def check(data: str, target: str, as_json: bool, **options: Any) -> None:
     help="Bend the probabilities of a weighted model to what came true of rows held out.",
 )
 @click.option(
+    "--like",
+    type=MODEL,
+    metavar="MODEL",
+    help="Count as this model does, with its grids and pairs, so that both can be merged.",
+)
+@click.option(
     "--provenance/--no-provenance",
     default=True,
     help="Whether the model keeps its source, rows, date, version and options.",
@@ -83,6 +90,7 @@ def fit(
     folds: int | None,
     quick: bool,
     calibration: str | None,
+    like: str | None,
     provenance: bool,
     as_json: bool,
     **options: Any,
@@ -97,24 +105,31 @@ def fit(
     from candide.tasks import outputs
     from candide.tasks.provenance import of as provenance_of
 
-    outputs.check(output, data, force=force)
+    outputs.check(output, data, like, force=force)
+    if like is not None:
+        from candide.tasks.alike import model_like
+
+        options["model"] = model_like(like, options["model"])
     learning = learning_of(options, data)
+    if folds and like is not None:
+        remedy = "leave --folds out, and cross-validate the table by itself: candide evaluate"
+        raise InputError("--folds chooses the grids and pairs of each fold, and not those of --like", remedy=remedy)
     if folds and calibration:
         remedy = "leave --folds out: what is printed then is of the calibrated model"
         raise InputError("--folds cross-validates a model that is not calibrated", value=folds, remedy=remedy)
     with progress.watching(not as_json) as watch:
         validation = tasks.cross_validate(data, target, folds=folds, watch=watch, **learning) if folds else None
-        how = {"calibration": calibration, "trust": not quick, **learning}
+        how = {"calibration": calibration, "trust": not quick, "like": like, **learning}
         learned = validation.learned if validation else tasks.learn(data, target, watch=watch, **how)
     if output:
-        typed = retyped([*LEARNING, *READING])
+        typed = retyped([*LEARNING, "like", *READING])
         origin = {} if not provenance else provenance_of(data, learned.fitted.census.n_rows, typed)
         store.save(learned.fitted, output, provenance=origin, force=force)
-    commands = _next_commands(data, target, output, bool(validation))
+    commands = _next_commands(data, target, output, like, bool(validation))
     show_result(summary.of_fit(learned, validation, output, commands), as_json)
 
 
-def _next_commands(data: str, target: str, output: str | None, validated: bool) -> list[str]:
+def _next_commands(data: str, target: str, output: str | None, like: str | None, validated: bool) -> list[str]:
     """Commands to go on with, ready to be copied: with the options that were typed for learning and reading."""
     learning, reading = retyped(LEARNING), retyped(READING)
     if output:
@@ -124,8 +139,10 @@ def _next_commands(data: str, target: str, output: str | None, validated: bool) 
             ["show", output],
         ]
     else:
-        steps = [["fit", data, "--target", target, *learning, *reading, "-o", "model.candide"]]
-    if not validated:
+        steps = [["fit", data, "--target", target, *retyped([*LEARNING, "like"]), *reading, "-o", "model.candide"]]
+    if like is not None:
+        steps.append(["merge", like, output or "model.candide", "-o", "all.candide"])
+    elif not validated:
         steps.append(["evaluate", data, "--target", target, "--folds", "10", *learning, *reading])
     return [f"candide {shlex.join(step)}" for step in steps]
 

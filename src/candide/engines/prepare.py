@@ -16,7 +16,6 @@ from candide.engines.base import Prepared, Source, has_columns
 from candide.engines.batch import is_text, number_columns
 from candide.errors import InputError
 from candide.events import event_of
-from candide.model.census import Census
 from candide.model.plan import Part, Plan, for_each, is_one, named_events, plan_of
 from candide.rows.arrow import check_not_nested
 from candide.rows.kinds import Column, look, rows_of_look
@@ -79,13 +78,12 @@ def prepare(
 
 def prepare_like(
     source: Source,
-    known: Census,
+    plan: Plan,
     target: str,
     weight: str | None = None,
     spelled: Mapping[str, Spelling] | None = None,
 ) -> Prepared:
-    """The plan of a census, for a source that must have its columns; untyped columns get the types they need."""
-    plan = known.plan
+    """A known plan, for a source that must have its columns; untyped columns get the types they need."""
     has_columns(source, target=target, weight=weight)
     missing = [str(name) for name in plan.columns if str(name) not in source.columns]
     if missing:

@@ -32,6 +32,7 @@ def fit(
     drop: Sequence[str] = (),
     weight: str | None = None,
     calibration: str | None = None,
+    like: Any = None,
     **options: Any,
 ) -> Any:
     """Fit a model to any source: a file, a folder, a query, a data frame, a relation.
@@ -40,10 +41,11 @@ def fit(
     some rows first. Neither takes more memory where there are more rows.
 
     ``drop`` leaves columns out; ``weight`` names a column of row weights; ``calibration`` bends the probabilities of a
-    :class:`BayesClassifier` to what came true of rows held out, "logistic" or "isotonic". How counts become a model is
-    said as in :class:`NaiveBayes` (``class_prior``, ``estimate``, ``priors``, ``select``), and how the source is read
-    by ``na``, ``delimiter``, ``header``, ``encoding``, ``errors``, ``table``, ``decimal``, ``day_first``,
-    ``memory_limit`` and ``threads``.
+    :class:`BayesClassifier` to what came true of rows held out, "logistic" or "isotonic"; ``like`` is a model, or the
+    path of one: the rows are counted as it counts, so that both add. How counts become a model is said as in
+    :class:`NaiveBayes` (``class_prior``, ``estimate``, ``priors``, ``select``), and how the source is read by ``na``,
+    ``delimiter``, ``header``, ``encoding``, ``errors``, ``table``, ``decimal``, ``day_first``, ``memory_limit`` and
+    ``threads``.
 
     >>> import candide as cd
     >>> rows = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None], "buys": ["no", "no", "yes", "yes"]}
@@ -54,9 +56,13 @@ def fit(
     from candide.estimators.options import settings_and_reading
     from candide.tasks.learn import learn
 
+    if like is not None:
+        from candide.tasks.alike import model_like
+
+        model = model_like(like, model)
     settings, reading = settings_and_reading(options, usual(model))
     how = {"events": events, "drop": drop, "weight": weight, "settings": settings, "reading": reading}
-    learned = learn(source, target, model=model, calibration=calibration, **how)
+    learned = learn(source, target, model=model, calibration=calibration, like=like, **how)
     remarks.warn(learned.remarks)
     return estimator_of(learned.fitted)
 

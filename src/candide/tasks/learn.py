@@ -17,6 +17,7 @@ from candide.engines.reading import Reading
 from candide.errors import InputError
 from candide.model.census import Census
 from candide.model.fitted import EstimatorRecord, Fitted
+from candide.model.plan import Plan
 from candide.model.settings import DEFAULT_MODEL, Settings, usual
 from candide.rows.kinds import Column
 from candide.rows.remarks import Remark, left_out
@@ -55,6 +56,7 @@ def learn(
     settings: Settings | None = None,
     calibration: str | None = None,
     trust: bool = False,
+    like: Any = None,
     reading: Reading | None = None,
     watch: Watch = silent,
 ) -> Learned:
@@ -63,7 +65,8 @@ def learn(
     ``drop`` leaves columns out, ``weight`` names a column of row weights. A row without a label is left out, with a
     remark; labels that look like a measurement are classes, with a remark. ``calibration`` bends the probabilities of a
     weighted model to what came true of rows held out, "logistic" or "isotonic"; ``trust`` keeps what it says of these
-    rows. Both cross-validate within the rows looked at, without a further pass.
+    rows. Both cross-validate within the rows looked at, without a further pass. ``like`` is a model, or a plan: the
+    rows are counted as it counts, so that both add, and the new one is of its kind; it may have one class only.
 
     >>> learned = learn({"x": [1.0, 2.0, 8.0, 9.0, 5.0], "y": ["a", "a", "b", "b", None]}, "y")
     >>> learned.fitted.census.class_weight.tolist(), learned.notes
@@ -74,34 +77,50 @@ def learn(
     from candide.tasks.held_out import check_calibration
     from candide.tasks.look import with_grids
 
+    if like is not None:
+        from candide.tasks.alike import counted_like, model_like, refuse_plans
+        from candide.tasks.models import plan_like, reading_of
+
+        refuse_plans(events, drop)
+        model, known = model_like(like, model), plan_like(like)[1]
+        reading = reading if known is None else reading_of(known, reading)
     settings = settings or usual(model)
     if calibration:
         check_calibration(calibration, model, settings)
     with open_source(data, reading) as source:
-        if model == "naive":
+        if like is not None:
+            prepared, counted, kept, seen = counted_like(
+                source, target, like, weight, settings, model != "naive", watch
+            )
+        elif model == "naive":
             rows = Rows(source, target, weight)
             prepared = with_grids(rows, prepare(source, target, events, drop, weight))
             with watch(source, "counting"):
                 counted = count(rows, prepared)
-            kept, seen = dict[str, Any](), None
+            kept, seen = {}, None
         else:
             prepared, counted, kept, seen = voiced(source, target, events, drop, weight, settings, watch)
         kept |= as_read(source, prepared, reading)
     census = counted.censuses[0].bounded()
-    fitted = Fitted(checked(census, target), settings, target, **kept)
+    fitted = Fitted(census if like is not None else checked(census, target), settings, target, **kept)
     fitted.model  # noqa: B018  an estimate that cannot be had is an error now, not at the first prediction
     found = Learned(fitted, prepared.columns, told(census, target, prepared, counted))
-    return found if seen is None else _held_out(found, seen, events, calibration, trust)
+    if seen is None:
+        return found
+    plan = None if like is None else prepared.plan
+    return _held_out(found, seen, events, calibration, trust and like is None, plan)
 
 
-def _held_out(learned: Learned, seen: "Look", events: Any, calibration: str | None, trust: bool) -> Learned:
+def _held_out(
+    learned: Learned, seen: "Look", events: Any, calibration: str | None, trust: bool, plan: Plan | None
+) -> Learned:
     """What was learned with what it says of rows held out, and calibrated by these."""
     from candide.tasks.held_out import calibrated, enough, held_out
 
     if not calibration and not (trust and enough(seen)):
         return learned
     seen = seen.among(learned.fitted.labels)
-    found = held_out(seen, learned.fitted.settings, events=events, columns=learned.columns)
+    found = held_out(seen, learned.fitted.settings, events=events, columns=learned.columns or None, plan=plan)
     if not calibration:
         return replace(learned, held_out=found)
     fitted = calibrated(learned.fitted, found, calibration)
@@ -143,6 +162,8 @@ def told(census: Census, target: str, prepared: Prepared, counted: Counted) -> l
     from candide.tasks.findings import findings, shortened
     from candide.tasks.looks import Sample
 
+    if prepared.head is None:  # the plan was known, and nothing was looked at
+        return [*prepared.remarks, *unlabelled(target, counted)]
     census = census.of_columns()
     dates = {one.name for one in prepared.columns if one.kind == "date"}
     found = findings(census, Sample.of(prepared.head, target, census, dates, _LOOKED_AT))

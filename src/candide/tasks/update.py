@@ -217,7 +217,7 @@ def _opened(
     with open_source(data, reading_of(fitted, reading)) as source:
         if fitted.voices is not None:
             source.materialise()  # rows that are looked at are among those counted
-        prepared = prepare_like(source, fitted.census, name, weight, fitted.spelled)
+        prepared = prepare_like(source, fitted.census.plan, name, weight, fitted.spelled)
         warn(prepared.remarks)
         yield Rows(source, name, weight), prepared
 
