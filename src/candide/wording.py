@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 _LONG = 40  # letters of a value in print
+_FIGURES = 10  # and those of a number
 
 
 def listing(names: Sequence[object], most: int = 8) -> str:
@@ -42,13 +43,21 @@ def columns(names: Sequence[object], most: int = 3) -> str:
 def value(one: Any, most: int = _LONG) -> str:
     """A value for a person, on one line and cut where it is long; None is missing, a tuple several values.
 
-    >>> value(None), value("a  cook"), value((1.5, None))
-    ('missing', 'a cook', '1.5, missing')
+    >>> value(None), value("a  cook"), value((1.5, None)), value(1.5623976772929593)
+    ('missing', 'a cook', '1.5, missing', '1.5624')
     """
     if one is None:
         return "missing"
-    text = ", ".join("missing" if v is None else str(v) for v in one) if isinstance(one, tuple) else str(one)
+    text = ", ".join(map(_one, one)) if isinstance(one, tuple) else _one(one)
     return shortened(" ".join(text.split()), most)
+
+
+def _one(value: Any) -> str:
+    """A value; a number with very many figures in six."""
+    if value is None:
+        return "missing"
+    text = str(value)
+    return f"{value:.6g}" if isinstance(value, float) and len(text) > _FIGURES else text
 
 
 def shortened(text: str, most: int = _LONG) -> str:

@@ -242,3 +242,17 @@ def test_columns_that_speak_together_have_no_linear_form(model):
     with pytest.raises(InputError) as error:
         model.linear()
     assert "NaiveBayes" in error.value.remedy
+
+
+def test_a_calibrated_sum_says_by_how_much_it_was_bent():
+    X, y = rows(600)
+    asked = rows(12, seed=2)[0]
+    model = cd.BayesClassifier(sets=False, calibration="isotonic").fit(X, y)
+    p = np.sort(model.predict_proba(asked), axis=1)
+    for by in ("voice", "column"):
+        decisions = model.explain(asked, by=by)
+        np.testing.assert_allclose([one.log_odds for one in decisions], np.log(p[:, 1] / p[:, 0]), atol=1e-9)
+        assert any(one.calibration for one in decisions)
+    bent = next(one for one in decisions if one.calibration)
+    assert "calibration" in str(bent)
+    assert summary.of_decision(1, None, bent).to_dict()["calibration"] == bent.calibration

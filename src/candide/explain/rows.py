@@ -103,11 +103,12 @@ class Decision:
     class_prior: float  # nats, those of the bias of a weighted model among them
     contributions: tuple[Contribution, ...]
     has_bias: bool = False
+    calibration: float = 0.0  # nats by which a curve bends the sum of the others at last
 
     @property
     def log_odds(self) -> float:
         """What all of it comes to: the log of the odds of the class over the runner-up."""
-        odds = self.class_prior + sum(one.nats for one in self.contributions)
+        odds = self.class_prior + sum(one.nats for one in self.contributions) + self.calibration
         return odds if odds == odds else self.class_prior  # a row impossible under both is left with the prior
 
     @property
@@ -140,6 +141,7 @@ class Decision:
         if more:
             cells.append((f"and {len(more):,} more", "", f"{sum(one.nats for one in more):+.2f}"))
         rows = [(self.heading, "value", "nats"), *cells, (self.prior_title, "", f"{self.class_prior:+.2f}")]
+        rows += [("calibration", "", f"{self.calibration:+.2f}")] if self.calibration else []
         a, b, c = (max(map(len, column)) for column in zip(*rows, strict=True))
         first = f"{self.prediction}, p {wording.probability(self.probability, 3)}, against {self.runner_up}"
         lines = [f"{name:{a}}  {value:>{b}}  {nats:>{c}}" for name, value, nats in rows]
@@ -165,13 +167,16 @@ def explain(fitted: Fitted, rows: Any, shown: Any = None, by: str = "voice") -> 
     parts = zip(fitted.plan.parts, fitted.model.distributions, fitted.plan.blocks(table), strict=True)
     each = [list(_contributions(part, law, block, values_of, order, fitted.dates)) for part, law, block in parts]
     p, prior, values = np.exp(log_posterior), fitted.model.log_prior, fitted.labels.values
-    decisions = []
+    decisions, weighted = list[Decision](), fitted.voices is not None
     for row, (first, second) in enumerate(order.tolist()):
         contributions = sorted((r for part in each for r in part[row]), key=lambda one: -abs(one.nats))
         odds = (p[row, first], p[row, second], _difference(prior[first], prior[second]))
         one, other, at_first = map(float, odds)
-        bias = fitted.voices is not None
-        decisions.append(Decision(values[first], one, values[second], other, at_first, tuple(contributions), bias))
+        found = Decision(values[first], one, values[second], other, at_first, tuple(contributions), weighted)
+        if fitted.model.curve is not None:
+            stated = float(_difference(log_posterior[row, first], log_posterior[row, second]))
+            found = replace(found, calibration=stated - found.log_odds)
+        decisions.append(found)
     return decisions if by == "voice" else [decision.by_column() for decision in decisions]
 
 

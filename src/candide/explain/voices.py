@@ -13,7 +13,7 @@ class, left with one bin, has no voice of its own: ``silent`` says so.
 (1.0, 0.25, 'leaf_mm')
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -88,11 +88,6 @@ class Voices(Sequence[Voice]):
         """The voices of some columns, or of these titles."""
         some = tuple(one for one in self.voices if one.title in names or not set(one.columns).isdisjoint(names))
         return Voices(some, tuple(one for one in self.silent if one.column in names), self.rows)
-
-    def in_order(self, columns: Iterable[Any]) -> list[Any]:
-        """What is known of columns, each named by its ``column``, by the strength of their own voices."""
-        own = {one.columns[0]: one.strength or 0.0 for one in self.voices if len(one.columns) == 1}
-        return sorted(columns, key=lambda one: -own.get(one.column, 0.0))
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Columns of values: ``pandas.DataFrame(voices.to_dict())``, or the same of polars or pyarrow."""

@@ -108,6 +108,7 @@ def _(found: summary.DecisionSummary) -> dict[str, Any]:
         "runner_up_probability": decision.runner_up_probability,
         "log_odds": decision.log_odds,
         "class_prior": decision.class_prior,
+        **({"calibration": decision.calibration} if decision.calibration else {}),
         "columns": [_said(one) for one in decision.contributions],
     }
 

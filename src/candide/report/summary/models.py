@@ -1,6 +1,6 @@
 """A model, and what a fit made of a source: classes, columns, scores, remarks."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -128,7 +128,7 @@ def _of_model(fitted: Fitted, levels: int) -> ModelSummary:
     some = len(fitted.labels) > 0  # where every row was forgotten there are no classes to tell apart
     scores = tuple(feature_scores(fitted)) if fitted.has_counts and some else None
     speak = voices(fitted) if some and fitted.voices is not None else None
-    in_order = strongest_first if speak is None else speak.in_order
+    in_order = _in_order(speak)
     return ModelSummary(
         fitted.rows,
         fitted.target,
@@ -148,6 +148,15 @@ def _of_model(fitted: Fitted, levels: int) -> ModelSummary:
     )
 
 
+def _in_order(speak: Voices | None) -> Callable[[Sequence[ColumnSummary]], list[ColumnSummary]]:
+    """What puts columns in order: how much each tells, or where they are weighted how strong its own voice is."""
+    if speak is None:
+        return strongest_first
+    own = {one.columns[0]: one.strength for one in speak if len(one.columns) == 1}
+    silent = {one.column: 0.0 for one in speak.silent}
+    return lambda columns: strongest_first(replace(c, strength=(own | silent).get(c.column)) for c in columns)
+
+
 def of_fit(learned: Any, validation: Any = None, output: str | None = None, commands: Sequence[str] = ()) -> FitSummary:
     """The summary of what was learned of a source, with the folds if it was cross-validated."""
     fitted: Fitted = learned.fitted
@@ -158,7 +167,7 @@ def of_fit(learned: Any, validation: Any = None, output: str | None = None, comm
         fitted.target,
         classes_of(fitted),
         tuple(columns),
-        tuple(strongest_first(columns)),
+        tuple(_in_order(voices(fitted) if fitted.voices is not None else None)(columns)),
         tuple(ColumnSummary(one.name, None, one.kind) for one in learned.columns if one.name not in used),
         len(fitted.plan.columns) if fitted.settings.select else None,
         fitted.strengths or {},

@@ -24,6 +24,7 @@ def _(found: DecisionSummary) -> Parts:
     if more := len(decision.contributions[_LINES:]):
         rows.append([f"and {more:,} more", "", f"{found.nats_after(_LINES):+.3f}"])
     rows.append([f"[dim]{decision.prior_title}[/dim]", "", f"{decision.class_prior:+.3f}"])
+    rows += [["[dim]calibration[/dim]", "", f"{decision.calibration:+.3f}"]] if decision.calibration else []
     rows.append(["[dim]together[/dim]", "", f"{decision.log_odds:+.3f}"])
     title = f"What speaks for {first} [dim]against {second}, in nats[/dim]"
     sheet = Sheet(title, decision.heading, "value", "nats", text=["value"], rows=rows)
