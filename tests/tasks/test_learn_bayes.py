@@ -144,7 +144,7 @@ def looked(data, most, weight=None):
     with open_source(data) as source:
         prepared = prepare(source, "y", "auto", (), weight, columns_plan)
         settings = usual("bayes")
-        counted, voices = learn_from(Rows(source, "y", weight), prepared, settings=settings, most=most)
+        counted, voices, _ = learn_from(Rows(source, "y", weight), prepared, settings=settings, most=most)
     return Fitted(counted.censuses[0], settings, voices=voices)
 
 
