@@ -191,7 +191,7 @@ class _Composer:
             census = self.census(self.parts, self.tallies)
             self.found = voices.learn(census, self.settings, (), self.y, self.weight, self.terms, self.found)
             heard = [
-                np.flatnonzero(weight >= 0) if isinstance(part.event, Interaction) else np.arange(len(weight))
+                np.flatnonzero(weight >= 0) if part.spec.sets else np.arange(len(weight))
                 for part, weight in zip(self.parts, self.found.weight, strict=True)
             ]
             if [*map(len, heard)] == [*map(len, self.found.weight)]:
@@ -205,13 +205,13 @@ class _Composer:
         weight = tuple(w[kept] for w, kept in zip(self.found.weight, heard, strict=True))
         self.found = replace(self.found, weight=weight) if all(map(len, heard)) else None  # without a group, anew
         for i in reversed(range(len(self.parts))):
-            event, kept = self.parts[i].event, heard[i]
-            if not isinstance(event, Interaction):
+            sets, kept = self.parts[i].spec.sets, heard[i]
+            if not sets:
                 continue
             if not len(kept):
                 del self.parts[i], self.tallies[i], self.terms[i]
             else:
-                self.parts[i] = replace(self.parts[i], event=Interaction(tuple(event.sets[j] for j in kept)))
+                self.parts[i] = replace(self.parts[i], event=Interaction(tuple(sets[j] for j in kept)))
                 self.tallies[i] = self.tallies[i].only(kept)
                 self.terms[i] = self.terms[i].take(kept, axis=2)
 
@@ -248,7 +248,7 @@ class _Composer:
         event = Interaction(tuple(tuple(place[j] for j in one) for one in admitted))
         self.add(_part(event, [(chosen[j], encodings[chosen[j]]) for j in used]))
         self.listen()
-        return self.parts[-1] if isinstance(self.parts[-1].event, Interaction) else None
+        return self.parts[-1] if self.parts[-1].spec.sets else None
 
     def _cells(self, name: Name, order: int) -> Encoding:
         for part in self.parts:
