@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from candide.conjugate.interaction import TOWARDS
 from candide.distributions.base import dense
 from candide.encode import Encoding, Grid
 from candide.encode.indicators import Indicators
@@ -46,7 +47,6 @@ MOST = {2: 200, 3: 100}  # sets of two and of three columns
 _GROWN = 60  # pairs from which triples grow
 _COLUMNS = 200  # that are tried in pairs: more of them make too many pairs
 _CELLS = 8, 16  # of a number in a set, at least and at most
-_ROWS_A_CELL = 100
 _NUMBERS = 300  # in a discriminant, at most
 _INDICATORS = 60, 400  # of a column, and of all, at most
 _PLAIN_Z = 2.33  # of a single voice that is tried
@@ -124,7 +124,8 @@ class Encodings:
 
     def cells(self, name: Name, order: int) -> Grid:
         """The cells of a number in sets of so many columns: the more rows there are, the more of them in pairs."""
-        n = int(np.clip(self.table.n_rows // _ROWS_A_CELL, *_CELLS)) if order == 2 else _CELLS[0]
+        # As many as leave a cell of two numbers the rows that their margins weigh in it, so that it can say its own.
+        n = int(np.clip(np.sqrt(self.table.n_rows / TOWARDS), *_CELLS)) if order == 2 else _CELLS[0]
         return self._once("cells", name, n, Grid(cells=n).learn)
 
     def _once(self, what: str, name: Name, size: int, learn: Callable[[Any], Any]) -> Any:
