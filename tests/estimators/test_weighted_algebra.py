@@ -122,6 +122,9 @@ def test_like_and_events_are_one_too_many_and_columns_must_be_there(first):
     with pytest.raises(InputError) as error:
         cd.BayesClassifier(events={"x": "gaussian"}, like=first).fit(*WHOLE)
     assert error.value.remedy
+    with pytest.raises(InputError) as error:
+        cd.BayesClassifier(like=cd.NaiveBayes().fit(*WHOLE)).fit(*WHOLE)
+    assert "NaiveBayes" in error.value.remedy
     X, y = at(slice(0, 50), *WHOLE)
     with pytest.raises(InputError) as error:
         cd.BayesClassifier(like=first).fit({n: c for n, c in X.items() if n != "job"}, y)
@@ -150,7 +153,7 @@ def test_rows_that_were_never_counted_are_refused_unless_that_is_said(first):
     assert "new=True" in error.value.remedy
     np.testing.assert_array_equal(model.predict_proba(ASKED), before)
     model.weigh(*rest, new=True)
-    assert model.fitted_.voices.rows == 700
+    assert model.fitted_.voices.said(500) == "weights learned on 700 rows that were not counted"
     truth = numbers(60, seed=9)[1]
     assert log_loss(truth, model.predict_proba(ASKED)) < 1.05 * log_loss(truth, before)
     with pytest.raises(NotWithinError) as error:
@@ -231,7 +234,14 @@ def test_rows_of_one_class_teach_nothing_and_do_not_spoil_a_sum(first):
     ).all()
 
 
-@pytest.mark.parametrize("change", [lambda m: m, lambda m: m + m, lambda m: m.scale(0.5), lambda m: (m + m) - m])
+def taught(model):
+    """The same counts with weights of other rows."""
+    return (model + model).weigh(*at(slice(500, 1200), *WHOLE), new=True)
+
+
+@pytest.mark.parametrize(
+    "change", [lambda m: m, lambda m: m + m, lambda m: m.scale(0.5), lambda m: (m + m) - m, taught]
+)
 def test_a_file_keeps_what_is_known_of_the_weights(first, change, tmp_path):
     model = change(first)
     model.save(tmp_path / "m.candide")

@@ -53,7 +53,7 @@ def found(learned):
         summary.of_update("m.candide", "counted into", tasks.update(model, {**TABLE, "herb": ["mint"] * 300})),
         summary.of_check("rows.csv", "herb", tasks.check({**TABLE, "kg": ["kg"] * 300}, "herb")),
         summary.of_merge(["a", "b"], model, "c.candide", "tally"),
-        summary.of_weigh("m.candide", tasks.update(model, TABLE), "c.candide"),
+        summary.of_weigh("m.candide", tasks.weigh(weighted.fitted, TABLE), "c.candide"),
         summary.of_picture("m.candide", {"what": "regions", "note": "of two"}, "p.png", "png"),
         summary.of_demo(demo.run(400)),
         summary.WrittenSummary(3, "out.csv"),

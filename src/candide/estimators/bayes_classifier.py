@@ -177,6 +177,9 @@ class BayesClassifier(NaiveBayes):
         like, known = (None, None) if self.like is None else plan_like(self.like)
         if like is not None:
             self._check_alike(table, like)
+            if known is not None and known.voices is None:
+                remedy = "fit a NaiveBayes with the same events, or use candide.fit(..., like=)"
+                raise InputError("like is a model without weights", value=self.like, remedy=remedy)
             table = table if known is None else known.read(table)
         given = {"labels": labels, "events": self.events, "settings": self._settings(labels, len(table.names))}
         given |= {"sets": self.sets, "rows": self.rows, "seed": self.random_state, "calibration": self.calibration}

@@ -46,6 +46,7 @@ class Voices:
     strength: Floats  # (group) with which weights are held to their common mean
     counted: int  # rows that had been counted when they were learned
     gone: int = 0  # rows that were taken out since
+    fresh: int = 0  # rows from which they were learned, and that were not counted then
     curve: Isotonic | None = None  # what bends the probabilities at last; a sum of models has none
 
     def weigh(self, model: Model) -> Model:
@@ -88,6 +89,7 @@ class Voices:
             np.exp((1 - part) * np.log(self.strength) + part * np.log(other.strength)),
             max(self.counted, other.counted),
             self.gone + other.gone,
+            self.fresh + other.fresh,
         )
 
     def without(self, rows: int) -> "Voices":
@@ -108,9 +110,17 @@ class Voices:
         return self.stale(counted) and at_hand >= self.rows
 
     def said(self, counted: int) -> str:
-        """On which rows they were learned, in words."""
+        """On which rows they were learned, in words.
+
+        >>> voices = Voices((np.ones(2),), np.zeros(2), rows=300, strength=np.ones(1), counted=900)
+        >>> voices.said(900), replace(voices, fresh=300).said(900)
+        ('weights learned on 300 of 900 rows', 'weights learned on 300 rows that were not counted')
+        """
+        own, of = self.rows - self.fresh, wording.plural(counted)
+        learned = [f"{own:,} of {of}"] if own or not self.fresh else []
+        learned += [f"{wording.plural(self.fresh)} that were not counted"] if self.fresh else []
         gone = f", before {wording.plural(self.gone)} {'was' if self.gone == 1 else 'were'} taken out"
-        return f"weights learned on {self.rows:,} of {wording.plural(counted)}{gone if self.gone else ''}"
+        return f"weights learned on {' and '.join(learned)}{gone if self.gone else ''}"
 
 
 def groups_of(plan: Plan) -> list[int]:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 FORMAT = 3
 _READS = (2, FORMAT)  # one of format 2 keeps nothing of what rounding took from its sums, and nothing declared
+_VOICES = ("rows", "counted", "gone", "fresh")  # numbers of rows that weights are known by
 DETAILS = ("tally", "explain", "score")
 READ_WHOLE = 1 << 26  # bytes: a longer file is mapped, and its arrays are read where and when they are used
 
@@ -163,13 +164,13 @@ def _pack_voices(voices: "Voices", arrays: plans.Arrays) -> dict[str, Any]:
     arrays |= {"voices.weights": np.concatenate(voices.weight), "voices.bias": voices.bias}
     arrays["voices.strength"] = voices.strength
     _pack_curve(voices.curve, arrays)
-    return {"rows": voices.rows, "counted": voices.counted, "gone": voices.gone}
+    return {name: getattr(voices, name) for name in _VOICES}
 
 
 def _unpack_voices(header: dict[str, Any], arrays: plans.Taken, plan: Plan, n_classes: int) -> "Voices":
     from candide.model.voices import Voices, groups_of
 
-    known = fields(header, "voices", {"rows": int, "counted": int, "gone": int})
+    known = fields(header, "voices", dict.fromkeys(_VOICES, int))
     if odd := [number for number in known.values() if not is_count(number)]:
         raise ModelFileError(f"voices learned from {odd[0]!r} rows", value=odd[0])
     sizes = [len(part.event.voices(part.columns)) for part in plan.parts]

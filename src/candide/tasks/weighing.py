@@ -43,6 +43,7 @@ def weighed(fitted: Fitted, seen: Look, *, new: bool = False, sure: bool = False
         blocks = census.plan.blocks(seen.table)
         terms = voices.fresh_terms(census, settings, blocks)
         found = voices.learn(census, settings, blocks, seen.y, seen.weight, terms)
+        found = replace(found, fresh=found.rows)
     else:
         if not sure:
             _check_within(census, seen)

@@ -55,6 +55,7 @@ class WeighSummary(Summary):
     model: str
     rows: int  # from which
     rows_in_model: int
+    weights: str  # the same in words
     output: str | None = None  # None: in the model's own file
 
 
@@ -86,4 +87,5 @@ def of_merge(models: Collection[Any], whole: Fitted, output: str, detail: str) -
 
 def of_weigh(model: str, change: Change, output: str | None = None) -> WeighSummary:
     """The summary of weights that were learned again."""
-    return WeighSummary(model, change.rows, change.fitted.census.n_rows, output)
+    counted, voices = change.fitted.census.n_rows, change.fitted.voices
+    return WeighSummary(model, change.rows, counted, voices.said(counted) if voices else "", output)

@@ -51,9 +51,7 @@ def _(found: MergeSummary) -> Parts:
 @parts.register
 def _(found: WeighSummary) -> Parts:
     where = "" if found.output is None else f", kept in {found.output}"
-    return [
-        escape(f"weights of {found.model} learned from {found.rows:,} of {wording.plural(found.rows_in_model)}{where}")
-    ]
+    return [escape(f"{found.model}: {found.weights}{where}")]
 
 
 def _moves(title: str, moves: tuple[Any, ...], words: Callable[[Any], tuple[str, str]]) -> RenderableType:
