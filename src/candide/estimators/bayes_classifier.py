@@ -37,7 +37,7 @@ class BayesClassifier(NaiveBayes):
         Grids, pairs and triples are then those of ``like``; bins, laws and weights are of the rows alone.
     calibration : None, "logistic" or "isotonic"
         Bend the probabilities to what came true of rows held out, when the model is fitted. It is rarely needed, and
-        takes as long as three more fits. Weights that are learned again, and those of a sum, are not calibrated.
+        takes as long as two more fits. Weights that are learned again, and those of a sum, are not calibrated.
 
     Examples
     --------

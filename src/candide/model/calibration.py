@@ -79,22 +79,24 @@ class Isotonic:
     shares: tuple[Floats, ...]
 
     def __call__(self, log_posterior: Floats) -> Floats:
-        """(row, class) log p(class | x) of stated ones: between known log-odds on a straight line."""
+        """(row, class) log p(class | x) of stated ones: log-odds between those known lie on a straight line."""
         odds = _log_odds(log_posterior)
         curves = enumerate(zip(self.odds, self.shares, strict=True))
-        p = np.column_stack([np.interp(odds[:, c], *curve) for c, curve in curves])
-        p = np.hstack([1.0 - p, p]) if len(self.odds) == 1 else p / p.sum(axis=1, keepdims=True)
-        return np.log(p)
+        true = np.column_stack([np.interp(odds[:, c], known, np.log(p / (1.0 - p))) for c, (known, p) in curves])
+        if len(self.odds) == 1:
+            return -np.logaddexp(0.0, np.hstack([true, -true]))
+        joint = -np.logaddexp(0.0, -true)
+        return joint - np.logaddexp.reduce(joint, axis=1, keepdims=True)
 
 
 def isotonic(log_posterior: Floats, y: Codes, weight: Floats | None = None) -> Isotonic:
-    """The curves that do not fall and come nearest to what came true: lines from the middle of a step to the next.
+    """The curves that do not fall and come nearest to what came true: from the middle of a step to the next.
 
     Of the rows of a step half a row more is either way, so that nothing is certain.
 
     >>> log_p = np.log([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.2, 0.8]])
     >>> np.exp(isotonic(log_p, np.array([0, 0, 1, 1]))(log_p)).round(2).tolist()
-    [[0.83, 0.17], [0.74, 0.26], [0.23, 0.77], [0.17, 0.83]]
+    [[0.83, 0.17], [0.76, 0.24], [0.21, 0.79], [0.17, 0.83]]
     """
     from scipy.optimize import isotonic_regression
 
