@@ -229,3 +229,18 @@ def test_columns_that_share_a_variance_move_as_one():
     want = laws[0].divergence(laws[1]).sum(axis=1)
     assert {m.label: m.moved for m in found.columns} == pytest.approx(dict(zip("pq", want, strict=True)))
     assert "mean b" in found.columns[0].values
+
+
+def test_numbers_in_bins_are_compared_in_few_cells_and_chance_is_no_surprise():
+    rng = np.random.default_rng(0)
+    day = np.datetime64("2024-01-01") + np.sort(rng.integers(0, 300, 1000)).astype("m8[D]")
+    y = rng.integers(0, 2, 1000)
+    first = cd.BayesClassifier().fit({"x": rng.normal(size=1000), "day": rng.permutation(day)}, y)
+    like = lambda x, days: cd.BayesClassifier(like=first).fit({"x": x, "day": days}, y)  # noqa: E731
+    same = compare(first.fitted_, like(rng.normal(size=1000), rng.permutation(day)).fitted_)
+    assert max(one.surprise for one in same.columns) < 12  # nine degrees of freedom
+    late = compare(first.fitted_, like(rng.normal(size=1000), rng.permutation(day)[y * 0] + 250).fitted_)
+    assert late.columns[0].column == "day"
+    assert late.columns[0].surprise > 100
+    assert {one.level[:4] for one in late.levels if one.column == "day"} <= {"<= 2", "2024", "> 20"}
+    assert len({one.level for one in late.levels if one.column == "day"}) <= 10

@@ -80,6 +80,15 @@ def test_what_is_said_adds_up_to_the_log_odds(model, folder, door, by):
         assert set(found[0][2]) == set(asked)
 
 
+@pytest.mark.parametrize("door", ["csv", "parquet"])
+def test_values_of_a_source_are_numbers_and_dates(model, folder, door):
+    [one] = tasks.explain(model, folder / f"x.{door}", [1], by="column")
+    value = {c.column: c.value for c in one.decision.contributions}
+    asked = rows(12, seed=2)[0].iloc[0]
+    assert value["noise"] == asked["noise"]
+    assert str(value["day"])[:10] == str(asked["day"])[:10]
+
+
 def test_a_share_of_a_pair_goes_to_each_of_its_columns(model):
     asked = rows(1, seed=2)[0]
     [whole], [shared] = model.explain(asked), model.explain(asked, by="column")

@@ -48,6 +48,7 @@ class Support:
 
 
 Settled = tuple["EventModel", list[int], tuple[Encoding, ...], Tally]  # of some columns: what models them, and counts
+Compared = tuple["EventModel", Any, Any, tuple[Encoding, ...]]  # a family, both tallies, and how these are encoded
 
 
 class EventModel:
@@ -152,6 +153,17 @@ class EventModel:
     def compared_as(self) -> "EventModel":
         """The family by whose laws two tallies are compared: itself, where its laws have a divergence."""
         return self
+
+    def compared(self, a: Any, b: Any, encodings: Sequence[Encoding]) -> "Compared":
+        """How two tallies are compared: by the laws of which family, what is counted, and how that is encoded.
+
+        >>> from candide.events import Poisson
+        >>> from candide.tally import Sums
+        >>> none = Sums.empty(2, Poisson().spec(1))
+        >>> Poisson().compared(none, none, ())[0].name
+        'poisson'
+        """
+        return self.compared_as, a, b, tuple(encodings)
 
     def settled(self, tally: Any, encodings: Sequence[Encoding]) -> "list[Settled] | None":
         """Which event models the columns have, where the counts decide that; None: this one."""

@@ -10,7 +10,9 @@ says nothing is one bin. Within a bin the classes do not differ.
 ([0, 0, 0, 1], [[0.327, 0.36, 0.294, 0.019], [0.024, 0.026, 0.021, 0.929]])
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -22,14 +24,16 @@ from candide.conjugate.dirichlet import held_out_levels, level_log_prob
 from candide.distributions.base import dense
 from candide.encode import Encoding, Grid
 from candide.errors import InputError
-from candide.events.base import EventModel, Support
-from candide.events.categorical import dirichlet_alpha
+from candide.events.base import Compared, EventModel, Support
+from candide.events.categorical import Categorical, dirichlet_alpha
 from candide.priors import Dirichlet, Jeffreys, Prior, Uniform
 from candide.rows.blocks import Block, Codes, Floats
 from candide.tally import Levels
 
 if TYPE_CHECKING:
     from candide.tally.association import Test
+
+_COMPARED = 10  # cells in which two tallies are compared
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,18 @@ class Binned(EventModel):
         """The same in the bins of a tally, whatever the counts."""
         return _Held(self.prior, self.cells, bins=tuple(self._bins(tally)))
 
+    def compared(self, a: Levels, b: Levels, encodings: Sequence[Encoding]) -> Compared:
+        """In few cells that hold as many values each, over both: what seems to move in many is chance.
+
+        >>> one = Levels(np.ones((1, 40)), np.array([0, 40]))
+        >>> Binned().compared(one, one, [Grid(tuple(range(39)))])[1].counts.tolist()
+        [[4.0, 4.0, 4.0, 4.0, 4.0, 4.0, 4.0, 4.0, 4.0, 4.0]]
+        """
+        offsets, n = a.offsets, (a.counts + b.counts).sum(axis=0)
+        groups = [_even(n[start:stop]) for start, stop in pairwise(offsets.tolist())]
+        coarse = tuple(e.coarsen(group) for e, group in zip(encodings, groups, strict=True))  # type: ignore[attr-defined]
+        return Categorical(), a.coarsen(groups), b.coarsen(groups), coarse
+
     def information(self, tally: Levels) -> Floats | None:
         """That of the bins: cells are so many that chance would seem to tell of the class."""
         return super().information(tally.coarsen(self._bins(tally)))
@@ -82,6 +98,13 @@ class Binned(EventModel):
         )
 
     def held_out(self, tally: Levels, *given: Any, **more: Any) -> NDArray:
+        """(row, class, feature) the terms of each row under the law without it, in the bins of all rows.
+
+        >>> codes, y = np.array([[0], [0], [1], [1]] * 9), np.array([0, 0, 1, 1] * 9)
+        >>> tally = Levels.of(codes, y, n_classes=2, spec=Binned().spec(1, (Grid((0.5,)),)))
+        >>> Binned().held_out(tally, None, "predictive", codes[:1], y[:1]).round(2).tolist()
+        [[[-0.03], [-3.64]]]
+        """
         return super(Binned, self.held_at(tally)).held_out(tally, *given, **more)
 
     def _held_out(
@@ -108,6 +131,12 @@ class _Held(Binned):
 
     def _bins(self, tally: Levels) -> list[Codes]:
         return list(self.bins)
+
+
+def _even(n: Floats) -> Codes:
+    """(cell,) neighbouring cells in groups of about as much weight, numbered in order."""
+    middle = (np.cumsum(n) - n / 2) / max(float(n.sum()), 1e-300)
+    return np.unique((_COMPARED * middle).astype(np.intp), return_inverse=True)[1].astype(np.intp)
 
 
 def _place(tally: Levels, bins: list[Codes]) -> Codes:

@@ -47,7 +47,7 @@ def cells(fitted: Fitted, voice: Voice) -> Cells:
     tally: Any = fitted.chosen.tallies[voice.part] if fitted.has_counts else None
     known = law.answers()
     if known is None:
-        what, remedy = "it is of numbers as they are, and has no cells", "name a column, a pair or a triple"
+        what, remedy = "it has no levels, bins or cells", "name a column, a pair or a triple"
         raise InputError(what, column=voice.title, value=voice.title, remedy=remedy)
     table, bins = known.of(voice.feature)
     own = slice(*known.offsets[voice.feature : voice.feature + 2])

@@ -15,7 +15,8 @@ n_a n_b / (2 (n_a + n_b)): about the log-likelihood ratio of "they differ" to "t
 [('sand', 0.54, 0.16), ('chalk', 0.4, 0.79)]
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -95,7 +96,7 @@ def compare(a: Fitted, b: Fitted, most: int = 1000) -> Comparison:
         if part.beside:  # its columns are compared by their own laws
             continue
         try:
-            pair = _Pair.of(part, before.labels.values, *tallies)
+            pair = _Pair.of(part, before.labels.values, a.dates, *tallies)
         except InputError:  # an estimate cannot be had, or its law has no divergence
             left_out += part.columns
             continue
@@ -117,16 +118,18 @@ class _Pair:
     laws: tuple[Distribution, Distribution]
     moved: Floats  # (class, unit) a unit is a column, or a group of columns
     weight: Floats  # (class, unit)
+    dates: Collection[Name]
 
     @classmethod
-    def of(cls, part: Part, labels: tuple[Any, ...], a: Any, b: Any) -> "_Pair":
-        event = part.event.compared_as
+    def of(cls, part: Part, labels: tuple[Any, ...], dates: Collection[Name], a: Any, b: Any) -> "_Pair":
+        event, a, b, encodings = part.event.compared(a, b, part.encodings)
+        part = replace(part, encodings=encodings)
         x, y = (event.estimate(tally, None, "map" if part.event.joint else "mean") for tally in (a, b))
         moved = x.divergence(y)
         weight = _joint(event.sample_size(a), event.sample_size(b))[:, : moved.shape[1]]
         if part.event.joint:  # its columns move as one
             moved, weight = moved.sum(axis=1, keepdims=True), weight[:, :1]
-        return cls(part, labels, (a, b), (x, y), moved, weight)
+        return cls(part, labels, (a, b), (x, y), moved, weight, dates)
 
     def columns(self, most: int) -> list[ColumnMove]:
         surprise = _times(self.moved, self.weight)
@@ -152,7 +155,10 @@ class _Pair:
         return found
 
     def _level(self, j: int, place: int) -> Any:
-        return self.part.levels[j].values[place]
+        encoding = self.part.encodings[j]
+        if encoding.as_written:
+            return self.part.levels[j].values[place]
+        return encoding.names(self.part.columns[j] in self.dates)[place]
 
     def _met(self, j: int, place: int) -> tuple[float, float]:
         """How often a level was counted before and after, in all classes together."""

@@ -70,9 +70,9 @@ def draw(drawable: Drawable, one: Voice, towards: Any = None, ax: Any = None) ->
     """Draw one voice."""
     if len(one.columns) > 2 or not one.answers:
         several = len(one.columns) > 2 and one.answers
-        why = "three columns need three axes" if several else "it is of numbers as they are, and has no cells"
+        why = "three columns need three axes" if several else "it has no levels, bins or cells"
         show = f"see its cells: candide show MODEL --column '{one.title}'"
-        remedy = show if several else "draw a column or a pair, or regions of two of its columns"
+        remedy = show if several else "draw its densities, or regions of two columns"
         raise InputError(f"cannot be drawn: {why}", column=one.title, value=one.title, remedy=remedy)
     c = _class(drawable, towards)
     found = _most_frequent(cells(drawable.fitted, one))

@@ -45,7 +45,8 @@ def explain(
 
     fitted = fitted_of(model)
     names = [name for part in fitted.plan.parts for name in part.columns]
-    levels = {n: s for part in fitted.plan.parts for n, s in zip(part.columns, part.levels, strict=False)}
+    own = [each for part in fitted.plan.parts for each in zip(part.columns, part.encodings, part.levels, strict=False)]
+    levels = {name: known for name, encoding, known in own if encoding.as_written}  # cells of a grid are no levels
     with open_source(data, reading_of(fitted, reading)) as source:
         prepare_to_score(source, fitted.plan, fitted.spelled, fitted.target)
         label = [str(fitted.target)] if fitted.target in source.columns else []
