@@ -60,7 +60,7 @@ class Discriminants(Distribution):
 
     def add_weighted(self, block: Block, weight: Floats, out: Floats) -> int:
         z = dense(block)
-        for some in pieces(z, out):
+        for some in pieces(z, out[:, :1]):  # no temporary has classes and columns
             if weight[0]:
                 out[some] += weight[0] * self.linear(z[some])
             if self.spreads is not None and weight[1]:
@@ -74,7 +74,7 @@ class Discriminants(Distribution):
     def linear(self, z: Floats) -> Floats:
         """(row, class)"""
         x, mean = z @ self.root.T, self.means @ self.root.T
-        q = (x * x).sum(axis=1)[:, None] - 2 * x @ mean.T + (mean * mean).sum(axis=1)
+        q = np.einsum("nj,nj->n", x, x)[:, None] - 2 * x @ mean.T + (mean * mean).sum(axis=1)
         return guarded(linear_term(q, self.rows, z.shape[1]), self.rows)
 
     def quadratic(self, z: Floats) -> Floats:

@@ -57,10 +57,13 @@ class Indicators(Encoding):
     def read(self, column: Any) -> Floats:
         """(row, level)"""
         code = column.codes if isinstance(column, Coded) else self.labels.encode(column)
-        n, share = len(self.shares), np.array(self.shares)
-        said = (np.eye(n + 1, n) - share) / np.sqrt(np.maximum(share * (1 - share), _RARE))
-        said = np.append(said, np.zeros((1, n)), axis=0)  # of each level, of any other, and of what is absent
-        return said[np.where(code < 0, n + 1, np.minimum(code, n))]
+        share = np.array(self.shares)
+        scale = np.sqrt(np.maximum(share * (1 - share), _RARE))
+        out = np.tile(-share / scale, (len(code), 1))
+        [met] = np.nonzero((code >= 0) & (code < len(share)))
+        out[met, code[met]] = ((1 - share) / scale)[code[met]]
+        out[code < 0] = 0.0
+        return out
 
     def match(self, column: Any) -> Coded:
         """Text that spells a level is that level, and the reverse."""
