@@ -59,7 +59,8 @@ class Indicators(Encoding):
         code = column.codes if isinstance(column, Coded) else self.labels.encode(column)
         share = np.array(self.shares)
         scale = np.sqrt(np.maximum(share * (1 - share), _RARE))
-        out = np.tile(-share / scale, (len(code), 1))
+        out = np.empty((len(code), len(share)), order="F")
+        out[:] = -share / scale
         [met] = np.nonzero((code >= 0) & (code < len(share)))
         out[met, code[met]] = ((1 - share) / scale)[code[met]]
         out[code < 0] = 0.0

@@ -131,7 +131,7 @@ class Part:
 
     def _scores(self, table: Table) -> Block:
         ends = np.cumsum([0, *(encoding.width for encoding in self.encodings)])
-        out = np.empty((table.n_rows, ends[-1]))
+        out = np.empty((table.n_rows, ends[-1]), order="F")
         for name, encoding, start, stop in zip(self.columns, self.encodings, ends[:-1], ends[1:], strict=True):
             out[:, start:stop] = _of_column(encoding.read, table, name).reshape(len(out), stop - start)
         return out
