@@ -19,10 +19,10 @@ from candide.rows.table import Table
 from candide.tasks import validate
 from candide.tasks.compose import Encodings, compose
 from candide.tasks.learn import learn
-from candide.tasks.look import look
+from candide.tasks.look import Look, look
 from candide.tasks.scores import Scores
 from candide.tasks.validate import cross_validate
-from candide.tasks.weigh import weigh
+from candide.tasks.weigh import weigh_by
 
 SETTINGS = Settings(class_prior="jeffreys")
 
@@ -54,7 +54,7 @@ def refitted(data: pa.Table, seen, fold: np.ndarray, folds: int):
         mine, of_sample = Labels.of(y[train]), Labels.of(y[some])
         plan, found = compose(sample, of_sample.encode(y[some]), settings=SETTINGS, encodings=encodings)
         census = arrays.count(table, y[train], plan=plan.with_levels(table), labels=mine)
-        voices = weigh(census, SETTINGS, sample, mine.encode(y[some]), None, found.among(of_sample, mine))
+        voices = weigh_by(Look.of(sample, of_sample.encode(y[some]), of_sample), census, SETTINGS, found)
         fitted = Fitted(census, SETTINGS, voices=voices)
         n, unmet = len(train), len(labels) - len(mine)  # an unmet class has the share of one row more
         known = np.full((len(test), len(labels)), np.log(1 / (n + unmet)))
