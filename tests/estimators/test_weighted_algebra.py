@@ -64,6 +64,13 @@ def test_what_is_added_and_taken_away_is_gone(first):
     np.testing.assert_allclose(again.weigh(*mine).predict_proba(ASKED), want, atol=1e-6)
 
 
+def test_to_weigh_by_the_rows_that_were_fitted_changes_next_to_nothing(first):
+    mine = at(slice(0, 500), *WHOLE)
+    again = clone(first).fit(*mine)
+    fitted = again.predict_proba(ASKED)
+    np.testing.assert_allclose(again.weigh(*mine).predict_proba(ASKED), fitted, atol=0.02)  # strengths within a tenth
+
+
 def test_a_sum_has_weights_between_those_of_its_parts_and_says_from_how_many_rows(first):
     other = cd.BayesClassifier(like=first).fit(*at(slice(500, 1200), *WHOLE))
     sums = first + other, other + first

@@ -176,6 +176,8 @@ def learn(
     weight: Floats | None = None,
     terms: Sequence[NDArray] | None = None,
     start: Voices | None = None,
+    *,
+    patient: bool = False,
 ) -> Voices:
     """Weights for the voices of a census, from ``blocks`` of some of its rows; sooner from ``start``.
 
@@ -189,7 +191,7 @@ def learn(
     terms = terms_of(census, settings, blocks, y, weight) if terms is None else terms
     prior = _shares(census)
     known = None if start is None else weights.Learned(np.concatenate(start.weight), start.bias, start.strength)
-    learned = weights.learn(terms, prior, y, weight, groups=groups, start=known)
+    learned = weights.learn(terms, prior, y, weight, groups=groups, start=known, patient=patient)
     each = zip(terms, np.split(learned.weight, ends[:-1]), strict=True)
     heard = tuple(np.where(part.any(axis=(0, 1)), w, 0.0) for part, w in each)
     return Voices(heard, learned.bias, len(y), learned.strength, census.n_rows)

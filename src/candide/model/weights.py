@@ -30,7 +30,7 @@ from candide.kernels import threads
 from candide.rows.blocks import Codes, Floats
 
 _FIRST = 10.0  # the strength to begin with
-_ROUNDS = 12  # of a Newton step and a new strength
+_ROUNDS = 12, 100  # of a Newton step and a new strength: of most learning, and where there is patience
 _STEPS = 50  # of Newton's method, once the strengths stand
 _CLOSE = 0.1  # strengths that change by less than this share stand
 _STRENGTHS = (1e-3, 1e6)
@@ -80,11 +80,13 @@ def learn(
     *,
     groups: Sequence[int] | Codes,
     start: Learned | None = None,
+    patient: bool = False,
 ) -> Learned:
     """The weights of voices whose ``terms`` are parts (row, class, voice); ``groups`` numbers the group of each voice.
 
-    ``weight`` says how often each row counts. ``start`` is where to begin: the same answer, sooner. Voices that say
-    nothing of any row have the mean of their group, and need not be asked.
+    ``weight`` says how often each row counts. ``start`` is where to begin: the same answer, sooner. Without it the
+    strengths may take long to stand; ``patient`` waits for them. Voices that say nothing of any row have the mean of
+    their group, and need not be asked.
     """
     groups = np.asarray(groups, np.intp)
     each = [_heard(part) for part in terms]
@@ -94,7 +96,7 @@ def learn(
     x, strength = problem.start(np.where(groups == 0, 1.0 / np.sqrt(max(1, (groups == 0).sum())), 0.0), heard, start)
     at = problem.at(x)
     with threads.one_blas_thread():  # the products are small, and rows are shared out among threads
-        for _ in range(_ROUNDS):
+        for _ in range(_ROUNDS[patient]):
             curvature = problem.curvature(at.p)
             at, _ = problem.step(at, problem.precision(strength), curvature)
             better = problem.evidence(at.x, strength, curvature)

@@ -108,7 +108,8 @@ def weigh(
     start: Voices | None = None,
 ) -> Voices:
     """The weights of the voices of a census, by some of the rows that were counted."""
-    return voices.learn(census, settings, census.plan.blocks(table), y, weight, start=start)
+    blocks = census.plan.blocks(table)
+    return voices.learn(census, settings, blocks, y, weight, start=start, patient=start is None)
 
 
 def refuse_others(settings: Settings) -> None:

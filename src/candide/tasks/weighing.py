@@ -42,7 +42,7 @@ def weighed(fitted: Fitted, seen: Look, *, new: bool = False, sure: bool = False
     if new:
         blocks = census.plan.blocks(seen.table)
         terms = voices.fresh_terms(census, settings, blocks)
-        found = voices.learn(census, settings, blocks, seen.y, seen.weight, terms)
+        found = voices.learn(census, settings, blocks, seen.y, seen.weight, terms, patient=True)
         found = replace(found, fresh=found.rows)
     else:
         if not sure:
