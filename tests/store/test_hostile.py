@@ -7,9 +7,9 @@ import zlib
 import fuzz
 import numpy as np
 import pytest
-from tests.model_cases import MODELS
+from tests.model_cases import MODELS, labels_of
 
-from candide import TextNB, store
+from candide import BayesClassifier, TextNB, store
 from candide.demo import garden
 from candide.errors import InputError, ModelFileError
 from candide.model.fitted import Fitted
@@ -148,6 +148,34 @@ def test_what_is_wrong_with_voices_is_said(change, complaint, tmp_path):
     forge(path, change)
     with pytest.raises(ModelFileError, match=complaint):
         store.load(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (put("curve.sizes", 0, 0), "no length of a curve"),
+        (put("curve.sizes", 0, 10**6), "shape"),
+        (lambda h, a: a.update({"curve.sizes": np.array([1])}), "curve.sizes"),
+        (put("curve.shares", 0, 1.0), "that rise"),
+        (put("curve.shares", 0, -0.1), "that rise"),
+        (put("curve.odds", 0, 1e6), "that rise"),
+        (put("curve.odds", 0, np.nan), "not finite"),
+        (lambda h, a: a.pop("curve.odds"), "'curve.odds' of 1 axes is missing"),
+    ],
+)
+@pytest.mark.parametrize("detail", ["tally", "score"])
+def test_what_is_wrong_with_a_calibration_is_said(change, complaint, detail, tmp_path, calibrated):
+    path = tmp_path / "m.candide"
+    calibrated.save(path, detail=detail)
+    forge(path, change)
+    with pytest.raises(ModelFileError, match=complaint):
+        store.load(path)
+
+
+@pytest.fixture(scope="module")
+def calibrated():
+    like, X = MODELS["voices"]
+    return BayesClassifier(like=like, calibration="isotonic").fit(X, labels_of("str"))
 
 
 def test_products_of_no_rows_are_refused_when_they_are_used(tmp_path):

@@ -1,6 +1,7 @@
 """Cross-validation without refitting equals refitting on every fold."""
 
 import warnings
+from functools import partial
 
 import duckdb
 import numpy as np
@@ -16,10 +17,12 @@ from candide.errors import InputError
 from candide.estimators.naive_bayes import NaiveBayes
 from candide.model.settings import Settings
 from candide.rows.table import Table
+from candide.tasks import validate
 from candide.tasks.evaluate import evaluate
-from candide.tasks.learn import learn
+from candide.tasks.learn import learn as fit
 from candide.tasks.scores import Scores, spread
-from candide.tasks.validate import cross_validate
+
+cross_validate, learn = (partial(task, model="naive") for task in (validate.cross_validate, fit))
 
 
 def made(n=600, seed=0) -> pa.Table:
