@@ -9,6 +9,7 @@ from candide.engines import arrays
 from candide.engines.batch import blocks
 from candide.errors import MergeError, NotWithinError
 from candide.events import Bernoulli, Categorical, Gaussian
+from candide.events.interaction import Interaction
 from candide.model.census import join
 from candide.model.model import estimate
 from candide.model.plan import Part, Plan
@@ -94,3 +95,23 @@ def test_grids_with_other_edges_name_their_column():
     with pytest.raises(MergeError) as error:
         counted(SEVERAL) + counted(other)
     assert error.value.column == "a"
+
+
+def test_a_level_that_one_part_has_met_stays_in_all():
+    """A pair meets no row in which one of its columns is absent; what is left after a removal is what was counted."""
+    shape, size = np.array(["round", "square", "star", "oval"] * 5, object), np.array(["big", "small"] * 10, object)
+    size[shape == "star"] = None
+    rows, y = {"shape": shape, "size": size}, np.arange(20) % 3
+    plan = Plan(
+        ("shape", "size"), (Part(Categorical(), ("shape", "size")), Part(Interaction(((0, 1),)), ("shape", "size")))
+    )
+
+    def count(some):
+        table = Table.of({name: column[some] for name, column in rows.items()})
+        return arrays.count(table, y[some], plan=plan.with_levels(table))
+
+    keep = shape != "oval"
+    left, want = count(slice(None)) - count(~keep), count(keep)
+    assert left.plan == want.plan
+    assert [s.values for s in left.plan.parts[1].levels] == [("round", "square", "star"), ("big", "small")]
+    assert_same(left, want)
