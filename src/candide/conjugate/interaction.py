@@ -4,8 +4,9 @@ Of two columns, log p(i, j | c) - log p(i | c) - log p(j | c), where
 
     p(i, j | c) = (n_cij + m p_i p_j) / (n_c + m)
 
-so that a cell that was never met says 0, and one that was met often says what was counted. Of three columns, what they
-say beyond their pairs, shrunk to what the pairs say. A row that is left out is taken from its cell and all its margins.
+so that one that was met often says what was counted, and in a class of few rows all say nearly 0. A cell that a class
+of many rows has never shown speaks against it: log(m / (n_c + m)). Of three columns, what they say beyond their pairs,
+shrunk to what the pairs say. A row that is left out is taken from its cell and all its margins.
 
 >>> agree, apart = [[8.0, 1.0], [1.0, 8.0]], [[4.0, 5.0], [5.0, 4.0]]  # in class 0 the two columns agree
 >>> tally = Cells(np.array([agree, apart]).reshape(2, 4), Layout(((0, 1),), (2, 2)))
@@ -51,7 +52,7 @@ def held_out(
 ) -> NDArray:
     """(row, class, set) terms of rows, each without itself; ``table`` is the tally's own, ``out`` where they go.
 
-    Only a row's own class changes. What is absent, and what was never met, says 0.
+    Only a row's own class changes. What is absent, and what is new, says 0.
     """
     layout, (columns, sizes) = tally.layout, tally.layout.arrays
     n, k = len(codes), len(tally.counts)

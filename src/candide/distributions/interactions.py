@@ -1,7 +1,7 @@
 """Interactions: a table of what each combination of levels says, for sets of columns.
 
 >>> law = Interactions(np.array([[0.5], [-0.5], [-0.5], [0.5]]), Layout(((0, 1),), (2, 2)))
->>> law.log_prob(np.array([[0, 0], [0, 1], [1, -1], [1, 2]])).ravel().tolist()  # absent, and never met: 0
+>>> law.log_prob(np.array([[0, 0], [0, 1], [1, -1], [1, 2]])).ravel().tolist()  # absent, and new: 0
 [0.5, -0.5, 0.0, 0.0]
 """
 

@@ -1,7 +1,7 @@
 """Interaction: what sets of columns say together of the class, beyond what they say apart.
 
-A set of two is a correction of naive Bayes: log p(i, j | c) - log p(i | c) - log p(j | c). It says 0 of what was never
-met together. It is no law of the columns, and has no density: it stands beside the laws of the columns themselves.
+A set of two is a correction of naive Bayes: log p(i, j | c) - log p(i | c) - log p(j | c). It says 0 of a value
+that is absent or new. It is no law of the columns, and has no density: it stands beside the laws of the columns.
 
 >>> spec = Interaction(((0, 1),)).spec(2, (Levels.of_size(2), Levels.of_size(2)))
 >>> x, y = np.array([[0, 0], [1, 1], [0, 1], [1, 0]] * 9), np.array([0, 0, 1, 1] * 9)
