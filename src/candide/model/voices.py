@@ -33,7 +33,7 @@ from candide.rows import matching
 from candide.rows.blocks import Block, Codes, Floats
 from candide.rows.labels import Labels
 
-_WORSE = -1.0  # standard deviations by which a column that tells worse than the class shares is silent
+_WORSE = -2.33  # z by which a column tells worse than the class shares, and is silent: by chance one in a hundred
 
 
 @dataclass(frozen=True, eq=False)
