@@ -271,6 +271,21 @@ def test_a_full_design_is_no_riddle():
     model = cd.BayesClassifier().fit(X, y)
     assert (model.predict_proba(X)[np.arange(54), (y == "same").astype(int)] > 0.9).all()
     assert np.abs(np.concatenate(model.fitted_.voices.weight)).max() < 5
+    assert {one.column for one in model.voices().silent} == set(X)
+
+
+def test_an_infinity_is_refused_as_elsewhere():
+    X = {"x": RNG(0).normal(size=N), "z": RNG(1).normal(size=N)}
+    model = cd.BayesClassifier().fit(X, HALF)
+    far = {**X, "z": np.where(np.arange(N) == 7, np.inf, X["z"])}
+    for work in (
+        lambda: cd.BayesClassifier().fit(far, HALF),
+        lambda: cd.fit(pd.DataFrame({**far, "y": HALF}), "y", model="bayes"),
+        lambda: model.predict(far),
+    ):
+        with pytest.raises(InputError) as error:
+            work()
+        assert (error.value.column, error.value.row, error.value.value) == ("z", 7, np.inf)
 
 
 @pytest.mark.parametrize("y", [["a"] * N, [None] * N])

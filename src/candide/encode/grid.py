@@ -25,6 +25,7 @@ from candide import kernels, wording
 from candide.encode.base import Encoding, Move
 from candide.errors import ALIKE, InputError, MergeError
 from candide.kernels import threads
+from candide.rows.blocks import finite
 from candide.rows.labels import Labels, as_column
 from candide.rows.table import numbers_of
 
@@ -105,7 +106,7 @@ class Grid(Encoding):
 
     def _read(self, column: Any) -> NDArray:
         numbers = numbers_of(as_column(column))
-        return numbers if self.raw else self._codes(numbers)
+        return numbers if self.raw else self._codes(finite(numbers))
 
     def tallied(self, x: NDArray) -> NDArray:
         return self._codes(x) if self.raw else x

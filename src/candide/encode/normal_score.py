@@ -18,7 +18,7 @@ from candide.encode.base import Encoding
 from candide.errors import InputError
 from candide.kernels import threads
 from candide.numerics import normal_quantile
-from candide.rows.blocks import Floats
+from candide.rows.blocks import Floats, finite
 from candide.rows.labels import as_column
 from candide.rows.table import numbers_of
 
@@ -65,7 +65,7 @@ class NormalScore(Encoding):
         return type(self)(tuple(values.tolist()), tuple(scores.tolist()))
 
     def _read(self, column: Any) -> Floats:
-        x, knots, scores = numbers_of(as_column(column)), np.array(self.values), np.array(self.scores)
+        x, knots, scores = finite(numbers_of(as_column(column))), np.array(self.values), np.array(self.scores)
         out = np.empty(len(x))
         threads.over_rows(lambda rows: kernels.interpolate(x[rows], knots, scores, out[rows]), len(x), cost=_SEARCH)
         return out

@@ -126,7 +126,7 @@ def voices(fitted: Fitted) -> Voices:
         titles = part.event.titles(part.columns, part.encodings)
         strength, answers = _strengths(law, tally, shares, rows), _answers(law)
         for j, (names, title) in enumerate(zip(columns, titles, strict=True)):
-            if not part.beside and (why := _no_voice(part, j, answers[j])):
+            if not part.beside and (why := _no_voice(part, j, answers[j], weight[j])):
                 silent[names[0]] = why
                 continue
             found.append(Voice(title, names, _kind(part, names), weight[j], strength[j], answers[j], i, j))
@@ -150,10 +150,10 @@ def _answers(law: Distribution) -> list[int | None]:
     return [int(known.of(j)[1].max(initial=-1)) + 1 for j in range(law.n_features)]
 
 
-def _no_voice(part: Part, j: int, answers: int | None) -> str:
+def _no_voice(part: Part, j: int, answers: int | None, weight: float) -> str:
     """Why a column says nothing; nothing where it has something to say."""
     if answers is None or answers > 1:
-        return ""
+        return "" if weight else "it tells rows that are left out worse than the class shares do"
     if not part.encodings[j].n_levels:
         return "no row has a value"
     return "one bin: alone it tells nothing of the class" if part.encodings[j].n_levels != 1 else "it holds one value"

@@ -68,6 +68,13 @@ def not_finite(
     )
 
 
+def finite(x: NDArray) -> NDArray:
+    """A column of numbers, if none of them is infinite: the error says in which row one is."""
+    if x.dtype.kind == "f" and np.isinf(x).any():
+        raise not_finite((None,), x[:, None])
+    return x
+
+
 def first_where(block: Block, bad: Callable[[NDArray], NDArray], at_once: int = _ROWS) -> tuple[int, int, Any] | None:
     """Row, column and value of the first value that is ``bad``, searched ``at_once`` rows after another."""
     if isinstance(block, Csr):
