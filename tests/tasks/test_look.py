@@ -13,7 +13,7 @@ from candide.engines.reading import Reading
 from candide.errors import InputError
 from candide.rows.lots import drawn, lots
 from candide.rows.table import Table
-from candide.tasks.look import Look, look
+from candide.tasks.look import Look, look, most
 
 N = 3000
 
@@ -121,3 +121,10 @@ def test_lots_look_drawn_at_random():
     assert abs(lot.mean() - 0.5) < 0.02
     assert abs(np.corrcoef(lot[1:], lot[:-1])[0, 1]) < 0.05
     assert len(np.unique(lots(np.arange(10_000), 7))) == 10_000
+
+
+def test_rows_for_weights_are_fewer_where_classes_and_columns_are_many():
+    assert most(20_000, 2, 14) == 20_000
+    assert most(20_000, 26, 16) == 10_683
+    assert most(20_000, 10, 3000) == 2000
+    assert most(20_000, 1000, 5000) * 1000 * 5200 <= 240_000_000

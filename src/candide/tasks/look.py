@@ -28,7 +28,8 @@ from candide.rows.table import Name, Table
 
 ROWS = 20_000  # that weights are learned from, at most
 _TERMS = 60_000_000  # of all voices in all classes, at most: fewer rows where these are many
-_FEWEST = 2_000
+_FEWEST = 2_000  # rows, unless even they would have more than so many terms:
+_ROOM = 240_000_000  # about 1 GB
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +110,8 @@ def with_grids(rows_of: Rows, prepared: Prepared) -> Prepared:
 
 def most(rows: int, n_classes: int, n_columns: int) -> int:
     """How many rows weights are learned from, at most: fewer than ``rows`` where classes and columns are many."""
-    return min(rows, max(_FEWEST, _TERMS // (n_classes * (n_columns + 200))))
+    a_row = max(1, n_classes * (n_columns + 200))
+    return min(rows, max(_TERMS // a_row, min(_FEWEST, _ROOM // a_row), 1))
 
 
 def taken(table: Table, rows: Codes) -> Table:
