@@ -169,6 +169,30 @@ def test_weights_of_rows_are_looked_at_too():
     np.testing.assert_allclose(found.posterior(inputs(data)), want.predict_proba(inputs(data, "w")), atol=1e-9)
 
 
+def test_a_column_without_end_is_in_no_pair():
+    """Of levels that keep coming the look has met a part: a pair would take room for all of them."""
+    data = frame(3000)
+    data["town"] = [f"t{i}" if i % 3 == 0 else f"{job} town" for i, job in enumerate(data["b"])]
+
+    def pairs(fitted):
+        return {name for part in fitted.plan.parts if part.spec.sets for name in part.columns}
+
+    assert {"a", "town"} <= pairs(looked(data, 3000))  # all rows are seen, and so all towns
+    some = looked(data, 2000)
+    assert "town" not in pairs(some)
+    assert {"a", "b"} <= pairs(some)
+    towns = next(part for part in some.census.plan.parts if "town" in part.columns)
+    assert len(towns.levels[towns.columns.index("town")]) == 1002  # alone it is counted whole
+
+
+def test_labels_that_are_nan_are_none():
+    y = np.where(np.arange(90) % 9 == 0, np.nan, np.arange(90) % 2)
+    data = pa.table({"x": RNG(0).normal(size=90), "c": RNG(1).choice(["u", "v"], 90), "y": y})
+    model = cd.fit(data, "y", model="bayes")
+    assert model.classes_.tolist() == [0, 1]
+    assert model.census_.n_rows == 80
+
+
 # Text
 
 

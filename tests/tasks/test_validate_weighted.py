@@ -47,7 +47,7 @@ def refitted(data: pa.Table, seen, fold: np.ndarray, folds: int):
     """The scores of each fold by a model that is fitted to the rows of the others; ``seen`` are those looked at."""
     y, labels = data["y"].to_numpy(), np.unique(data["y"])
     X = data.drop_columns(["y"])
-    encodings = Encodings.of(Table.of(X.take(seen)))
+    encodings = Encodings.of(Table.of(X.take(seen)), is_part=len(seen) < len(y))
     for f in range(folds):
         train, test, some = np.flatnonzero(fold != f), np.flatnonzero(fold == f), seen[fold[seen] != f]
         table, sample = Table.of(X.take(train)), Table.of(X.take(some))

@@ -47,6 +47,7 @@ MOST = {2: 200, 3: 100}  # sets of two and of three columns
 _GROWN = 60  # pairs from which triples grow
 _COLUMNS = 200  # that are tried in pairs: more of them make too many pairs
 _CELLS = 8, 16  # of a number in a set, at least and at most
+_ALONE = 0.01  # the share of rows with a level of their own beyond which there is no end of levels
 _NUMBERS = 300  # in a discriminant, at most
 _INDICATORS = 60, 400  # of a column, and of all, at most
 _PLAIN_Z = 2.33  # of a single voice that is tried
@@ -108,11 +109,18 @@ class Encodings:
     table: Table
     plan: Plan  # of the columns alone
     known: dict[tuple[str, Name, int], Any] = field(default_factory=dict)
+    is_part: bool = False  # whether there are more rows than these, and so perhaps more levels
 
     @classmethod
-    def of(cls, table: Table, events: Any = "auto", columns: Sequence[Column] | None = None) -> "Encodings":
+    def of(
+        cls, table: Table, events: Any = "auto", columns: Sequence[Column] | None = None, *, is_part: bool = False
+    ) -> "Encodings":
         looked = inspect(table) if columns is None else columns
-        return cls(table, columns_plan(looked, events).with_levels(table))
+        return cls(table, columns_plan(looked, events).with_levels(table), is_part=is_part)
+
+    def is_open(self, name: Name) -> bool:
+        """Whether rows to come will bring ever more levels of a column, one in a hundred of them: as many are alone."""
+        return self.is_part and self._once("open", name, 0, _alone) > _ALONE
 
     def scores(self, name: Name) -> NormalScore:
         """A number by its rank."""
@@ -225,7 +233,8 @@ class _Composer:
 
     def grow(self, order: int, grown: Part | None) -> Part | None:
         """Add the sets of columns that are admitted, as one part; ``grown`` has those that they grow from."""
-        chosen = [*self.columns(numbers=True), *self.columns(numbers=False)]
+        levels = [name for name in self.columns(numbers=False) if not self.encodings.is_open(name)]
+        chosen = [*self.columns(numbers=True), *levels]
         chosen = [name for name in self.table.names if name in set(chosen)]
         encodings = {name: self._cells(name, order) for name in chosen}
         chosen = self._strongest([name for name in chosen if (encodings[name].n_levels or 0) > 1])
@@ -271,6 +280,13 @@ class _Composer:
                 z |= {one[0]: score for one, score in zip(part.event.voices(part.columns), found, strict=True)}
         best = set(sorted(names, key=lambda name: -z.get(name, 0.0))[:_COLUMNS])
         return [name for name in names if name in best]
+
+
+def _alone(column: Any) -> float:
+    """The share of the rows whose level no other row has."""
+    known = Labels.of(column)
+    codes = known.encode(column)
+    return float((np.bincount(codes[codes >= 0], minlength=1) == 1).sum()) / max(1, len(codes))
 
 
 def _part(event: EventModel, columns: Sequence[tuple[Name, Encoding]]) -> Part:

@@ -47,7 +47,7 @@ def compose_apart(
     seen: Look, folds: int, settings: Settings, *, events: Any = "auto", columns: Any = None, sets: bool = True
 ) -> list[Composed]:
     """For each fold what the rows of the others compose; last, what all rows do."""
-    encodings = Encodings.of(seen.table, events, columns)
+    encodings = Encodings.of(seen.table, events, columns, is_part=seen.is_part)
     out = []
     for fold in range(folds + 1):
         some = seen if fold == folds else seen.take(np.flatnonzero(seen.fold != fold))

@@ -105,7 +105,7 @@ def held_out(
         raise InputError(f"{wording.plural(len(seen))} are too few to hold some of them out", value=len(seen))
     columns = inspect(seen.table) if columns is None else columns
     seen = replace(seen, fold=_dealt(seen.y, folds, seed))
-    encodings, plain = Encodings.of(seen.table, events, columns), plan_of(columns, events)
+    encodings, plain = Encodings.of(seen.table, events, columns, is_part=seen.is_part), plan_of(columns, events)
     out = np.empty((2, len(seen), len(seen.labels)))
     for fold in range(folds):
         train, rest = (seen.take(np.flatnonzero(some)) for some in (seen.fold != fold, seen.fold == fold))

@@ -43,6 +43,11 @@ class Look:
     weight: Floats | None = None  # (row,)
     fold: Codes | None = None  # (row,) where rows are divided
 
+    @property
+    def is_part(self) -> bool:
+        """Whether there are more rows than these."""
+        return bool(len(self.row)) and len(self.row) <= self.row[-1]
+
     @classmethod
     def of(cls, table: Table, y: Codes, labels: Labels, weight: Floats | None = None) -> "Look":
         """The rows of a table, but for those that weigh nothing."""

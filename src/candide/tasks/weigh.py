@@ -24,7 +24,7 @@ from candide.model.voices import Voices
 from candide.rows.blocks import Codes, Floats
 from candide.rows.labels import Labels
 from candide.rows.table import Table
-from candide.tasks.compose import compose
+from candide.tasks.compose import Encodings, compose
 from candide.tasks.look import ROWS, Look, look
 
 
@@ -52,7 +52,8 @@ def learn(
     codes = labels.encode(y)
     seen = Look.of(table, codes, labels, weight).bounded(rows, seed).met()
     if like is None:
-        plan, found = compose(seen.table, seen.y, seen.weight, events=events, settings=settings, sets=sets)
+        encodings = Encodings.of(seen.table, events, is_part=seen.is_part)
+        plan, found = compose(seen.table, seen.y, seen.weight, settings=settings, sets=sets, encodings=encodings)
     else:
         plan, found = like, None
     census = arrays.count(table, y, weight, plan=plan.with_levels(table), labels=labels)
@@ -81,7 +82,8 @@ def learn_from(
 
     with watch(rows.source, "looking"):
         seen = look(rows, prepared, rows=most)
-    plan, found = compose(seen.table, seen.y, seen.weight, events=events, columns=prepared.columns, settings=settings)
+    encodings = Encodings.of(seen.table, events, prepared.columns, is_part=seen.is_part)
+    plan, found = compose(seen.table, seen.y, seen.weight, settings=settings, encodings=encodings)
     with watch(rows.source, "counting"):
         counted = count(rows, replace(prepared, plan=plan))
     return counted, weigh_by(seen, counted.censuses[0], settings, found), seen
