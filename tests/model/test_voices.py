@@ -119,3 +119,9 @@ def test_weights_are_due_when_rows_have_doubled_and_as_many_are_at_hand(counted,
     known = Voices((np.ones(2),), np.zeros(2), 100, np.ones(1), 100)
     assert known.due(counted, at_hand) is due
     assert known.without(1).due(counted, at_hand) is (at_hand >= 100)
+
+
+def test_fewer_rows_than_weights_teach_nothing():
+    known = Voices((np.ones(6), np.ones(2)), np.zeros(2), 0, np.ones(1), 0)
+    assert not known.due(40, 9)
+    assert known.due(40, 10)

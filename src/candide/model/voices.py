@@ -101,13 +101,15 @@ class Voices:
         return self.gone > 0 or counted >= 2 * self.counted
 
     def due(self, counted: int, at_hand: int) -> bool:
-        """Whether to learn again, from so many rows at hand: where they are stale, and not from fewer than before.
+        """Whether to learn again, from so many rows at hand: where they are stale.
+
+        Not from fewer rows than they were learned from, nor from fewer than there are weights.
 
         >>> voices = Voices((np.ones(2),), np.zeros(2), rows=300, strength=np.ones(1), counted=300)
         >>> voices.due(600, 300), voices.due(600, 50), voices.due(500, 300)
         (True, False, False)
         """
-        return self.stale(counted) and at_hand >= self.rows
+        return self.stale(counted) and at_hand >= max(self.rows, len(self.bias) + sum(map(len, self.weight)))
 
     def said(self, counted: int) -> str:
         """On which rows they were learned, in words.
