@@ -237,7 +237,7 @@ def _section(names: list[str], known: Known) -> str:
     """Each table, then the means, ranks and seconds."""
     parts = [
         "Five folds, stratified and shuffled (seed 0), default settings. Accuracy / AUC (each class against the rest, "
-        "weighted) / log-loss, of all folds together.",
+        "weighted) / log-loss, of all folds together. Seconds are those of a fold, in the run that measured the model.",
         _each(names, known),
     ]
     common = [name for name in names if all((name, m) in known for m in MODELS)]
@@ -247,10 +247,14 @@ def _section(names: list[str], known: Known) -> str:
         if 0 < len(rest) < len(common):
             told = f"Boosting does not bear the class of two rows that {HARD} has. Without that table:"
             parts += [told, _means(rest, known, RANKED, RANKED)]
-    every = [m for m in NAMES if any((name, m) in known for name in names)]
-    small = [name for name in names if all((name, m) in known for m in every)]
-    if small and set(every) & set(SLOW):
-        parts += [f"Of the {len(small)} with at most {SMALL:,} rows:", _means(small, known, every, every)]
+    measured = [m for m in SLOW if any((name, m) in known for name in names)]
+    for n in range(1, len(measured) + 1):  # one more of the slow peers at a time, as far as each was measured
+        models = [*MODELS, *measured[:n]]
+        small = [name for name in names if all((name, m) in known for m in models)]
+        if small:
+            also = " and ".join(NAMES[m] for m in measured[:n])
+            told = f"Of {len(small)} tables with at most {SMALL:,} rows, beside {also}:"
+            parts += [told, _means(small, known, models, models)]
     return "\n\n".join(parts)
 
 
