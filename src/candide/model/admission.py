@@ -39,7 +39,9 @@ def admit(
 ) -> Sets:
     """The sets that are admitted, strongest first; ``codes`` (row, column), ``posterior`` (row, class) so far."""
     k = posterior.shape[1]
-    room = [s for s in sets if np.prod([sizes[j] for j in s], dtype=float) * k <= LARGEST]
+    cells = [np.prod([sizes[j] for j in s], dtype=float) for s in sets]
+    # Of more cells than rows most are empty; all that such a set says of a row left out is that its class has one less.
+    room = [s for s, n in zip(sets, cells, strict=True) if n <= min(LARGEST / k, len(y))]
     if not room:
         return ()
     z = score(np.array(room), codes, np.array(sizes), y, posterior, weight)

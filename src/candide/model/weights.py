@@ -33,6 +33,7 @@ _FIRST = 10.0  # the strength to begin with
 _ROUNDS = 12, 100  # of a Newton step and a new strength: of most learning, and where there is patience
 _STEPS = 50  # of Newton's method, once the strengths stand
 _CLOSE = 0.1  # strengths that change by less than this share stand
+_HELD = 0.1  # of a weight more, near its mean: else weights that part few rows run away
 _STRENGTHS = (1e-3, 1e6)
 _BIAS = 0.02  # the strength with which a class bias is held at 0: hardly
 _EXACT = 1 << 22  # so many terms of a part are kept in double precision; more of them in single
@@ -287,7 +288,7 @@ class _Problem:
         w, spread = x[:v], np.diag(np.linalg.inv(curvature[:v, :v] + np.diag(strength[self.groups])))
         away = np.bincount(self.groups, (w - self.mean(x, strength)[self.groups]) ** 2, len(self.size))
         determined = np.bincount(self.groups, np.maximum(1.0 - strength[self.groups] * spread, 0.0), len(self.size))
-        return np.where(self.size > 0, np.clip(determined / np.maximum(away, 1e-12), *_STRENGTHS), strength)
+        return np.where(self.size > 0, np.clip((determined + _HELD) / np.maximum(away, 1e-12), *_STRENGTHS), strength)
 
     def mean(self, x: Floats, strength: Floats) -> Floats:
         """(group,) the best common mean of the weights."""
