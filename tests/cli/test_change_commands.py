@@ -38,9 +38,9 @@ def herbs(tmp_path_factory):
     events += ["--event", "flowers=poisson"]
     for i, name in enumerate(("may", "june", "july")):
         write(folder / f"{name}.csv", rows[300 * i : 300 * i + 300])
-        ask("fit", folder / f"{name}.csv", "-t", "herb", "-o", folder / f"{name}.candide", *events)
+        ask("fit", "--model=naive", folder / f"{name}.csv", "-t", "herb", "-o", folder / f"{name}.candide", *events)
     write(folder / "all.csv", rows)
-    ask("fit", folder / "all.csv", "-t", "herb", "-o", folder / "all.candide", *events)
+    ask("fit", "--model=naive", folder / "all.csv", "-t", "herb", "-o", folder / "all.candide", *events)
     return folder
 
 
@@ -147,7 +147,17 @@ def test_a_model_without_counts_predicts_and_shows_but_does_not_merge(herbs, tmp
 
 
 def test_errors_name_both_files(herbs, tmp_path):
-    ask("fit", herbs / "may.csv", "-t", "herb", "-o", tmp_path / "b.candide", "--event", "flowers=gaussian")
+    ask(
+        "fit",
+        "--model=naive",
+        herbs / "may.csv",
+        "-t",
+        "herb",
+        "-o",
+        tmp_path / "b.candide",
+        "--event",
+        "flowers=gaussian",
+    )
     for command in (("merge", herbs / "may.candide", tmp_path / "b.candide", "-o", tmp_path / "c.candide"),
                     ("diff", herbs / "may.candide", tmp_path / "b.candide")):  # fmt: skip
         result = run(*command)

@@ -33,7 +33,15 @@ def herbs(tmp_path_factory):
     pyarrow.csv.write_csv(rows, folder / "herbs.csv")
     pq.write_table(rows.drop_columns(["herb"]), folder / "new.parquet")
     facts = ask(
-        "fit", folder / "herbs.csv", "--target", "herb", "-o", folder / "herbs.candide", "--event", "flowers=poisson"
+        "fit",
+        "--model=naive",
+        folder / "herbs.csv",
+        "--target",
+        "herb",
+        "-o",
+        folder / "herbs.candide",
+        "--event",
+        "flowers=poisson",
     )
     return folder, facts
 
@@ -55,7 +63,7 @@ def test_fit_says_what_it_made_of_each_column(herbs):
 
 def test_the_summary_for_a_person(herbs):
     folder, _ = herbs
-    result = run("fit", folder / "herbs.csv", "-t", "herb", "--folds", "5")
+    result = run("fit", "--model=naive", folder / "herbs.csv", "-t", "herb", "--folds", "5")
     assert result.exit_code == 0
     for text in (
         "2,000 rows counted",
@@ -156,14 +164,14 @@ def main(*args: str) -> subprocess.CompletedProcess:
 
 def test_errors_are_one_line_and_the_exit_status_tells(herbs, tmp_path):
     folder, _ = herbs
-    wrong = main("fit", folder / "herbs.csv", "--target", "hrb")
+    wrong = main("fit", "--model=naive", folder / "herbs.csv", "--target", "hrb")
     assert wrong.returncode == 1
     assert wrong.stderr.startswith("candide: unknown target 'hrb'; did you mean 'herb'?")
     assert wrong.stderr.count("\n") == 1
     (tmp_path / "not.candide").write_bytes(b"nonsense")
     assert "not a whole Candide model file" in main("show", tmp_path / "not.candide").stderr
-    assert main("fit", folder / "herbs.csv").returncode == 2
+    assert main("fit", "--model=naive", folder / "herbs.csv").returncode == 2
     assert "Traceback" in main("--debug", "fit", folder / "herbs.csv", "--target", "hrb").stderr
-    assert main("fit", folder / "herbs.csv", "-t", "herb", "--event", "soil").stderr.startswith(
+    assert main("fit", "--model=naive", folder / "herbs.csv", "-t", "herb", "--event", "soil").stderr.startswith(
         "candide: --event 'soil'"
     )

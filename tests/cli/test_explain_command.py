@@ -36,7 +36,17 @@ def garden(tmp_path_factory):
     folder = tmp_path_factory.mktemp("explain")
     columns = {name: pa.array(column, from_pandas=True) for name, column in PLANTS.items()}
     pq.write_table(pa.table({**columns, "herb": HERBS}), folder / "plants.parquet")
-    done = run("fit", folder / "plants.parquet", "-t", "herb", "-o", folder / "m.candide", "--event", "flowers=poisson")
+    done = run(
+        "fit",
+        "--model=naive",
+        folder / "plants.parquet",
+        "-t",
+        "herb",
+        "-o",
+        folder / "m.candide",
+        "--event",
+        "flowers=poisson",
+    )
     assert done.exit_code == 0
     return folder
 
@@ -200,7 +210,12 @@ def test_words_of_a_document_add_up_to_what_it_says(how):
 
 def test_words_are_shown_and_told(tmp_path):
     pq.write_table(pa.table({"note": NOTES, "kind": KINDS}), tmp_path / "m.parquet")
-    assert run("fit", tmp_path / "m.parquet", "-t", "kind", "--event", "note=text", "-o", tmp_path / "m").exit_code == 0
+    assert (
+        run(
+            "fit", "--model=naive", tmp_path / "m.parquet", "-t", "kind", "--event", "note=text", "-o", tmp_path / "m"
+        ).exit_code
+        == 0
+    )
     [facts] = ask("explain", tmp_path / "m", tmp_path / "m.parquet", "--row", 5)
     [column] = facts["columns"]
     assert [word["term"] for word in column["words"]] == ["prize", "now"]

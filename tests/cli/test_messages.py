@@ -50,7 +50,9 @@ def herbs(tmp_path_factory):
     plants, y = demo.rows(600, seed=8)
     columns = {name: pa.array(column, from_pandas=True) for name, column in plants.items()}
     pyarrow.csv.write_csv(pa.table({**columns, "herb": y}), folder / "herbs.csv")
-    assert run("fit", folder / "herbs.csv", "-t", "herb", "-o", folder / "herbs.candide").exit_code == 0
+    assert (
+        run("fit", "--model=naive", folder / "herbs.csv", "-t", "herb", "-o", folder / "herbs.candide").exit_code == 0
+    )
     return folder
 
 
@@ -221,10 +223,13 @@ def test_probabilities_worse_than_none_are_remarked(herbs, tmp_path):
     same = RNG.normal(0.3 * y).round(3)
     rows = pa.table({**{f"copy{i}": same for i in range(30)}, "kind": pa.array(y).cast(pa.string())})
     pq.write_table(rows, tmp_path / "same.parquet")
-    facts = ask("evaluate", tmp_path / "same.parquet", "-t", "kind", "--folds", 4)
+    facts = ask("evaluate", "--model=naive", tmp_path / "same.parquet", "-t", "kind", "--folds", 4)
     assert facts["log_loss"]["value"] > facts["baseline"]["log_loss"]
     assert "worse than" in facts["notes"][-1]  # after the copies
-    assert "note  the log loss" in run("evaluate", tmp_path / "same.parquet", "-t", "kind", "--folds", 4).output
+    assert (
+        "note  the log loss"
+        in run("evaluate", "--model=naive", tmp_path / "same.parquet", "-t", "kind", "--folds", 4).output
+    )
     assert ask("evaluate", herbs / "herbs.candide", herbs / "herbs.csv")["notes"] == []
 
 
@@ -234,7 +239,7 @@ def test_probabilities_worse_than_none_are_remarked(herbs, tmp_path):
 def test_columns_named_together_are_split_unless_one_has_that_name(tmp_path):
     rows = {"b": RNG.integers(0, 9, 60), "c": RNG.integers(0, 9, 60), "d,e": RNG.integers(0, 9, 60)}
     pq.write_table(pa.table({**rows, "y": ["u", "v"] * 30}), tmp_path / "rows.parquet")
-    fit = ("fit", tmp_path / "rows.parquet", "-t", "y")
+    fit = ("fit", tmp_path / "rows.parquet", "-t", "y", "--model=naive")
     for option, expected in [
         ("b,c=multinomial", {"b": "multinomial", "c": "multinomial", "d,e": "gaussian"}),
         ("b,c=poisson", {"b": "poisson", "c": "poisson", "d,e": "gaussian"}),
@@ -245,7 +250,7 @@ def test_columns_named_together_are_split_unless_one_has_that_name(tmp_path):
     assert [part.event.joint for part in cd.load(tmp_path / "m.candide").fitted_.plan.parts] == [True, False]
     assert str(failure(*fit, "--event", "b,c=poison")).startswith("unknown event 'poison'; did you mean 'poisson'?")
     text = "b,c,y\n1,2,u\n3,1,v\n2,2,u\n4,1,v\n"
-    assert run("fit", "-", "-t", "y", "--event", "b,c=poisson", stdin=text).exit_code == 0
+    assert run("fit", "--model=naive", "-", "-t", "y", "--event", "b,c=poisson", stdin=text).exit_code == 0
 
 
 def test_the_help_names_every_event_model():
@@ -344,7 +349,9 @@ def test_classes_without_room_are_counted(tmp_path):
     names = [f"a class with a long name, number {i}" for i in range(9)]
     rows = {"x": [f"level {i % 17}" for i in range(180)], "y": np.array(names)[np.arange(180) % 9]}
     pq.write_table(pa.table(rows), tmp_path / "rows.parquet")
-    assert run("fit", tmp_path / "rows.parquet", "-t", "y", "-o", tmp_path / "m.candide").exit_code == 0
+    assert (
+        run("fit", "--model=naive", tmp_path / "rows.parquet", "-t", "y", "-o", tmp_path / "m.candide").exit_code == 0
+    )
     output = run("show", tmp_path / "m.candide", width=60).output
     assert max(map(len, output.splitlines())) <= 60
     [title] = [line for line in output.splitlines() if line.startswith("x categorical")]
@@ -432,4 +439,4 @@ def test_a_column_that_is_absent_is_not_taken_for_the_target(tmp_path):
     assert "did you mean 'yes' for 'ye'?" in told
     (tmp_path / "new.csv").write_text("job,y\ncook,no\n")
     assert "did you mean" not in run("predict", model, tmp_path / "new.csv").stderr
-    assert "did you mean" not in str(failure("fit", tmp_path / "rows.csv", "-t", "y", "--drop", "yy"))
+    assert "did you mean" not in str(failure("fit", "--model=naive", tmp_path / "rows.csv", "-t", "y", "--drop", "yy"))

@@ -42,10 +42,10 @@ def herbs(tmp_path_factory):
     pyarrow.csv.write_csv(rows, folder / "herbs.csv")
     pyarrow.csv.write_csv(rows.drop_columns(["herb"]), folder / "unlabelled.csv")
     events = {"flowers": "poisson"}
-    cd.fit(folder / "herbs.csv", "herb", events=events).save(folder / "three.candide")
+    cd.fit(folder / "herbs.csv", "herb", events=events, model="naive").save(folder / "three.candide")
     two = rows.filter(pa.compute.not_equal(rows["herb"], "sage"))
     pyarrow.csv.write_csv(two, folder / "two.csv")
-    cd.fit(folder / "two.csv", "herb", events=events).save(folder / "two.candide")
+    cd.fit(folder / "two.csv", "herb", events=events, model="naive").save(folder / "two.candide")
     return folder, table, y
 
 

@@ -36,7 +36,10 @@ def table(tmp_path_factory):
 def test_show_prints_the_scores_and_marks_the_chosen(table, tmp_path):
     path, columns, y = table
     model = tmp_path / "m.candide"
-    assert "6 columns modelled, 1 of them chosen" in run("fit", path, "-t", "kind", "--select", "1", "-o", model).output
+    assert (
+        "6 columns modelled, 1 of them chosen"
+        in run("fit", "--model=naive", path, "-t", "kind", "--select", "1", "-o", model).output
+    )
     output = run("show", model).output
     assert "How much each column tells of the class; 1 of 6 chosen" in output
     facts = ask("show", model)
@@ -54,7 +57,7 @@ def test_show_prints_the_scores_and_marks_the_chosen(table, tmp_path):
 def test_a_chosen_model_reads_only_its_columns_and_goes_on_counting_all(table, tmp_path):
     path, columns, _ = table
     model, alone = tmp_path / "m.candide", tmp_path / "alone.csv"
-    assert run("fit", path, "-t", "kind", "--select", "evidence", "-o", model).exit_code == 0
+    assert run("fit", "--model=naive", path, "-t", "kind", "--select", "evidence", "-o", model).exit_code == 0
     pyarrow.csv.write_csv(pa.table({"signal": columns["signal"]}), alone)
     assert run("predict", model, alone).output == run("predict", model, path).output
     assert ask("update", model, path)["rows_in_model"] == 800
@@ -63,14 +66,16 @@ def test_a_chosen_model_reads_only_its_columns_and_goes_on_counting_all(table, t
 
 def test_evaluate_chooses_in_every_fold(table):
     path, _, _ = table
-    chosen, all_columns = (ask("evaluate", path, "-t", "kind", *more) for more in (("--select", "1"), ()))
+    chosen, all_columns = (
+        ask("evaluate", "--model=naive", path, "-t", "kind", *more) for more in (("--select", "1"), ())
+    )
     assert chosen["accuracy"]["value"] > 0.5
     assert chosen["log_loss"]["value"] < all_columns["log_loss"]["value"]
 
 
 @pytest.mark.parametrize("select", ["0", "-2", "0.5", "best"])
 def test_what_is_no_choice(table, select):
-    result = run("fit", table[0], "-t", "kind", f"--select={select}")
+    result = run("fit", "--model=naive", table[0], "-t", "kind", f"--select={select}")
     assert result.exit_code == 1
     assert result.exception.value == select
     assert result.exception.remedy == "pass a number of columns >= 1, or 'evidence'"

@@ -67,7 +67,7 @@ def test_a_level_is_the_same_through_every_door(kind, tmp_path):
     every = doors(pa.table({"x": values, "y": ["a", "b", "c"] * 4}), tmp_path)
     frames = {name: data for name, data in every.items() if name in ("arrow", "pandas", "polars", "dict", "arrays")}
     events = {"x": "categorical"}
-    models = {name: cd.fit(every[name], "y", events=events) for name in FITTED if name in every}
+    models = {name: cd.fit(every[name], "y", events=events, model="naive") for name in FITTED if name in every}
     models["X arrays"] = cd.NaiveBayes(events).fit(features(every["arrays"]), ["a", "b", "c"] * 4)
     want = p(models["arrow"].predict_table(every["arrow"]))
     assert (want.argmax(axis=1) == [0, 1, 2] * 4).mean() >= 2 / 3
@@ -84,11 +84,11 @@ def test_a_level_is_the_same_through_every_door(kind, tmp_path):
 def test_a_class_is_the_same_through_every_door(kind, tmp_path):
     values = VALUES[kind].take(pa.array([0, 1, 2] * 4))
     every = doors(pa.table({"y": values, "x": ["a", "b", "c"] * 4}), tmp_path)
-    first = cd.fit(every["arrow"], "y")
+    first = cd.fit(every["arrow"], "y", model="naive")
     want = cd.evaluate.evaluate(first, every["arrow"])
     assert want.n == len(values.drop_null())
     for name in FITTED:
-        model = cd.fit(every[name], "y")
+        model = cd.fit(every[name], "y", model="naive")
         for data in every.values():
             assert cd.evaluate.evaluate(model, data).accuracy == want.accuracy, name
         assert len((first + model).classes_) == len(first.classes_), name
@@ -113,12 +113,12 @@ def test_times_are_days_and_nothing_is_a_category_through_every_door(kind, tmp_p
     if kind in ("duration", "nanoseconds"):  # a query of a Parquet file has whole numbers, and no schema
         del every["query"]
     frames = {name: every[name] for name in ("arrow", "pandas", "polars", "dict", "arrays")}
-    want = cd.fit(table, "y")
+    want = cd.fit(table, "y", model="naive")
     event = "categorical" if kind == "nothing" else "gaussian"
     assert [part.event.name for part in want.fitted_.plan.parts if "x" in part.columns] == [event]
     answers = want.predict_table(table)["p_a"].to_numpy()
     for name, data in every.items():
-        model = cd.fit(data, "y")
+        model = cd.fit(data, "y", model="naive")
         assert [part.event for part in model.fitted_.plan.parts] == [part.event for part in want.fitted_.plan.parts]
         np.testing.assert_allclose(model.predict_table(data)["p_a"].to_numpy(), answers, err_msg=name)
         np.testing.assert_allclose(want.predict_table(data)["p_a"].to_numpy(), answers, err_msg=name)
@@ -131,7 +131,10 @@ def test_a_duration_has_one_unit():
     """Two days are 2, from whatever holds them."""
     length = [dt.timedelta(2), dt.timedelta(3), dt.timedelta(4), dt.timedelta(6)]
     for column in (length, pa.array(length), pl.Series(length), pd.Series(length), np.array(length, "m8[h]")):
-        for model in (cd.fit({"x": column, "y": [*"aabb"]}, "y"), cd.NaiveBayes().fit({"x": column}, [*"aabb"])):
+        for model in (
+            cd.fit({"x": column, "y": [*"aabb"]}, "y", model="naive"),
+            cd.NaiveBayes().fit({"x": column}, [*"aabb"]),
+        ):
             assert model.census_.tallies[0].mean.ravel().tolist() == [2.5, 5.0]
 
 
@@ -139,7 +142,7 @@ def test_whole_numbers_behind_a_dictionary_are_categories():
     codes, y = pa.array([3, 1, 2, 3, 1, 2] * 5).dictionary_encode(), [*"abbaba"] * 5
     table = pa.table({"x": codes, "y": y})
     for data in (table, table.to_pandas(), {"x": codes, "y": y}):
-        assert [part.event.name for part in cd.fit(data, "y").fitted_.plan.parts] == ["categorical"]
+        assert [part.event.name for part in cd.fit(data, "y", model="naive").fitted_.plan.parts] == ["categorical"]
         X = data[["x"]] if hasattr(data, "iloc") else {"x": data["x"]}
         assert [part.event.name for part in cd.NaiveBayes().fit(X, y).fitted_.plan.parts] == ["categorical"]
 
@@ -153,7 +156,7 @@ def test_wide_whole_numbers_with_gaps_are_not_rounded():
 
 def test_text_among_other_values_makes_all_of_them_text():
     X, y = {"x": [1, "a", True, 2.5, dt.date(2024, 2, 29), "true", None] * 5}, [*"ababbab"] * 5
-    streamed, asked = cd.fit(X | {"y": y}, "y"), cd.NaiveBayes().fit(X, y)
+    streamed, asked = cd.fit(X | {"y": y}, "y", model="naive"), cd.NaiveBayes().fit(X, y)
     for model in (streamed, asked):
         assert model.fitted_.plan.parts[0].levels[0].values == ("1", "2.5", "2024-02-29", "a", "true")
         np.testing.assert_allclose(model.predict_proba(X)[:, 0], model.predict_table(X)["p_a"].to_numpy())
@@ -161,7 +164,7 @@ def test_text_among_other_values_makes_all_of_them_text():
 
 def test_a_column_of_strangers_is_told(tmp_path):
     X, y = {"colour": ["red", "blue", "red", "blue"], "size": ["s", "l", "s", "l"]}, [*"abab"]
-    model = cd.fit(X | {"y": y}, "y")
+    model = cd.fit(X | {"y": y}, "y", model="naive")
     strange = {"colour": ["rot", None, "blau"], "size": ["s", "xl", "l"]}
     pq.write_table(pa.table(strange), tmp_path / "rows.parquet")
     labelled = strange | {"y": [*"aba"]}
@@ -184,5 +187,5 @@ def test_whole_numbers_of_nineteen_digits_and_more_keep_them_all(tmp_path):
     path = tmp_path / "ids.csv"
     values = [1152921504606846977, 5152921504606846978, 10**25 + 1, 8152921504606846981]
     path.write_text("x,y\n" + "".join(f"{x},{y}\n" for x, y in zip(values, "abab", strict=True)) * 30)
-    scored = cd.fit(path, "y").predict_table(path)
+    scored = cd.fit(path, "y", model="naive").predict_table(path)
     assert scored["prediction"].to_pylist()[:4] == ["a", "b", "a", "b"]

@@ -130,7 +130,7 @@ def fitted(door, table, events, folder):
     """A model of the table by a door; by ``X`` in memory an estimator's own ``fit``."""
     name, data = door.removeprefix("X "), DOORS[door.removeprefix("X ")](table, folder)
     if door == name:
-        return told(lambda: cd.fit(data, "y", events=events))
+        return told(lambda: cd.fit(data, "y", events=events, model="naive"))
     y = np.array(table.column("y").to_pylist(), object)
     return told(cd.NaiveBayes(events).fit, features(data, table.column_names[:-1]), y)
 

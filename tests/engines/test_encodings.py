@@ -51,18 +51,18 @@ def test_the_same_in_every_encoding(encoding, said, tmp_path):
         written(tmp_path / "rows.csv", TEXT, encoding),
     )
     reading = Reading(encoding=said)
-    there = learn(plain, "y").fitted
-    here = learn(path, "y", reading=reading).fitted
+    there = learn(plain, "y", model="naive").fitted
+    here = learn(path, "y", reading=reading, model="naive").fitted
     assert here.census.plan == there.census.plan
     assert answers(here, path, reading) == answers(there, plain)
 
 
 def test_a_guess_is_told_and_what_the_file_says_is_not(tmp_path):
     guessed, marked = written(tmp_path / "a.csv", TEXT, "cp1252"), written(tmp_path / "b.csv", TEXT, "utf-16")
-    assert [remark.code for remark in learn(guessed, "y").remarks] == ["encoding"]
-    assert "--encoding" in learn(guessed, "y").remarks[0].remedy
-    assert learn(marked, "y").remarks == []
-    fitted = learn(marked, "y").fitted
+    assert [remark.code for remark in learn(guessed, "y", model="naive").remarks] == ["encoding"]
+    assert "--encoding" in learn(guessed, "y", model="naive").remarks[0].remedy
+    assert learn(marked, "y", model="naive").remarks == []
+    fitted = learn(marked, "y", model="naive").fitted
     for task in (predict, evaluate, update):
         with pytest.warns(RemarkWarning, match="cp1252"):
             task(fitted, guessed)
@@ -71,25 +71,29 @@ def test_a_guess_is_told_and_what_the_file_says_is_not(tmp_path):
 def test_what_cannot_be_guessed_is_an_error_and_its_remedy_helps(tmp_path):
     path = written(tmp_path / "a.csv", JAPANESE, "shift_jis")
     with pytest.raises(SourceError, match="not UTF-8") as error:
-        learn(path, "y")
+        learn(path, "y", model="naive")
     assert "--encoding" in error.value.remedy
-    levels = learn(path, "y", reading=Reading(encoding="shift_jis")).fitted.census.plan.parts[0].levels[0]
+    levels = (
+        learn(path, "y", reading=Reading(encoding="shift_jis"), model="naive").fitted.census.plan.parts[0].levels[0]
+    )
     assert levels.values == ("林檎", "梨")
     russian = written(tmp_path / "b.csv", "жюл,y\n" + "яблоки,a\nлимюн,b\n" * 9, "cp1251")
     with pytest.raises(SourceError):
-        learn(russian, "y")
+        learn(russian, "y", model="naive")
 
 
 def test_bytes_that_are_not_of_the_encoding_name_the_line(tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes(b"x,y\n1,a\n2,b\n3\x81,a\n")
     with pytest.raises(SourceError) as error:
-        learn(str(path), "y", reading=Reading(encoding="cp1252"))
+        learn(str(path), "y", reading=Reading(encoding="cp1252"), model="naive")
     assert error.value.line == 4
-    census = learn(str(path), "y", events={"x": "categorical"}, reading=Reading(encoding="cp1252", errors="ignore"))
+    census = learn(
+        str(path), "y", events={"x": "categorical"}, reading=Reading(encoding="cp1252", errors="ignore"), model="naive"
+    )
     assert census.fitted.census.n_rows == 3
     with pytest.raises(InputError) as unknown:
-        learn(str(path), "y", reading=Reading(encoding="klingon"))
+        learn(str(path), "y", reading=Reading(encoding="klingon"), model="naive")
     assert unknown.value.value == "klingon"
 
 
@@ -99,14 +103,14 @@ def test_packed(pack, encoding, tmp_path):
     ending = {gzip: "gz", bz2: "bz2", lzma: "xz"}
     path = tmp_path / f"a.csv.{next(e for module, e in ending.items() if pack is module.compress)}"
     path.write_bytes(pack(TEXT.encode(encoding)))
-    assert learn(str(path), "y").fitted.census.n_rows == 60
+    assert learn(str(path), "y", model="naive").fitted.census.n_rows == 60
 
 
 def test_files_of_a_divided_table_each_in_its_own(tmp_path):
     for year, encoding in ((2023, "utf-16"), (2024, "utf-8")):
         (tmp_path / f"year={year}").mkdir()
         written(tmp_path / f"year={year}" / "a.csv", TEXT, encoding)
-    census = learn(str(tmp_path), "y").fitted.census
+    census = learn(str(tmp_path), "y", model="naive").fitted.census
     assert census.n_rows == 120
     assert "year" in census.plan.columns
 
@@ -114,13 +118,13 @@ def test_files_of_a_divided_table_each_in_its_own(tmp_path):
 def test_a_letter_on_the_edge_of_a_piece(tmp_path, monkeypatch):
     monkeypatch.setattr("candide.engines.duckdb.encodings._PIECE", 7)
     path = written(tmp_path / "a.csv", TEXT, "utf-16")
-    assert learn(path, "y").fitted.census.n_rows == 60
-    assert learn(written(tmp_path / "b.csv", TEXT, "utf-8"), "y").remarks == []
+    assert learn(path, "y", model="naive").fitted.census.n_rows == 60
+    assert learn(written(tmp_path / "b.csv", TEXT, "utf-8"), "y", model="naive").remarks == []
 
 
 def test_what_is_written_is_utf_8_and_said(tmp_path):
     path, out = written(tmp_path / "a.csv", TEXT, "utf-16"), tmp_path / "out.csv"
-    fitted = learn(path, "y").fitted
+    fitted = learn(path, "y", model="naive").fitted
     with pytest.warns(RemarkWarning, match="UTF-8") as told:
         predict(fitted, path, out=out, keep=["preis"])
     assert [one.message.remark.code for one in told] == ["written-utf-8"]
@@ -132,5 +136,5 @@ def test_nothing_is_left_behind(tmp_path, monkeypatch):
     (tmp_path / "tmp").mkdir()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        learn(written(tmp_path / "a.csv", TEXT, "utf-16"), "y")
+        learn(written(tmp_path / "a.csv", TEXT, "utf-16"), "y", model="naive")
     assert list((tmp_path / "tmp").iterdir()) == []

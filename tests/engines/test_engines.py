@@ -97,8 +97,8 @@ EVENTS = {
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_the_census_is_that_of_the_array_engine(opened, rows, events, weight):
     drop = ["note", *([] if weight else ["w"])]
-    found = learn(opened, "label", events=events, weight=weight, drop=drop)
-    wanted = learn(Table.of(rows), "label", events=events, weight=weight, drop=drop)
+    found = learn(opened, "label", events=events, weight=weight, drop=drop, model="naive")
+    wanted = learn(Table.of(rows), "label", events=events, weight=weight, drop=drop, model="naive")
     same(found.fitted.census, wanted.fitted.census)
     assert found.notes == wanted.notes
 
@@ -106,12 +106,13 @@ def test_the_census_is_that_of_the_array_engine(opened, rows, events, weight):
 def test_text_is_counted_from_batches_beside_what_the_engine_says(opened, rows):
     events = {"note": "text"}
     same(
-        learn(opened, "label", events=events).fitted.census, learn(Table.of(rows), "label", events=events).fitted.census
+        learn(opened, "label", events=events, model="naive").fitted.census,
+        learn(Table.of(rows), "label", events=events, model="naive").fitted.census,
     )
 
 
 def test_rows_are_scored_and_explained_alike(opened, rows):
-    fitted = learn(rows, "label").fitted
+    fitted = learn(rows, "label", model="naive").fitted
     mine, theirs = predict(fitted, opened, keep=["visits"]), predict(fitted, Table.of(rows), keep=["visits"])
     assert mine.column_names == theirs.column_names
     assert mine["prediction"].equals(theirs["prediction"])
@@ -124,7 +125,7 @@ def test_rows_are_scored_and_explained_alike(opened, rows):
 
 
 def test_what_was_counted_can_be_taken_away_again(opened, rows):
-    fitted = learn(rows, "label").fitted
+    fitted = learn(rows, "label", model="naive").fitted
     more = update(fitted, opened).fitted
     assert more.census.n_rows == 2 * fitted.census.n_rows
     np.testing.assert_allclose(forget(more, opened).fitted.census.class_weight, fitted.census.class_weight)
@@ -132,7 +133,7 @@ def test_what_was_counted_can_be_taken_away_again(opened, rows):
 
 @pytest.mark.parametrize("seed", [0, 3])
 def test_every_row_is_scored_in_the_fold_in_which_it_was_counted(opened, rows, seed):
-    found = cross_validate(opened, "label", drop=["w"], folds=4, seed=seed)
+    found = cross_validate(opened, "label", drop=["w"], folds=4, seed=seed, model="naive")
     assert found.total.n == rows["label"].drop_null().length()
     fold = np.concatenate([b.columns[-1].to_numpy() for b in opened.batches(["w"], 64, Folds(4, seed))])
     assert set(np.bincount(fold, minlength=4)) <= set(range(N // 4 - 3, N // 4 + 4))
@@ -140,7 +141,7 @@ def test_every_row_is_scored_in_the_fold_in_which_it_was_counted(opened, rows, s
 
 
 def test_a_source_that_is_open_stays_open(opened):
-    learn(opened, "label")
+    learn(opened, "label", model="naive")
     assert opened.head(1).num_rows == 1
 
 

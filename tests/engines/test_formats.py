@@ -133,8 +133,8 @@ def test_the_same_rows_from_every_program(kind, tmp_path):
     data = sources(tmp_path)[kind]
     plain = pa.table(ROWS)
     here, there = (
-        learn(data, "y", events={"street": "categorical"}),
-        learn(plain, "y", events={"street": "categorical"}),
+        learn(data, "y", events={"street": "categorical"}, model="naive"),
+        learn(plain, "y", events={"street": "categorical"}, model="naive"),
     )
     assert {c.name: c.kind for c in here.columns} == {c.name: c.kind for c in there.columns}
     assert here.fitted.census.plan == there.fitted.census.plan
@@ -151,38 +151,38 @@ def test_the_same_rows_from_every_program(kind, tmp_path):
 def test_a_table_must_be_named_where_there_are_several(tmp_path):
     for path in (sqlite(tmp_path / "lite.db", ROWS), database(tmp_path / "duck.db", ROWS)):
         with pytest.raises(SourceError) as error:
-            learn(path, "y")
+            learn(path, "y", model="naive")
         assert "homes" in error.value.what
         assert f"{path}::" in error.value.remedy
         with pytest.raises(SourceError) as error:
-            learn(f"{path}::nosuch", "y")
+            learn(f"{path}::nosuch", "y", model="naive")
         assert error.value.value == "nosuch"
-        assert learn(path, "y", reading=Reading(table="homes")).fitted.census.n_rows == N
+        assert learn(path, "y", reading=Reading(table="homes"), model="naive").fitted.census.n_rows == N
     book = xlsx(tmp_path / "two.xlsx", {"a": [["x"], [1]], "b": [["x"], [1]]})
     with pytest.raises(SourceError, match=r"its sheets are \['a', 'b'\]"):
-        learn(book, "y")
+        learn(book, "y", model="naive")
     (tmp_path / "rows.csv").write_text("x,y\n1,a\n2,b\n")
     with pytest.raises(SourceError) as error:
-        learn(f"{tmp_path / 'rows.csv'}::sheet", "y")
+        learn(f"{tmp_path / 'rows.csv'}::sheet", "y", model="naive")
     assert error.value.value == "sheet"
 
 
 def test_sheets_with_holes_and_names_twice(tmp_path):
     rows = [[], ["size", None, "size", "on", "y"], [1.5, "u", 7, True, "a"], [], ["n/a", "v", 8.25, False, "b"]]
-    learned = learn(xlsx(tmp_path / "a.xlsx", {"s": rows}), "y")
+    learned = learn(xlsx(tmp_path / "a.xlsx", {"s": rows}), "y", model="naive")
     assert [(c.name, c.kind) for c in learned.columns] == [
         ("size", "number"), ("column1", "category"), ("size_1", "number"), ("on", "category"),
     ]  # fmt: skip
     assert learned.fitted.census.n_rows == 2
     assert [one.column for one in learned.remarks if one.code == "column-renamed"] == ["size_1"]
     with pytest.raises(SourceError, match="empty sheet"):
-        learn(xlsx(tmp_path / "b.xlsx", {"s": []}), "y")
+        learn(xlsx(tmp_path / "b.xlsx", {"s": []}), "y", model="naive")
 
 
 def test_without_the_library_the_remedy_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "python_calamine", None)
     with pytest.raises(MissingLibraryError) as error:
-        learn(xlsx(tmp_path / "a.xlsx", {"s": [["x", "y"], [1, "a"]]}), "y")
+        learn(xlsx(tmp_path / "a.xlsx", {"s": [["x", "y"], [1, "a"]]}), "y", model="naive")
     assert "candide[excel]" in error.value.remedy
 
 
@@ -190,7 +190,7 @@ def test_sparse_arff(tmp_path):
     path = tmp_path / "a.arff"
     rows = "{1 5, 2 b}\n{0 2.5}\n{}\n{0 1, 1 ?}\n"
     path.write_text("@attribute x real\n@attribute n numeric\n@attribute y {a, b}\n@data\n" + rows)
-    census = learn(path, "y").fitted.census
+    census = learn(path, "y", model="naive").fitted.census
     assert census.class_weight.tolist() == [3, 1]
     np.testing.assert_allclose(census.tallies[0].mean, [[3.5 / 3, 0], [0, 5]])
     assert census.tallies[0].n.tolist() == [[3, 2], [1, 1]]
@@ -208,7 +208,7 @@ def test_sparse_arff(tmp_path):
 def test_what_is_wrong_in_arff_is_named(text, line, attributes, tmp_path):
     (tmp_path / "a.arff").write_text(text)
     with pytest.raises(SourceError) as error:
-        learn(tmp_path / "a.arff", "y")
+        learn(tmp_path / "a.arff", "y", model="naive")
     assert error.value.line == line
     assert {name: getattr(error.value, name) for name in attributes} == attributes
 
@@ -225,14 +225,14 @@ def test_what_is_wrong_in_arff_is_named(text, line, attributes, tmp_path):
 )
 def test_addresses_say_what_they_are(path, what, remedy):
     with pytest.raises(SourceError, match=what) as error:
-        learn(path, "y")
+        learn(path, "y", model="naive")
     assert remedy in error.value.remedy
 
 
 def test_archives_and_strange_files_say_what_they_are(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as out:
         out.writestr("rows.csv", "x,y\n1,a\n")
-    store.save(learn(pa.table(ROWS), "y").fitted, tmp_path / "m.candide")
+    store.save(learn(pa.table(ROWS), "y", model="naive").fitted, tmp_path / "m.candide")
     strange = {
         "a.zip": ((tmp_path / "a.zip").read_bytes(), "a zip archive that holds rows.csv", "unzip a.zip"),
         "b.csv": ((tmp_path / "a.zip").read_bytes(), "zip archive", "unzip"),
@@ -248,7 +248,7 @@ def test_archives_and_strange_files_say_what_they_are(tmp_path):
     for name, (content, what, remedy) in strange.items():
         (tmp_path / name).write_bytes(content)
         with pytest.raises(SourceError, match=what) as error:
-            learn(tmp_path / name, "y")
+            learn(tmp_path / name, "y", model="naive")
         assert remedy in error.value.remedy, name
 
 
@@ -258,7 +258,7 @@ def test_of_workbooks_one_is_read_at_a_time(tmp_path):
         xlsx(tmp_path / "books" / f"{name}.xlsx", {"s": [["x", "y"], [1, "a"]]})
     for path in (tmp_path / "books", tmp_path / "books" / "*.xlsx"):
         with pytest.raises(SourceError, match="xlsx") as error:
-            learn(path, "y")
+            learn(path, "y", model="naive")
         assert "one" in error.value.remedy
 
 
@@ -274,5 +274,5 @@ def test_of_workbooks_one_is_read_at_a_time(tmp_path):
 def test_what_is_wrong_with_a_csv_is_said_in_words(content, what, tmp_path):
     (tmp_path / "a.csv").write_bytes(content)
     with pytest.raises(InputError, match=what) as error:
-        learn(tmp_path / "a.csv", "y")
+        learn(tmp_path / "a.csv", "y", model="naive")
     assert "Error" not in str(error.value)

@@ -53,7 +53,7 @@ def by_arrays(weight):
 @pytest.mark.parametrize("source", ["flowers.parquet", "flowers.csv", "frame", "arrow"])
 def test_every_source_counts_a_group_as_the_array_engine_does(files, source, weight):
     data = {"frame": flowers().to_pandas(), "arrow": flowers()}.get(source, str(files / source))
-    model = cd.fit(data, "species", events=EVENTS, weight=weight, drop=[] if weight else ["weight"])
+    model = cd.fit(data, "species", events=EVENTS, weight=weight, drop=[] if weight else ["weight"], model="naive")
     want, X = by_arrays(weight)
     np.testing.assert_allclose(model.predict_log_proba(X), want.predict_log_proba(X), rtol=1e-9, atol=1e-9)
     scored = model.predict_table(data)
@@ -64,17 +64,17 @@ def test_every_source_counts_a_group_as_the_array_engine_does(files, source, wei
 
 def test_cross_validation_scores_each_fold_with_the_model_of_the_others(files):
     path = str(files / "flowers.parquet")
-    found = cross_validate(path, "species", folds=5, events=EVENTS, drop=["weight"])
+    found = cross_validate(path, "species", folds=5, events=EVENTS, drop=["weight"], model="naive")
     assert found.total.n == 150
     assert found.total.metrics()["accuracy"] > 0.9
     # The same without a group but with every column joined: another model, so other scores.
-    plain = cross_validate(path, "species", folds=5, drop=["weight"])
+    plain = cross_validate(path, "species", folds=5, drop=["weight"], model="naive")
     assert plain.total.metrics()["log_loss"] != pytest.approx(found.total.metrics()["log_loss"], rel=1e-3)
 
 
 def test_counting_more_and_less_as_the_model_was_counted(files):
     path = str(files / "flowers.parquet")
-    fitted = learn(path, "species", events=EVENTS, drop=["weight"]).fitted
+    fitted = learn(path, "species", events=EVENTS, drop=["weight"], model="naive").fitted
     more = count_like(fitted, path)
     twice = fitted.census + more
     np.testing.assert_allclose((twice - more).tallies[0].mean, fitted.census.tallies[0].mean, rtol=1e-9)
@@ -83,7 +83,7 @@ def test_counting_more_and_less_as_the_model_was_counted(files):
 def test_the_command_line_models_columns_together(files):
     model = str(files / "m.candide")
     command = ["fit", str(files / "flowers.csv"), "-t", "species", "--drop", "weight", "-o", model, "--folds", "3"]
-    command += ["--estimate", "mle"]
+    command += ["--estimate", "mle", "--model", "naive"]
     result = CliRunner().invoke(cli, [*command, "--event", "petal_length,petal_width=gaussian-full"])
     assert result.exit_code == 0, result.output
     event = cd.load(model).census_.plan.parts
@@ -125,8 +125,15 @@ def test_strengths_of_a_group_are_finite_and_correlations_of_many_columns_are_le
 
 def test_text_in_a_group_is_named(files):
     with pytest.raises(InputError, match="is not a number") as error:
-        cd.fit(str(files / "flowers.csv"), "species", events={("petal_width", "colour"): "gaussian-full"})
+        cd.fit(
+            str(files / "flowers.csv"), "species", events={("petal_width", "colour"): "gaussian-full"}, model="naive"
+        )
     assert error.value.column == "colour"
     assert "modelled together ('petal_width', 'colour')" in error.value.remedy
     with pytest.raises(UnknownNameError, match="'petal_witdh'; did you mean 'petal_width'"):
-        cd.fit(str(files / "flowers.csv"), "species", events={("petal_length", "petal_witdh"): "gaussian-full"})
+        cd.fit(
+            str(files / "flowers.csv"),
+            "species",
+            events={("petal_length", "petal_witdh"): "gaussian-full"},
+            model="naive",
+        )

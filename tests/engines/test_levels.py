@@ -32,7 +32,7 @@ def same_in_a_file_and_in_memory(known, asked, folder):
     y = pa.array([f"class {i % 3}" for i in range(known.num_rows)])
     pq.write_table(known.append_column("y", y), folder / "known.parquet")
     events = dict.fromkeys(known.column_names, "categorical")
-    fitted = learn(str(folder / "known.parquet"), "y", events=events).fitted
+    fitted = learn(str(folder / "known.parquet"), "y", events=events, model="naive").fitted
     found = streamed(fitted, asked, folder / "asked.parquet")
     np.testing.assert_allclose(found, NaiveBayes.of(fitted).predict_proba(asked), rtol=1e-12)
     return fitted
@@ -81,7 +81,7 @@ def test_dates_are_the_same_levels_through_every_door(moment, tmp_path):
     (tmp_path / "rows.csv").write_text("day,y\n" + "".join(f"{d},{c}\n" for d, c in zip(column, y, strict=True)))
     doors = [str(tmp_path / "rows.parquet"), str(tmp_path / "rows.csv"), table]
     events = {"day": "categorical"}
-    models = [learn(door, "y", events=events).fitted for door in doors]
+    models = [learn(door, "y", events=events, model="naive").fitted for door in doors]
     models.append(NaiveBayes(events).fit({"day": column}, y).fitted_)
     want = NaiveBayes(events).fit({"day": [str(d) for d in column]}, y).predict_proba({"day": [str(d) for d in column]})
     for fitted in models:

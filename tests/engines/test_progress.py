@@ -56,24 +56,24 @@ def looking(source, what):
 
 def test_the_share_of_rows_counted_grows_to_one(data):
     with Noted.open(data, engine=DuckDB()) as source:
-        learn(source, "y", watch=looking)
+        learn(source, "y", watch=looking, model="naive")
         assert source.passes == 2  # for users are counted apart
         assert len({share for share in source.shares if 0 < share < 1}) > 5
 
 
 def test_the_share_of_rows_scored_grows_to_one(data, table):
-    fitted = learn(table, "y").fitted
+    fitted = learn(table, "y", model="naive").fitted
     with Noted.open(data, engine=DuckDB()) as source:
         predict(fitted, source, watch=looking)
         evaluate(fitted, source, "y", watch=looking)
-        cross_validate(source, "y", folds=3, watch=looking)
+        cross_validate(source, "y", folds=3, watch=looking, model="naive")
 
 
 def test_rows_are_counted_alike_when_one_looks_on(data):
     found = []
     for watch in (silent, looking):
         with Noted.open(data, engine=DuckDB()) as source:
-            found.append(learn(source, "y", watch=watch).fitted.census)
+            found.append(learn(source, "y", watch=watch, model="naive").fitted.census)
     for a, b in zip(*(census.tallies for census in found), strict=True):
         assert all(np.allclose(a.arrays()[key], b.arrays()[key]) for key in b.arrays())
 
@@ -81,7 +81,7 @@ def test_rows_are_counted_alike_when_one_looks_on(data):
 def test_where_the_number_of_rows_is_not_known_nothing_is_said(table):
     with open_source("SELECT x, x > 5 AS y FROM range(10) t(x)") as source:
         source.look_on()
-        learn(source, "y")
+        learn(source, "y", model="naive")
         assert source.progress() < 0 < source.rows_read
     with open_source(Table.of(table)) as source:
         source.look_on()

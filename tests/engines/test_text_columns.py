@@ -166,7 +166,7 @@ def test_any_source_counts_what_arrays_count(tmp_path, ending):
         frame.to_json(path, orient="records", lines=True)
     else:
         frame.to_csv(path, index=False, sep="\t" if ending == "tsv" else ",")
-    learned = learn(str(path), "kind", events={"body": Text(ngrams=(1, 2))})
+    learned = learn(str(path), "kind", events={"body": Text(ngrams=(1, 2))}, model="naive")
     want = cd.NaiveBayes(events={"body": Text(ngrams=(1, 2))}).fit(X, y)
     assert learned.fitted.census.n_rows == 300
     scored = predict(learned.fitted, str(path))
@@ -177,14 +177,14 @@ def test_any_source_counts_what_arrays_count(tmp_path, ending):
 
 def test_folds_of_a_table_are_counted_apart():
     X, y = made(600)
-    validation = cross_validate({**X, "kind": y.tolist()}, "kind", folds=5)
+    validation = cross_validate({**X, "kind": y.tolist()}, "kind", folds=5, model="naive")
     assert validation.total.n == 600
     assert validation.total.metrics()["accuracy"] > 0.75
     assert validation.learned.fitted.census.n_rows == 600
 
 
 def test_free_text_is_recognised_in_a_real_table():
-    learned = learn(data.corpus("sms_spam"), "class", drop=["split"])
+    learned = learn(data.corpus("sms_spam"), "class", drop=["split"], model="naive")
     assert [(c.name, c.event) for c in learned.columns] == [("text", "text")]
     table = pq.read_table(data.corpus("sms_spam"))
     want = cd.TextNB().fit(table["text"], table["class"].to_pylist())
@@ -212,7 +212,7 @@ def mail(tmp_path):
 
 
 def test_a_folder_of_folders_is_a_table_of_documents(mail):
-    model = cd.fit(str(mail), target="class")
+    model = cd.fit(str(mail), target="class", model="naive")
     assert model.census_.class_weight.tolist() == [4.0, 4.0]
     assert model.predict({"text": ["free lunch call", "see you"]}).tolist() == ["spam", "ham"]
 
@@ -220,19 +220,19 @@ def test_a_folder_of_folders_is_a_table_of_documents(mail):
 def test_files_of_another_encoding(mail):
     (mail / "ham" / "x").write_bytes("café".encode("latin-1"))
     with pytest.raises(InputError, match=r"ham/x: .* at byte 3, read as utf-8; pass another encoding"):
-        cd.fit(str(mail), target="class")
+        cd.fit(str(mail), target="class", model="naive")
     for reading, word in (({"encoding": "latin-1"}, "café"), ({"errors": "ignore"}, "caf")):
-        assert word in cd.fit(str(mail), target="class", **reading).census_.tallies[0].words()
+        assert word in cd.fit(str(mail), target="class", **reading, model="naive").census_.tallies[0].words()
 
 
 def test_files_are_read_some_at_a_time_and_as_often_as_they_are_asked_for(mail, monkeypatch):
-    want = cd.fit(str(mail), target="class").census_
+    want = cd.fit(str(mail), target="class", model="naive").census_
     monkeypatch.setattr(folders, "_ROWS", 3)
     files = folders.Files(mail)
     rows = pa.table(files)
     assert [len(chunk) for chunk in rows["text"].chunks] == [3, 3, 2]
     assert rows == pa.table(files)
-    got = cd.fit(str(mail), target="class").census_
+    got = cd.fit(str(mail), target="class", model="naive").census_
     assert sorted(got.tallies[0].words()) == sorted(want.tallies[0].words())
     assert got.n_rows == 8
 
@@ -241,7 +241,7 @@ def test_folders_of_tables_stay_tables(tmp_path):
     for year in ("2023", "2024"):
         (tmp_path / year).mkdir()
         pq.write_table(pa.table({"x": [1.0, 2.0], "y": ["a", "b"]}), tmp_path / year / "part.parquet")
-    assert cd.fit(str(tmp_path), target="y").census_.n_rows == 4
+    assert cd.fit(str(tmp_path), target="y", model="naive").census_.n_rows == 4
 
 
 def test_one_document_from_the_command_line(mail, tmp_path):
@@ -250,7 +250,7 @@ def test_one_document_from_the_command_line(mail, tmp_path):
         return subprocess.run(code, capture_output=True, text=True, check=False)
 
     model = str(tmp_path / "mail.candide")
-    assert candide("fit", str(mail), "--target", "class", "-o", model).returncode == 0
+    assert candide("fit", str(mail), "--target", "class", "--model", "naive", "-o", model).returncode == 0
     facts = json.loads(candide("predict", model, "--text", "A free, free lunch!", "--json").stdout)
     assert facts["prediction"] == "spam"
     assert sum(facts["probabilities"].values()) == pytest.approx(1.0)

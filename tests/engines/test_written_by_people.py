@@ -71,7 +71,7 @@ VALUES = {  # what is written, what it means, and the kind of the column
 def test_read_told_and_remembered(case, packed, tmp_path):
     texts, want, kind = VALUES[case]
     path = written(tmp_path, {"x": texts * N})
-    learned = learn(path, "y")
+    learned = learn(path, "y", model="naive")
     assert {c.name: c.kind for c in learned.columns} == {"x": kind}
     assert mean(learned) == pytest.approx(np.nanmean(want), rel=1e-12)
     [told] = [remark for remark in learned.remarks if remark.code.startswith("read-as")]
@@ -87,12 +87,12 @@ def test_read_told_and_remembered(case, packed, tmp_path):
             assert tally.mean.max(initial=0, where=tally.n > 0) == pytest.approx(max(value, 0) if value == value else 0)
             assert predict(fitted, line).num_rows == 1
         assert update(fitted, path).rows == evaluate(fitted, path).n == len(texts) * N
-    assert cross_validate(path, "y", folds=3).learned.fitted.spelled == learned.fitted.spelled
+    assert cross_validate(path, "y", folds=3, model="naive").learned.fitted.spelled == learned.fitted.spelled
 
 
 def test_the_order_of_a_date_is_remembered(tmp_path):
     texts = ["13/10/2024", "03/04/2024", "05/06/2024"] * N
-    fitted = learn(written(tmp_path, {"x": texts}), "y").fitted
+    fitted = learn(written(tmp_path, {"x": texts}), "y", model="naive").fitted
     line = written(tmp_path, {"x": ["03/04/2024"]}, "line.csv")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -100,7 +100,7 @@ def test_the_order_of_a_date_is_remembered(tmp_path):
 
 
 def test_thousands_are_remembered(tmp_path):
-    fitted = learn(written(tmp_path, {"x": ["1.234,5", "2.345", "3,25"] * N}), "y").fitted
+    fitted = learn(written(tmp_path, {"x": ["1.234,5", "2.345", "3,25"] * N}), "y", model="naive").fitted
     line = written(tmp_path, {"x": ["1.234"]}, "line.csv")
     assert count_like(fitted, line).tallies[0].mean.max() == 1234
     other = written(tmp_path, {"x": ["12.5"]}, "other.csv")  # cannot be spelled as the model's
@@ -128,7 +128,7 @@ OPEN = {  # a column that leaves it open, another that tells or does not, an opt
 def test_what_is_left_open_has_a_rule_and_is_told(case, tmp_path):
     texts, others, option, want = OPEN[case]
     columns = {"x": [texts[0], texts[1]] * N, **({"z": others * N} if others else {})}
-    learned = learn(written(tmp_path, columns), "y", reading=Reading(**option))
+    learned = learn(written(tmp_path, columns), "y", reading=Reading(**option), model="naive")
     assert learned.fitted.census.tallies[0].mean[0, 0] == want
     [told] = [remark for remark in learned.remarks if remark.code == "read-as-open"]
     assert told.column == "x"
@@ -138,10 +138,10 @@ def test_what_is_left_open_has_a_rule_and_is_told(case, tmp_path):
 def test_what_tells_far_down_is_an_error_and_not_read_wrongly(tmp_path):
     head = ["1,250", "2,300"] * 15_000
     with pytest.raises(InputError) as error:
-        learn(written(tmp_path, {"x": [*head, "12,5"]}), "y")
+        learn(written(tmp_path, {"x": [*head, "12,5"]}), "y", model="naive")
     assert (error.value.column, error.value.value) == ("x", "12,5")
     with pytest.raises(InputError) as error:
-        learn(written(tmp_path, {"x": [*["03/04/2024"] * 30_000, "13/04/2024"]}), "y")
+        learn(written(tmp_path, {"x": [*["03/04/2024"] * 30_000, "13/04/2024"]}), "y", model="naive")
     assert (error.value.column, error.value.value) == ("x", "13/04/2024")
 
 
@@ -158,7 +158,7 @@ def test_what_tells_far_down_is_an_error_and_not_read_wrongly(tmp_path):
     ],
 )
 def test_what_is_neither_stays_text(texts, tmp_path):
-    learned = learn(written(tmp_path, {"x": texts * N}), "y")
+    learned = learn(written(tmp_path, {"x": texts * N}), "y", model="naive")
     assert [c.kind for c in learned.columns] == ["category"]
     assert learned.fitted.spelled == {}
 
@@ -166,12 +166,12 @@ def test_what_is_neither_stays_text(texts, tmp_path):
 def test_codes_that_begin_with_zero_are_categories(tmp_path):
     zips = ["01234", "98101", "00501", "60601"] * N
     path = written(tmp_path, {"zip": zips})
-    learned = learn(path, "y")
+    learned = learn(path, "y", model="naive")
     assert learned.fitted.census.plan.parts[0].levels[0].values == ("00501", "01234", "60601", "98101")
     [told] = [remark for remark in learned.remarks if remark.code == "leading-zeros"]
     assert told.column == "zip"
     assert "--event zip=gaussian" in told.remedy
-    asked = learn(path, "y", events={"zip": "gaussian"})
+    asked = learn(path, "y", events={"zip": "gaussian"}, model="naive")
     assert mean(asked) == pytest.approx(np.mean([int(z) for z in zips]))
     line = written(tmp_path, {"zip": ["00501"]}, "line.csv")
     assert count_like(learned.fitted, line).tallies[0].counts.sum() == 1
@@ -180,27 +180,27 @@ def test_codes_that_begin_with_zero_are_categories(tmp_path):
 
 def test_asked_for_as_categories_they_stay_as_they_are_written(tmp_path):
     path = written(tmp_path, {"x": ["€ 5", "€ 6"] * N})
-    fitted = learn(path, "y", events={"x": "categorical"}).fitted
+    fitted = learn(path, "y", events={"x": "categorical"}, model="naive").fitted
     assert fitted.census.plan.parts[0].levels[0].values == ("€ 5", "€ 6")
     assert fitted.spelled == {}
 
 
 def test_many_alike_are_told_at_once(tmp_path):
     columns = {f"x{i}": ["1,5", "2,25", "3"] * N for i in range(30)}
-    learned = learn(written(tmp_path, columns), "y")
+    learned = learn(written(tmp_path, columns), "y", model="naive")
     assert len([remark for remark in learned.remarks if remark.code == "read-as"]) == 1
 
 
 def test_a_merged_model_knows_the_spellings_of_both(tmp_path):
-    a = learn(written(tmp_path, {"x": ["1,5", "2,25"] * N}), "y").fitted
-    b = learn(written(tmp_path, {"x": ["1.5", "2.25"] * N}), "y").fitted
+    a = learn(written(tmp_path, {"x": ["1,5", "2,25"] * N}), "y", model="naive").fitted
+    b = learn(written(tmp_path, {"x": ["1.5", "2.25"] * N}), "y", model="naive").fitted
     assert (a + b).spelled == (b + a).spelled == a.spelled
 
 
 def test_text_of_a_frame_or_a_typed_file_is_read_as_the_model_knows_it(tmp_path):
     texts = {"x": ["1.234,5 €", "2,25", "n/a"] * N, "d": ["13/04/2024", "03/04/2024", "05/06/2024"] * N}
     path = written(tmp_path, texts)
-    fitted = learn(path, "y").fitted
+    fitted = learn(path, "y", model="naive").fitted
     frame = pa.table({**texts, "y": ["a", "b"] * (3 * N // 2)})
     pq.write_table(frame, tmp_path / "rows.parquet")
     want = predict(fitted, path, keep=["x", "d"])
@@ -216,12 +216,12 @@ def test_text_of_a_frame_or_a_typed_file_is_read_as_the_model_knows_it(tmp_path)
 def test_what_meant_missing_means_it_again(packed, tmp_path):
     texts = {"x": ["1.5", "-999", "2.5"] * N, "k": ["u", "?", "v"] * N}
     path, na = written(tmp_path, texts), Reading(na=("-999", "?"))
-    fitted = learn(path, "y", reading=na).fitted
+    fitted = learn(path, "y", reading=na, model="naive").fitted
     fitted = store.loads(store.dumps(fitted)) if packed else fitted
     assert predict(fitted, path).equals(predict(fitted, path, reading=na))
     assert evaluate(fitted, path).log_loss == evaluate(fitted, path, reading=na).log_loss
     assert update(fitted, path).fitted.census.tallies[0].n.sum() == 4 * N
-    other = learn(path, "y", reading=Reading(na="u")).fitted
+    other = learn(path, "y", reading=Reading(na="u"), model="naive").fitted
     assert (fitted + other).na == ("-999", "?", "u")
 
 
@@ -231,27 +231,27 @@ ISO = ["2024-10-13", "2023-02-01"] * (N // 2)
 def test_dates_as_sql_writes_them_are_read_by_a_model_of_others(tmp_path):
     own = written(tmp_path, {"x": ["13.10.2024", "01.02.2023"] * (N // 2)})
     other = written(tmp_path, {"x": ISO}, "iso.csv")
-    fitted = learn(own, "y").fitted
+    fitted = learn(own, "y", model="naive").fitted
     with pytest.warns(RemarkWarning) as told:
         assert predict(fitted, other).equals(predict(fitted, own))
     remarks = [one.message.remark for one in told if isinstance(one.message, RemarkWarning)]
     assert [one.code for one in remarks if one.column == "x"] == ["read-as"]
     with pytest.warns(RemarkWarning):
-        assert mean(update(fitted, other)) == pytest.approx(mean(learn(own, "y")))
+        assert mean(update(fitted, other)) == pytest.approx(mean(learn(own, "y", model="naive")))
 
 
 @pytest.mark.parametrize("form", ["{}", "{}T00:00:00.000", "{} 00:00"])
 def test_json_lines_spell_dates_as_a_csv_does(form, tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(f'{{"x": "{form.format(ISO[i])}", "y": "{"ab"[i % 2]}"}}\n' for i in range(N)))
-    learned = learn(str(path), "y")
+    learned = learn(str(path), "y", model="naive")
     assert learned.columns[0].kind == "date"
     assert mean(learned) == (days(2024, 10, 13) + days(2023, 2, 1)) / 2
 
 
 @pytest.mark.parametrize("texts", [ISO, ["13.10.2024", "01.02.2023"] * (N // 2), ["1,5", "2,5"] * (N // 2)])
 def test_text_in_memory_is_read_as_a_table_is(texts, tmp_path):
-    model = cd.fit(written(tmp_path, {"x": texts}), target="y")
+    model = cd.fit(written(tmp_path, {"x": texts}), target="y", model="naive")
     frame = {"x": texts[:2]}
     assert model.predict_proba(frame)[0, 0] == pytest.approx(model.predict_table(frame)["p_a"][0].as_py())
     with pytest.raises(InputError) as caught:
@@ -272,7 +272,7 @@ def test_a_number_that_means_missing_does_so_however_it_is_written(packed, tmp_p
         own.sql("FROM rows").write_csv(path) if path.endswith("csv") else own.sql(f"COPY rows TO '{path}'")
     data = {**paths, "frame": table.to_pandas(), "relation": own.sql("FROM rows")}[packed]
     reading = Reading(na=("-999", "9999", "none"))
-    fitted = learn(data, "y", reading=reading).fitted
+    fitted = learn(data, "y", reading=reading, model="naive").fitted
     there = {name: tally.n[:, j].sum() for part, tally in zip(fitted.plan.parts, fitted.census.tallies, strict=True)
              for j, name in enumerate(part.columns)}  # fmt: skip
     assert there == {"x": 3 * N, "whole": 4 * N - 1, "job": 3 * N}
@@ -290,11 +290,13 @@ def test_a_number_that_means_missing_does_so_however_it_is_written(packed, tmp_p
 def test_a_stray_word_is_named_and_its_remedy_works(numbers, tmp_path):
     texts = ["-", "n/a", "seven teen", *(str(12 + i % numbers) for i in range(4 * N))]
     path = written(tmp_path, {"x": texts})
-    [told] = [one for one in learn(path, "y").remarks if one.code == "numbers-as-text"]
+    [told] = [one for one in learn(path, "y", model="naive").remarks if one.code == "numbers-as-text"]
     assert "'seven teen'" in told.text
     assert "n/a" not in told.text
     assert "--na 'seven teen' (na=[...])" in told.remedy
-    mended = learn(path, "y", events={"x": "gaussian"} if numbers == 2 else "auto", reading=Reading(na="seven teen"))
+    mended = learn(
+        path, "y", events={"x": "gaussian"} if numbers == 2 else "auto", reading=Reading(na="seven teen"), model="naive"
+    )
     assert mended.fitted.census.tallies[0].n.sum() == 4 * N
 
 
@@ -307,17 +309,17 @@ def test_lines_above_the_header_are_told_however_they_end(title, own, end, packe
     path, pack = (tmp_path / "rows.csv.gz", gzip.compress) if packed else (tmp_path / "rows.csv", bytes)
     text = f"{title}\n".replace("\n", own).encode() + end.join(rows).encode()
     path.write_bytes(pack(text))
-    learned = learn(str(path), "y")
+    learned = learn(str(path), "y", model="naive")
     assert (learned.fitted.census.n_rows, [c.name for c in learned.columns]) == (N, ["size", "job"])
     [told] = [one for one in learned.remarks if one.code == "lines-above"]
     assert title.strip("\ufeff").split("\n")[0] in told.text
     path.write_bytes(pack(text + f"1.5;cook{end}".encode()))
     with pytest.raises(SourceError) as caught:
-        learn(str(path), "y")
+        learn(str(path), "y", model="naive")
     assert caught.value.line == title.count("\n") + N + 3
 
 
 def test_empty_lines_above_the_header_are_nothing_to_tell(tmp_path):
     path = written(tmp_path, {"x": [i % 9 / 2 for i in range(N)]})
     (tmp_path / "rows.csv").write_text("\n\n" + (tmp_path / "rows.csv").read_text())
-    assert "lines-above" not in {one.code for one in learn(path, "y").remarks}
+    assert "lines-above" not in {one.code for one in learn(path, "y", model="naive").remarks}

@@ -146,8 +146,20 @@ def run(*args):
 
 def test_through_the_command_line(csv, tmp_path):
     model, other = tmp_path / "m.candide", tmp_path / "p.candide"
-    run("fit", csv, "--target", "kind", "--event", "visits=negativebinomial", "-o", model)
-    run("fit", csv, "--target", "kind", "--event", "visits=negativebinomial", "--estimate", "mean", "-o", other)
+    run("fit", "--model=naive", csv, "--target", "kind", "--event", "visits=negativebinomial", "-o", model)
+    run(
+        "fit",
+        "--model=naive",
+        csv,
+        "--target",
+        "kind",
+        "--event",
+        "visits=negativebinomial",
+        "--estimate",
+        "mean",
+        "-o",
+        other,
+    )
     assert "negativebinomial" in run("show", model)
     scored = json.loads(run("evaluate", model, csv, "--json"))
     assert scored["accuracy"]["value"] > 0.6
@@ -162,7 +174,7 @@ def test_through_the_command_line(csv, tmp_path):
 def test_the_database_counts_what_arrays_count(csv):
     X, y = drawn(150, seed=6)
     event = {"visits": NegativeBinomial(sharing=4.0)}
-    of_file = cd.fit(csv, target="kind", events=event)
+    of_file = cd.fit(csv, target="kind", events=event, model="naive")
     of_arrays = cd.NaiveBayes(event).fit({"visits": X[:, 0]}, np.array(["new", "regular"])[y])
     ask = {"visits": [0, 3, 40]}
     np.testing.assert_allclose(of_file.predict_proba(ask), of_arrays.predict_proba(ask), rtol=1e-2)

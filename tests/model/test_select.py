@@ -195,7 +195,7 @@ def test_a_file_with_another_choice_is_refused(tmp_path, select):
 def test_tables_are_fitted_and_scored_by_the_chosen_columns(tmp_path):
     X, y = made()
     data = pa.table({**X, "y": y})
-    model = cd.fit(data, target="y", select=2)
+    model = cd.fit(data, target="y", select=2, model="naive")
     in_memory = cd.NaiveBayes(select=2).fit(X, y)
     assert model.fitted_.plan.columns == in_memory.fitted_.plan.columns
     scored = predict(model.fitted_, {"signal": X["signal"], "kind": X["kind"]})
@@ -214,7 +214,7 @@ def test_every_fold_chooses_for_itself(select):
     """Cross-validation from fold tallies equals choosing and fitting on the rows of the other folds, by hand."""
     X, y = made(90, seed=3)
     data = pa.table({**X, "y": y})
-    validation = cross_validate(data, "y", folds=6, settings=Settings(select=select))
+    validation = cross_validate(data, "y", folds=6, settings=Settings(select=select), model="naive")
     fold = folds_of(data, 6, 0)
     choices = set()
     for f, scores in enumerate(validation.folds):
@@ -237,9 +237,9 @@ def test_selection_inside_the_folds_does_not_leak():
     """Of pure noise nothing can be learned: choosing inside the folds says so, choosing beforehand does not."""
     X, y = noise()
     data = pa.table({**{f"g{j}": X[:, j] for j in range(X.shape[1])}, "y": y})
-    inside = cross_validate(data, "y", folds=10, settings=Settings(select=20)).total.accuracy
+    inside = cross_validate(data, "y", folds=10, settings=Settings(select=20), model="naive").total.accuracy
     best = cd.NaiveBayes(select=20).fit(X, y).fitted_.plan.columns
-    before = cross_validate(data.select([*(f"g{j}" for j in best), "y"]), "y", folds=10).total.accuracy
+    before = cross_validate(data.select([*(f"g{j}" for j in best), "y"]), "y", folds=10, model="naive").total.accuracy
     assert 0.3 < inside < 0.7  # chance is .5, with a standard error of .065
     assert before > 0.9
 
@@ -255,7 +255,7 @@ def test_scikit_learns_cross_validation_does_not_leak_either():
 
 def test_learn_keeps_all_counts():
     X, y = made()
-    fitted = learn(pa.table({**X, "y": y}), "y", settings=Settings(select=1)).fitted
+    fitted = learn(pa.table({**X, "y": y}), "y", settings=Settings(select=1), model="naive").fitted
     assert len(fitted.census.plan.columns) == len(X)
     assert len(fitted.plan.columns) == 1
     assert len((fitted + fitted).plan.columns) == 1

@@ -28,7 +28,7 @@ def test_a_setting_reaches_the_model_by_every_door_and_stays_in_its_file(one, tm
     assert getattr(model.fitted_.settings, one.name) == other[one.name]
     assert getattr(cd.NaiveBayes().fit(X, Y).with_prior(**other).fitted_.settings, one.name) == other[one.name]
     table = {"u": [x for x, _ in X], "v": [x for _, x in X], "y": Y}
-    assert getattr(cd.fit(table, "y", **other).fitted_.settings, one.name) == other[one.name]
+    assert getattr(cd.fit(table, "y", **other, model="naive").fitted_.settings, one.name) == other[one.name]
     model.save(tmp_path / "m.candide")
     loaded = cd.load(tmp_path / "m.candide")
     assert getattr(loaded, one.name) == getattr(loaded.fitted_.settings, one.name) == other[one.name]

@@ -28,28 +28,33 @@ MAIL = {"body": ["free prize", "see you", "free lunch", "see five"] * 3, "kind":
 
 @pytest.fixture(scope="module")
 def learned():
-    return tasks.learn(TABLE, "herb", events={"flowers": "poisson"})
+    return tasks.learn(TABLE, "herb", events={"flowers": "poisson"}, model="naive")
 
 
 @pytest.fixture(scope="module")
 def found(learned):
     """A summary of every kind."""
-    model, half = learned.fitted, tasks.learn({k: v[:150] for k, v in TABLE.items()}, "herb").fitted
-    text = tasks.learn(MAIL, "kind", events={"body": "text"}).fitted
+    model, half = learned.fitted, tasks.learn({k: v[:150] for k, v in TABLE.items()}, "herb", model="naive").fitted
+    text = tasks.learn(MAIL, "kind", events={"body": "text"}, model="naive").fitted
     [explained] = tasks.explain(model, TABLE, [2])
     weighted = tasks.learn(TABLE, "herb", model="bayes", trust=True)
     return [
         summary.of_model(model),
         summary.of_model(model.without_counts()),
         summary.of_model(text),
-        summary.of_fit(learned, tasks.cross_validate(TABLE, "herb", folds=3), "m.candide", ["candide show m.candide"]),
+        summary.of_fit(
+            learned,
+            tasks.cross_validate(TABLE, "herb", folds=3, model="naive"),
+            "m.candide",
+            ["candide show m.candide"],
+        ),
         summary.of_fit(weighted),
         summary.of_trust(weighted.fitted, weighted.held_out),
         summary.of_scores(model, tasks.evaluate(model, TABLE)),
         summary.of_decision(*explained),
         summary.of_text(text, "free prize"),
         summary.of_rows(tasks.predict(model, TABLE)),
-        summary.of_changes(tasks.compare(half, tasks.learn(TABLE, "herb").fitted)),
+        summary.of_changes(tasks.compare(half, tasks.learn(TABLE, "herb", model="naive").fitted)),
         summary.of_update("m.candide", "counted into", tasks.update(model, {**TABLE, "herb": ["mint"] * 300})),
         summary.of_check("rows.csv", "herb", tasks.check({**TABLE, "kg": ["kg"] * 300}, "herb")),
         summary.of_merge(["a", "b"], model, "c.candide", "tally"),
@@ -132,7 +137,7 @@ def test_scored_rows_on_a_terminal(learned):
 )
 def test_every_tally_says_what_is_seen_of_a_column(events, seen):
     x = ["one", "two", "three", "one"] if events == "text" else [1, 2, 3, 1]
-    fitted = tasks.learn({"x": x, "y": ["a", "b", "a", "b"]}, "y", events={"x": events}).fitted
+    fitted = tasks.learn({"x": x, "y": ["a", "b", "a", "b"]}, "y", events={"x": events}, model="naive").fitted
     [one] = summary.of_model(fitted).counted
     assert set(one.seen) == seen
     assert one.weight == 4
@@ -168,7 +173,7 @@ def test_the_log_loss_of_a_note_is_that_of_the_table():
     x = rng.standard_t(1, 400)
     copies = {f"x{i}": x + rng.normal(0, 0.01, 400) for i in range(6)}
     rows = copies | {"y": list(np.where(rng.random(400) < 0.5, "a", "b"))}
-    validation = tasks.cross_validate(rows, "y", folds=7)
+    validation = tasks.cross_validate(rows, "y", folds=7, model="naive")
     found = summary.of_scores(validation.learned.fitted, validation.folds, ["a word"])
     [loss] = [one for one in found.metrics if one.name == "log_loss"]
     assert loss.value == validation.total.log_loss != loss.fold_mean  # folds are of 57 and 58 rows
@@ -179,7 +184,7 @@ def test_the_log_loss_of_a_note_is_that_of_the_table():
 
 def test_the_scores_of_folds_are_those_of_the_confusion_matrix_beside_them():
     rows = TABLE | {"herb": ["rare" if i % 100 == 0 else "common" for i in range(300)]}  # three rows in ten folds
-    validation = tasks.cross_validate(rows, "herb", folds=10)
+    validation = tasks.cross_validate(rows, "herb", folds=10, model="naive")
     found = summary.of_scores(validation.learned.fitted, validation.folds)
     assert {one.name: one.value for one in found.metrics} == validation.total.metrics()
     right = [row[c] / sum(row) for c, row in enumerate(found.confusion)]
@@ -196,7 +201,7 @@ def test_the_scores_of_folds_are_those_of_the_confusion_matrix_beside_them():
 def test_names_that_differ_do_so_when_they_are_cut(monkeypatch, width):
     ends = ["a float", "a non-float", "b float", "b non-float"]
     rows = TABLE | {"herb": [f"windows of buildings, {ends[i % 4]}" for i in range(300)]}
-    fitted = tasks.learn(rows, "herb").fitted
+    fitted = tasks.learn(rows, "herb", model="naive").fitted
     monkeypatch.setenv("COLUMNS", str(width))
     lines = str(summary.of_scores(fitted, tasks.evaluate(fitted, rows))).splitlines()
     at = next(i for i, line in enumerate(lines) if line.startswith("true "))
@@ -212,7 +217,7 @@ def test_a_wrong_event_model_is_named_and_no_column_tells_more_than_there_is():
     narrow = rng.normal(0, np.where(y == 0, 1e-3, 1.0))
     narrow[np.flatnonzero(y == 0)[0]] = 0.5  # which no Gaussian of the others expects
     rows, settings = {"narrow": narrow, "fine": rng.normal(y * 0.3), "y": y}, Settings(estimate="mle")
-    validation = tasks.cross_validate(rows, "y", events="gaussian", settings=settings)
+    validation = tasks.cross_validate(rows, "y", events="gaussian", settings=settings, model="naive")
     fitted = validation.learned.fitted
     entropy = -np.log(fitted.shares) @ fitted.shares
     assert fitted.strengths["narrow"] == pytest.approx(entropy)
@@ -223,7 +228,10 @@ def test_a_wrong_event_model_is_named_and_no_column_tells_more_than_there_is():
 
 
 def test_no_record_prints_arrays(learned):
-    validation, scores = tasks.cross_validate(TABLE, "herb", folds=3), tasks.evaluate(learned.fitted, TABLE)
+    validation, scores = (
+        tasks.cross_validate(TABLE, "herb", folds=3, model="naive"),
+        tasks.evaluate(learned.fitted, TABLE),
+    )
     change = tasks.update(learned.fitted, TABLE)
     for record in (validation, validation.total, validation.folds, scores, scores.ranks, learned, change):
         assert "array" not in repr(record) + str(record)
@@ -247,13 +255,13 @@ def test_some_classes_and_columns_alone(learned):
 
 def test_many_classes_stand_one_below_another():
     rows = {"x": [float(i % 37) for i in range(260)], "y": [f"class {i % 26}" for i in range(260)]}
-    shown = str(summary.of_model(tasks.learn(rows, "y").fitted))
+    shown = str(summary.of_model(tasks.learn(rows, "y", model="naive").fitted))
     assert "without room" not in shown
     assert len([line for line in shown.splitlines() if line.startswith("class 25 ")]) == 2
 
 
 def test_columns_modelled_together_have_one_figure():
-    fitted = tasks.learn(TABLE, "herb", events={("height_cm", "leaf_mm"): "gaussian-full"}).fitted
+    fitted = tasks.learn(TABLE, "herb", events={("height_cm", "leaf_mm"): "gaussian-full"}, model="naive").fitted
     strength = f"{fitted.strengths['height_cm']:.3f}"
     shown = str(summary.of_model(fitted)).partition("How much")[0]
     assert shown.count(strength) == 1
@@ -261,7 +269,7 @@ def test_columns_modelled_together_have_one_figure():
 
 
 def test_terms_are_shown_as_the_law_has_them():
-    fitted = tasks.learn(MAIL, "kind", events={"body": "text"}).fitted
+    fitted = tasks.learn(MAIL, "kind", events={"body": "text"}, model="naive").fitted
     [body] = summary.of_model(fitted).columns
     assert all(0 < p < 1 for shares in body.given.values() for p in shares)
 

@@ -27,7 +27,7 @@ def test() -> str:
 
 
 def test_shuffled_and_missing_columns(train, test):
-    fitted = learn(train, "class").fitted
+    fitted = learn(train, "class", model="naive").fitted
     whole = predict(fitted, test)
     rows = pq.read_table(test)
     shuffled = rows.select(rows.column_names[::-1])
@@ -39,7 +39,7 @@ def test_shuffled_and_missing_columns(train, test):
 
 
 def test_accuracy_on_the_official_split(train, test):
-    scores = evaluate(learn(train, "class").fitted, test)
+    scores = evaluate(learn(train, "class", model="naive").fitted, test)
     assert scores.n == 16281
     assert scores.accuracy == pytest.approx(0.830, abs=0.001)
 
@@ -61,5 +61,5 @@ def test_equals_the_model_assembled_by_hand_from_scikit_learn(train, test):
 
     priors = {"gaussian": AddedVariance(1e-9), "categorical": "dirichlet"}
     settings = Settings(estimate={"gaussian": "mle", "categorical": "mean"}, priors=priors)
-    fitted = learn(frame, "class", events=dict.fromkeys(numbers, "gaussian"), settings=settings).fitted
+    fitted = learn(frame, "class", events=dict.fromkeys(numbers, "gaussian"), settings=settings, model="naive").fitted
     np.testing.assert_allclose(fitted.posterior(Table.of(new)), p, rtol=1e-9, atol=1e-12)

@@ -114,13 +114,13 @@ def test_rows_come_from_all_over_a_long_table(door):
 def test_a_fit_tells_the_same_by_warnings():
     rows = {**CLEAN, "y": Y, "outcome": np.where(Y == "yes", "cured", "ill")}
     with pytest.warns(RemarkWarning) as told:
-        cd.fit(rows, "y")
+        cd.fit(rows, "y", model="naive")
     assert [(one.message.remark.code, one.message.remark.column) for one in told] == [("leak", "outcome")]
 
 
 def test_a_fit_is_short_where_much_is_found():
     rows = {**CLEAN, "y": Y} | {f"k{i}": [i] * N for i in range(9)}
-    remarks = tasks.learn(rows, "y").remarks
+    remarks = tasks.learn(rows, "y", model="naive").remarks
     assert [one.code for one in remarks] == ["constant"] * 3
     assert "6 more" in remarks[-1].remedy
     assert len(tasks.check(rows, "y").findings) == 9

@@ -35,7 +35,7 @@ def data(request, tmp_path):
 
 
 def test_rows_and_models_show_dates(data, tmp_path):
-    fitted = tasks.learn(data, "y").fitted
+    fitted = tasks.learn(data, "y", model="naive").fitted
     [explained] = tasks.explain(fitted, data, [3])
     assert next(one.value for one in explained.decision.contributions if one.column == "when") == DAYS[2]
     store.save(fitted, tmp_path / "m.candide")
@@ -55,14 +55,14 @@ def test_rows_and_models_show_dates(data, tmp_path):
 
 
 def test_moves_of_dates_are_dates(data):
-    fitted = tasks.learn(data, "y").fitted
-    later = tasks.learn({**ROWS, "when": [day + dt.timedelta(days=9) for day in DAYS]}, "y").fitted
+    fitted = tasks.learn(data, "y", model="naive").fitted
+    later = tasks.learn({**ROWS, "when": [day + dt.timedelta(days=9) for day in DAYS]}, "y", model="naive").fitted
     assert "2024-01-" in str(summary.of_changes(tasks.compare(fitted, later)))
 
 
 def test_a_file_names_its_own_columns_as_dates(tmp_path):
     path = tmp_path / "m.candide"
-    store.save(tasks.learn(ROWS, "y").fitted, path)
+    store.save(tasks.learn(ROWS, "y", model="naive").fitted, path)
     header, arrays = unpack(memoryview(path.read_bytes()), verify=True)
     header["dates"] = ["whenever"]
     path.write_bytes(b"".join(bytes(piece) for piece in pack(header, arrays)))
@@ -92,24 +92,24 @@ def test_a_fit_keeps_where_the_model_came_from(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pq.write_table(pa.table(ROWS), "rows.parquet")
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
-    run("fit", "rows.parquet", "-t", "y", "--drop", "size", "-o", "m.candide")
+    run("fit", "--model=naive", "rows.parquet", "-t", "y", "--drop", "size", "-o", "m.candide", "--model", "naive")
     expected = {
         "source": "rows.parquet",
         "fitted_rows": "60",
         "date": "1970-01-02T00:00:00Z",
         "version": f"candide {cd.__version__}",
-        "options": "--drop size",
+        "options": "--model naive --drop size",
     }
     assert json.loads(run("show", "m.candide", "--json"))["provenance"] == expected
     assert "source: rows.parquet; fitted rows: 60" in run("show", "m.candide")
     assert "changed since" not in run("show", "m.candide")
     before = (tmp_path / "m.candide").read_bytes()
-    run("fit", "rows.parquet", "-t", "y", "--drop", "size", "-o", "m.candide")
+    run("fit", "--model=naive", "rows.parquet", "-t", "y", "--drop", "size", "-o", "m.candide", "--model", "naive")
     assert (tmp_path / "m.candide").read_bytes() == before
     run("update", "m.candide", "rows.parquet")
     assert "120 rows counted" in run("show", "m.candide")
     assert "changed since" in " ".join(run("show", "m.candide").replace("│", " ").split())
     run("forget", "m.candide", "rows.parquet")
     assert (tmp_path / "m.candide").read_bytes() == before
-    run("fit", "rows.parquet", "-t", "y", "-o", "n.candide", "--no-provenance")
+    run("fit", "--model=naive", "rows.parquet", "-t", "y", "-o", "n.candide", "--no-provenance", "--model", "naive")
     assert store.load("n.candide").provenance == {}

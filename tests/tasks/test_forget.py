@@ -37,7 +37,7 @@ SECRETS = [(), [("y", "perhaps")], [("job", "spy"), ("note", "whisper it softly"
 @pytest.mark.parametrize("class_prior", ["empirical", "uniform"])
 def test_either_part_is_left_of_the_whole_byte_for_byte(secret, class_prior, tmp_path):
     settings = cd.model.settings.Settings(class_prior=class_prior)
-    fit = lambda rows: learn(rows, "y", events=EVENTS, settings=settings).fitted  # noqa: E731
+    fit = lambda rows: learn(rows, "y", events=EVENTS, settings=settings, model="naive").fitted  # noqa: E731
     a, b = days(1), days(2, secret)
     path = tmp_path / "m.candide"
     store.save(fit(a), path)
@@ -87,7 +87,7 @@ def test_what_was_declared_is_declared_in_the_file(tmp_path):
 
 def test_nothing_is_left_of_everything(tmp_path):
     rows, path = days(1), tmp_path / "m.candide"
-    store.save(learn(rows, "y", events=EVENTS).fitted, path)
+    store.save(learn(rows, "y", events=EVENTS, model="naive").fitted, path)
     change = forget(path, rows)
     assert [remark.code for remark in change.remarks] == ["no-rows"]
     assert summary.of_model(path).classes == ()
@@ -97,7 +97,7 @@ def test_nothing_is_left_of_everything(tmp_path):
         cd.load(path).predict({name: rows[name] for name in rows if name != "y"})
     assert caught.value.remedy
     again = update(path, rows).fitted
-    assert store.dumps(again) == store.dumps(learn(rows, "y", events=EVENTS).fitted)
+    assert store.dumps(again) == store.dumps(learn(rows, "y", events=EVENTS, model="naive").fitted)
 
 
 def test_a_country_of_one_row_is_forgotten_on_adult(tmp_path):
@@ -105,7 +105,7 @@ def test_a_country_of_one_row_is_forgotten_on_adult(tmp_path):
 
     rows = pq.read_table(table("adult_train.parquet"))
     a, b = rows.slice(0, 8000), rows.slice(8000)
-    alone, whole = learn(a, "class").fitted, learn(rows, "class").fitted
+    alone, whole = learn(a, "class", model="naive").fitted, learn(rows, "class", model="naive").fitted
     left = forget(whole, b).fitted
     some = rows.slice(0, 500).drop_columns(["class"])
     np.testing.assert_allclose(left.posterior(some), alone.posterior(some), rtol=1e-9, atol=1e-12)

@@ -37,13 +37,15 @@ def doors(column, path):
     labelled = table.append_column("y", pa.array(Y))
     yield lambda events: cd.NaiveBayes(events).fit(table, Y)
     yield lambda events: cd.NaiveBayes(events).fit(dict(zip(table.column_names, table.columns, strict=True)), Y)
-    yield lambda events: cd.fit(labelled, "y", events=events)
-    yield lambda events: cd.fit(dict(zip(labelled.column_names, labelled.columns, strict=True)), "y", events=events)
+    yield lambda events: cd.fit(labelled, "y", events=events, model="naive")
+    yield lambda events: cd.fit(
+        dict(zip(labelled.column_names, labelled.columns, strict=True)), "y", events=events, model="naive"
+    )
     try:
         pq.write_table(labelled, path / "rows.parquet")
     except pa.ArrowNotImplementedError:  # runs
         return
-    yield lambda events: cd.fit(path / "rows.parquet", "y", events=events)
+    yield lambda events: cd.fit(path / "rows.parquet", "y", events=events, model="naive")
 
 
 @pytest.mark.parametrize("kind", NESTED)
@@ -100,7 +102,7 @@ def test_a_name_that_stands_twice_is_refused_whichever_object_it_is():
         {1: [1.0, 2.0], "1": [3.0, 4.0], "y": ["a", "b"]},
     ):
         with pytest.raises(InputError) as refused:
-            cd.fit(data, "y")
+            cd.fit(data, "y", model="naive")
         assert refused.value.value in ("v", "vw", "1")
 
 
@@ -109,13 +111,13 @@ def test_a_relation_whose_names_stand_twice_is_read_under_the_names_of_a_query()
 
     query = "SELECT * FROM (VALUES (1.5, 4, 'a'), (2.5, 3, 'b'), (3.5, 9, 'a')) t(v, V2, y)"
     query = query.replace("SELECT *", "SELECT v, V2 AS v, y")
-    relation = cd.fit(duckdb.connect().sql(query), "y")
-    assert relation.census_.plan.columns == cd.fit(query, "y").census_.plan.columns
+    relation = cd.fit(duckdb.connect().sql(query), "y", model="naive")
+    assert relation.census_.plan.columns == cd.fit(query, "y", model="naive").census_.plan.columns
 
 
 def test_a_model_is_no_data_and_a_merge_is_of_models(tmp_path):
     path = tmp_path / "m.candide"
-    cd.fit({"x": [1.0, 2.0, 8.0, 9.0], "y": list("aabb")}, "y").save(path)
+    cd.fit({"x": [1.0, 2.0, 8.0, 9.0], "y": list("aabb")}, "y", model="naive").save(path)
     before = path.read_bytes()
     for task in (tasks.update, tasks.forget, tasks.predict, tasks.evaluate):
         with pytest.raises(InputError, match="model"):
@@ -150,8 +152,8 @@ def test_rows_that_several_threads_count_are_all_counted(classifier):
 
 def test_one_value_is_no_column_and_a_word_is_no_size():
     with pytest.raises(InputError) as refused:
-        cd.fit({"x": 1.5, "y": ["a", "b"]}, "y")
+        cd.fit({"x": 1.5, "y": ["a", "b"]}, "y", model="naive")
     assert refused.value.column == "x"
     with pytest.raises(InputError) as refused:
-        cd.fit({"x": [1.5, 2.5], "y": ["a", "b"]}, "y", memory_limit="much")
+        cd.fit({"x": [1.5, 2.5], "y": ["a", "b"]}, "y", memory_limit="much", model="naive")
     assert refused.value.value == "much"

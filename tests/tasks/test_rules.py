@@ -14,7 +14,7 @@ ROWS = {"leaf": [1.0, 2.0, 3.0, 9.0, 8.0, 7.0], "soil": list("abcabc"), "herb": 
 
 @pytest.fixture
 def fitted():
-    return tasks.learn(ROWS, "herb").fitted
+    return tasks.learn(ROWS, "herb", model="naive").fitted
 
 
 @pytest.fixture
@@ -24,18 +24,18 @@ def path(fitted, tmp_path):
 
 
 def test_labels_that_look_like_a_measurement_are_classes_and_told():
-    learned = tasks.learn({"x": [1.0, 2.0, 8.0, 9.0], "y": [0.5, 0.5, 1.5, 1.5]}, "y")
+    learned = tasks.learn({"x": [1.0, 2.0, 8.0, 9.0], "y": [0.5, 0.5, 1.5, 1.5]}, "y", model="naive")
     assert learned.fitted.labels.values == (0.5, 1.5)
     [remark] = learned.remarks
     assert (remark.code, remark.column) == ("label-measurement", "y")
-    assert not tasks.learn({"x": [1.0, 2.0, 8.0, 9.0], "y": [0.0, 0.0, 1.0, 1.0]}, "y").remarks
+    assert not tasks.learn({"x": [1.0, 2.0, 8.0, 9.0], "y": [0.0, 0.0, 1.0, 1.0]}, "y", model="naive").remarks
     with pytest.raises(InputError, match="Unknown label type"):
         cd.NaiveBayes().fit({"x": [1.0, 2.0, 8.0, 9.0]}, [0.5, 0.5, 1.5, 1.5])
 
 
 def test_rows_without_a_label_are_left_out_and_told(fitted):
     more = {name: [*column, column[0]] for name, column in ROWS.items()} | {"herb": [*ROWS["herb"], None]}
-    [remark] = tasks.learn(more, "herb").remarks
+    [remark] = tasks.learn(more, "herb", model="naive").remarks
     assert (remark.code, remark.column) == ("label-missing", "herb")
     with pytest.warns(RemarkWarning, match="1 row has no value of 'herb' and was left out") as told:
         assert tasks.evaluate(fitted, more).n == 6
@@ -52,7 +52,7 @@ def test_labels_that_a_model_does_not_know_are_left_out_and_told(fitted):
 
 def test_labels_are_matched_however_they_are_spelled():
     rows = {"x": [1.0, 2.0, 8.0, 9.0], "y": [0, 0, 1, 1]}
-    model = tasks.learn(rows, "y").fitted
+    model = tasks.learn(rows, "y", model="naive").fitted
     for spelled in (["0", "0", "1", "1"], [0.0, 0.0, 1.0, 1.0], [False, False, True, True]):
         assert tasks.evaluate(model, rows | {"y": spelled}).n == 4
         assert tasks.update(model, rows | {"y": spelled}).fitted.census.class_weight.tolist() == [4.0, 4.0]
@@ -99,7 +99,7 @@ def test_a_window_slides(path):
     change = tasks.slide(path, day, ROWS)
     np.testing.assert_array_equal(change.fitted.census.class_weight, [1.0, 1.0])
     assert change.rows == 8
-    alone = tasks.learn(day, "herb", events={"leaf": "gaussian", "soil": "categorical"}).fitted.census
+    alone = tasks.learn(day, "herb", events={"leaf": "gaussian", "soil": "categorical"}, model="naive").fitted.census
     np.testing.assert_allclose(store.load(path).census.tallies[0].mean, alone.tallies[0].mean)
 
 
@@ -113,7 +113,7 @@ def test_new_classes_and_an_empty_model_are_told(path):
 
 
 def test_models_that_do_not_add_are_named(fitted, path):
-    other = tasks.learn({"leaf": [1.0, 2.0], "herb": ["sage", "thyme"]}, "herb").fitted
+    other = tasks.learn({"leaf": [1.0, 2.0], "herb": ["sage", "thyme"]}, "herb", model="naive").fitted
     store.save(other, path.with_name("other.candide"))
     with pytest.raises(MergeError, match=r"herbs\.candide and .*other\.candide"):
         tasks.merge([path, path.with_name("other.candide")])

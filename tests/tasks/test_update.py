@@ -71,7 +71,7 @@ def adult():
     """The Adult census: rows as columns of arrays, the target, and the model of all rows."""
     table = pq.read_table(data.table("adult_train.parquet"))
     target = table.column_names[-1]
-    return table, target, learn(table, target).fitted
+    return table, target, learn(table, target, model="naive").fitted
 
 
 def shards(table, target, whole, n):
@@ -174,7 +174,7 @@ def test_counting_like_a_model_spells_levels_as_it_does(tmp_path):
     (tmp_path / "a.csv").write_text("age,floor,flag,y\n31,1,true,0\n40,2,false,1\n22,1,true,0\n35,3,false,1\n")
     (tmp_path / "b.csv").write_text("y,flag,floor,age\n1,true,2,33\n0,false,7,\n")
     events = {"floor": "categorical", "flag": "categorical"}
-    fitted = learn(str(tmp_path / "a.csv"), "y", events=events).fitted
+    fitted = learn(str(tmp_path / "a.csv"), "y", events=events, model="naive").fitted
     more = count_like(fitted, str(tmp_path / "b.csv"))
     frame = {"age": [33.0, None], "floor": ["2", "7"], "flag": [True, False], "y": ["1", "0"]}
     same(more, count_like(fitted, frame))
@@ -197,7 +197,7 @@ def test_counting_like_a_model_spells_levels_as_it_does(tmp_path):
 
 def test_weights_are_counted_like_the_model(tmp_path):
     rows = {"age": [1e8, 1e8 + 1, 1e8 + 3, 1e8 + 5], "y": ["a", "b", "a", "b"], "w": [1.0, 2.0, 3.0, 4.0]}
-    fitted = learn({k: rows[k] for k in ("age", "y")}, "y", events={"age": "gaussian"}).fitted
+    fitted = learn({k: rows[k] for k in ("age", "y")}, "y", events={"age": "gaussian"}, model="naive").fitted
     census = count_like(fitted, rows, weight="w")
     np.testing.assert_allclose(census.class_weight, [4.0, 6.0])
     a = np.average([1e8, 1e8 + 3], weights=[1, 3])

@@ -42,7 +42,7 @@ def folds_of(data: pa.Table, folds: int, seed: int, target: str = "y") -> np.nda
 @pytest.mark.parametrize("seed", [0, 5])
 def test_equals_refitting_on_every_fold(seed):
     data = made()
-    validation = cross_validate(data, "y", folds=7, seed=seed)
+    validation = cross_validate(data, "y", folds=7, seed=seed, model="naive")
     fold, frame = folds_of(data, 7, seed), data.to_pandas()
     for f, scores in enumerate(validation.folds):
         train, test = frame[fold != f], frame[fold == f]
@@ -80,7 +80,7 @@ def test_the_model_of_a_fold_knows_no_level_word_or_class_of_that_fold_alone(kin
     frame["words"] = [f"some w{a} and w{b} here" for a, b in rng.integers(0, 80, (90, 2))]
     frame.loc[17, "y"] = 3  # and so does this class
     data, settings = kind(frame), Settings(class_prior=class_prior)
-    validation = cross_validate(data, "y", folds=5, events={"words": "text"}, settings=settings)
+    validation = cross_validate(data, "y", folds=5, events={"words": "text"}, settings=settings, model="naive")
     assert [remark.column for remark in validation.learned.remarks if remark.code == "class-rare"] == ["y"]
     model = NaiveBayes({"words": "text"}, class_prior=class_prior)
     refitted = refitted_scores(frame, np.arange(4), "y", model, folds_of(data, 5, 0))
@@ -94,7 +94,7 @@ def test_equals_refitting_on_adult():
     data = pa.Table.from_pandas(frame)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = cross_validate(data, "class", folds=4)
+        found = cross_validate(data, "class", folds=4, model="naive")
     labels = np.unique(frame["class"].astype(str))
     refitted = refitted_scores(frame, labels, "class", NaiveBayes(), folds_of(data, 4, 0, "class"))
     for scores, wanted in zip(found.folds, refitted, strict=True):
@@ -105,7 +105,9 @@ def test_classes_that_the_class_prior_names_stay_known_in_every_fold():
     frame = made(60).to_pandas()
     frame.loc[17, "y"] = 3
     shares = {0: 0.3, 1: 0.3, 2: 0.3, 3: 0.1}
-    total = cross_validate(pa.Table.from_pandas(frame), "y", folds=5, settings=Settings(class_prior=shares)).total
+    total = cross_validate(
+        pa.Table.from_pandas(frame), "y", folds=5, settings=Settings(class_prior=shares), model="naive"
+    ).total
     assert np.isfinite(total.log_loss)
 
 
@@ -131,7 +133,9 @@ def test_folds_do_not_hang_on_threads_or_memory(tmp_path):
         pa.table({"x": rng.random(n), "y": rng.integers(0, 3, n)}), tmp_path / "t.parquet", row_group_size=7000
     )
     found = [
-        cross_validate(str(tmp_path / "t.parquet"), "y", reading=Reading(threads=t, memory_limit=m)).total.confusion
+        cross_validate(
+            str(tmp_path / "t.parquet"), "y", reading=Reading(threads=t, memory_limit=m), model="naive"
+        ).total.confusion
         for t, m in ((1, None), (4, None), (2, "100MB"))
     ]
     np.testing.assert_array_equal(found[0], found[1])
@@ -149,7 +153,7 @@ def test_a_class_of_one_or_two_rows_spoils_nothing_and_is_named(kind, rare):
     )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = cross_validate(data, "y", folds=10)
+        found = cross_validate(data, "y", folds=10, model="naive")
         assert all(np.isfinite(value) for pair in spread(found.folds).values() for value in pair)
     assert all(np.isfinite(value) for value in found.total.metrics().values())
     [remark] = [remark for remark in found.learned.remarks if "class 'z'" in remark.text]  # named once
@@ -158,14 +162,16 @@ def test_a_class_of_one_or_two_rows_spoils_nothing_and_is_named(kind, rare):
 
 
 def test_no_class_of_enough_rows_is_called_rare():
-    assert not [one for one in cross_validate(made(90), "y", folds=5).learned.remarks if one.code == "class-rare"]
+    assert not [
+        one for one in cross_validate(made(90), "y", folds=5, model="naive").learned.remarks if one.code == "class-rare"
+    ]
 
 
 def test_no_leak_through_the_fold_itself():
     """Labels drawn at random cannot be predicted, even by a column of nearly unique levels."""
     rng = np.random.default_rng(3)
     data = pa.table({"code": [f"k{v}" for v in rng.integers(0, 400, 800)], "y": rng.integers(0, 2, 800)})
-    assert 0.42 < cross_validate(data, "y", folds=10).total.accuracy < 0.58
+    assert 0.42 < cross_validate(data, "y", folds=10, model="naive").total.accuracy < 0.58
 
 
 @pytest.mark.parametrize("kind", ["query", "relation", "view"])
@@ -182,14 +188,14 @@ def test_no_leak_where_a_query_gives_its_rows_in_another_order_each_time(kind, t
         con.close()
     if kind == "view":
         data, reading = str(tmp_path / "rows.duckdb"), Reading(table="shuffled")
-    found = cross_validate(data, "y", events={"k": "categorical"}, folds=5, reading=reading).total
+    found = cross_validate(data, "y", events={"k": "categorical"}, folds=5, reading=reading, model="naive").total
     assert found.n == 3000
     assert 0.45 < found.accuracy < 0.55
 
 
 def test_metrics_equal_scikit_learns():
     data = made(3000, seed=2)
-    model = learn(data.slice(0, 2000), "y").fitted
+    model = learn(data.slice(0, 2000), "y", model="naive").fitted
     test = data.slice(2000)
     scores = evaluate(model, test)
     frame = test.to_pandas()
@@ -228,5 +234,5 @@ def test_binary_metrics_and_calibration_error():
 @pytest.mark.parametrize("folds", [10, 1, 0])
 def test_too_few_rows_or_folds(folds):
     with pytest.raises(InputError) as error:
-        cross_validate(made(5), "y", folds=folds)
+        cross_validate(made(5), "y", folds=folds, model="naive")
     assert error.value.value == folds

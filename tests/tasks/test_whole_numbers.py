@@ -38,11 +38,11 @@ def folder(tmp_path_factory):
 
 @pytest.mark.parametrize("door", ["t.csv", "t.parquet", "frame"])
 def test_codes_are_categories_and_amounts_are_numbers(folder, door):
-    learned = tasks.learn(TABLE if door == "frame" else str(folder / door), "y")
+    learned = tasks.learn(TABLE if door == "frame" else str(folder / door), "y", model="naive")
     assert events_of(learned.fitted) == {"code": "categorical", "rooms": "gaussian"}
     notes = summary.of_fit(learned).notes
     assert [("'code'" in note, "'rooms'" in note) for note in notes if "whole numbers" in note] == [(True, False)]
-    as_numbers = tasks.learn(TABLE, "y", events={"code": "gaussian", "rooms": "gaussian"}).fitted
+    as_numbers = tasks.learn(TABLE, "y", events={"code": "gaussian", "rooms": "gaussian"}, model="naive").fitted
     right = [(fitted.classify(TABLE) == Y).mean() for fitted in (learned.fitted, as_numbers)]
     assert right[0] > 0.8 > 0.7 > right[1]
     for other in (TABLE, TABLE.astype(float, errors="ignore"), pd.read_csv(folder / "floats.csv")):
@@ -61,15 +61,18 @@ def test_numbers_of_both_ways_are_those_of_each(folder):
 
 
 def test_models_add_and_decide_again():
-    halves = [cd.fit(part, target="y") for part in (TABLE[:1500], TABLE[1500:])]
-    whole, both = cd.fit(TABLE, target="y"), halves[0] + halves[1]
+    halves = [cd.fit(part, target="y", model="naive") for part in (TABLE[:1500], TABLE[1500:])]
+    whole, both = cd.fit(TABLE, target="y", model="naive"), halves[0] + halves[1]
     np.testing.assert_allclose(both.predict_log_proba(TABLE), whole.predict_log_proba(TABLE), rtol=1e-9)
     assert events_of(both.fitted_) == events_of(whole.fitted_)
     less = both - halves[1]
     np.testing.assert_allclose(less.predict_log_proba(TABLE), halves[0].predict_log_proba(TABLE), rtol=1e-9)
     # with rows of many different values they are amounts
     wide = TABLE.assign(code=RNG.integers(0, 5000, N))
-    for one, other in ((whole, cd.fit(wide, target="y")), (cd.fit(wide, target="y"), whole)):
+    for one, other in (
+        (whole, cd.fit(wide, target="y", model="naive")),
+        (cd.fit(wide, target="y", model="naive"), whole),
+    ):
         merged = one + other
         assert events_of(merged.fitted_) == {"code": "gaussian", "rooms": "gaussian"}
         alike = cd.NaiveBayes("gaussian").fit(pd.concat([TABLE, wide])[["code", "rooms"]], np.r_[Y, Y])
@@ -82,7 +85,7 @@ def test_what_is_asked_for_wins(folder):
         ({"*": "categorical"}, {"code": "categorical", "rooms": "categorical"}),
         ({"*": "categorical", "rooms": "poisson"}, {"code": "categorical", "rooms": "poisson"}),
     ]:
-        assert events_of(tasks.learn(str(folder / "t.csv"), "y", events=asked).fitted) == want
+        assert events_of(tasks.learn(str(folder / "t.csv"), "y", events=asked, model="naive").fitted) == want
         assert events_of(cd.NaiveBayes(asked).fit(TABLE[["code", "rooms"]], Y).fitted_) == want
     out = CliRunner().invoke(
         cli, ["fit", str(folder / "t.csv"), "-t", "y", "-o", str(folder / "m.candide"), "--event", "*=categorical"]
@@ -92,14 +95,14 @@ def test_what_is_asked_for_wins(folder):
 
 
 def test_files_and_folds_and_reports_know_it(folder):
-    model = cd.fit(TABLE, target="y")
+    model = cd.fit(TABLE, target="y", model="naive")
     model.save(folder / "both.candide")
     model.save(folder / "score.candide", detail="score")
     for name in ("both", "score"):
         np.testing.assert_allclose(
             cd.load(folder / f"{name}.candide").predict_log_proba(TABLE), model.predict_log_proba(TABLE), rtol=1e-12
         )
-    assert tasks.cross_validate(TABLE, "y", folds=5).total.accuracy > 0.8
+    assert tasks.cross_validate(TABLE, "y", folds=5, model="naive").total.accuracy > 0.8
     shown = CliRunner().invoke(cli, ["show", str(folder / "both.candide")]).output
     assert "categorical" in shown
     assert {one.column: one.event for one in model.feature_scores()} == {"code": "categorical", "rooms": "gaussian"}
@@ -115,13 +118,13 @@ def test_plain_arrays_are_numbers():
 def test_what_turns_out_to_have_many_values_is_a_number():
     """The first rows of a sorted table show few of them; levels must not pile up."""
     rows = pd.DataFrame({"hour": np.repeat(np.arange(100), 3000), "y": np.resize(["a", "b", "b"], 300_000)})
-    learned = tasks.learn(rows, "y")
+    learned = tasks.learn(rows, "y", model="naive")
     assert [c.kind for c in learned.columns] == ["whole"]
     assert [part.event.name for part in learned.fitted.census.plan.parts] == ["gaussian"]
     fitted = cd.NaiveBayes().fit(rows[["hour"]], rows["y"])
     assert [part.event.name for part in fitted.census_.plan.parts] == ["gaussian"]
     days = [rows[(rows["hour"] >= at) & (rows["hour"] < at + 10)] for at in range(0, 80, 10)]
-    models = [cd.fit(day, target="y") for day in days]
+    models = [cd.fit(day, target="y", model="naive") for day in days]
     assert [part.event.name for part in models[0].census_.plan.parts] == ["whole"]
     both = reduce(add, models)
     assert [part.event.name for part in both.census_.plan.parts] == ["gaussian"]
@@ -130,7 +133,7 @@ def test_what_turns_out_to_have_many_values_is_a_number():
 
 def test_a_model_goes_on_with_rows_of_any_door(folder):
     """Whole numbers of a CSV, of floats and of a frame are the same levels."""
-    model = tasks.learn(TABLE, "y").fitted
+    model = tasks.learn(TABLE, "y", model="naive").fitted
     for rows in (str(folder / "t.csv"), str(folder / "t.parquet"), TABLE, pd.read_csv(folder / "floats.csv")):
         more = tasks.update(model, rows).fitted
         assert more.census.n_rows == 2 * N

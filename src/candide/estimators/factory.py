@@ -68,7 +68,7 @@ def fit(
 
 
 def load(path: str | os.PathLike) -> "Classifier":
-    """Read a model file: the estimator that was saved, with its parameters; of the command line's, a NaiveBayes.
+    """Read a model file: the estimator that was saved, with its parameters; the one that was fitted.
 
     >>> import os, tempfile, candide as cd
     >>> path = os.path.join(tempfile.mkdtemp(), "m.candide")

@@ -2,7 +2,7 @@
 
 >>> from candide.demo import rows
 >>> plants, herb = rows(300, seed=0)
->>> print(cross_validate({**plants, "herb": herb}, "herb", folds=5))
+>>> print(cross_validate({**plants, "herb": herb}, "herb", folds=5, model="naive"))
 5 folds of 300 rows  value  fold sd
 accuracy            0.9400   0.0401
 balanced_accuracy   0.9318   0.0428

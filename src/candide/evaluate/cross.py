@@ -32,7 +32,7 @@ def cross_validate(
     ``seed`` say how rows are divided; the rest is as in :func:`candide.fit`.
 
     >>> rows = {"size": [float(i % 10) for i in range(200)], "kind": ["a" if i % 10 < 5 else "b" for i in range(200)]}
-    >>> cross_validate(rows, "kind", estimate="mle").total.accuracy
+    >>> cross_validate(rows, "kind", model="naive", estimate="mle").total.accuracy
     1.0
     """
     settings, reading = settings_and_reading(options, usual(model))

@@ -79,7 +79,7 @@ class Settings:
 
 
 MODELS = {"naive": Settings(), "bayes": Settings(class_prior="jeffreys")}  # the settings that each has by itself
-DEFAULT_MODEL = "naive"  # what is fitted where nothing else is asked for
+DEFAULT_MODEL = "bayes"  # what is fitted where nothing else is asked for
 
 
 def usual(model: str) -> Settings:
