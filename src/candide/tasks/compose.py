@@ -131,9 +131,9 @@ class Encodings:
         return self._once("indicators", name, _INDICATORS[0], lambda column: Indicators.of(column, _INDICATORS[0]))
 
     def cells(self, name: Name, order: int) -> Grid:
-        """The cells of a number in sets of so many columns: the more rows there are, the more of them in pairs."""
-        # As many as leave a cell of two numbers the rows that their margins weigh in it, so that it can say its own.
-        n = int(np.clip(np.sqrt(self.table.n_rows / TOWARDS), *_CELLS)) if order == 2 else _CELLS[0]
+        """The cells of a number in sets of so many columns: the more rows there are, the more of them."""
+        # As many as leave a cell of such a set the rows that its margins weigh in it, so that it can say its own.
+        n = int(np.clip((self.table.n_rows / TOWARDS) ** (1 / order), *_CELLS))
         return self._once("cells", name, n, Grid(cells=n).learn)
 
     def _once(self, what: str, name: Name, size: int, learn: Callable[[Any], Any]) -> Any:
