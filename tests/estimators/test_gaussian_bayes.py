@@ -104,7 +104,7 @@ def test_rows_that_were_never_counted_cannot_be_taken_away():
 
 def test_fourth_moments_do_not_merge_with_none():
     X, y = iris()
-    with pytest.raises(MergeError, match="fit both with the same events"):
+    with pytest.raises(MergeError, match="both with the same events"):
         cd.GaussianBayes().fit(X, y) + cd.GaussianBayes(shrinkage="ledoit-wolf").fit(X, y)
 
 

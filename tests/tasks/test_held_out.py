@@ -130,5 +130,5 @@ def test_a_calibration_that_cannot_be_is_refused(given, value):
     columns, y = made(60, columns=1)
     how = {"model": "bayes", "calibration": "logistic", **given}
     with pytest.raises(InputError) as error:
-        learn({**columns, "y": y}, "y", **how, model="naive")
+        learn({**columns, "y": y}, "y", **how)
     assert error.value.value == value
