@@ -17,6 +17,7 @@ from candide.engines.prepare import prepare
 from candide.errors import InputError, UnknownNameError
 from candide.model.fitted import Fitted
 from candide.model.settings import usual
+from candide.rows.remarks import RemarkWarning
 from candide.rows.table import Table
 from candide.tasks.compose import columns_plan
 from candide.tasks.learn import learn
@@ -317,3 +318,30 @@ def test_fewer_than_two_classes_are_an_error(y):
     with pytest.raises(InputError) as error:
         cd.fit(pd.DataFrame({"x": RNG(0).normal(size=N), "y": np.array(y, object)}), "y", model="bayes")
     assert error.value.column == "y"
+
+
+def test_levels_of_a_csv_are_indicators_too(tmp_path):
+    """Levels that are alike and tell by their difference: of text that may stand for numbers."""
+    rng = RNG(0)
+    codes = np.where(rng.random((600, 6)) < 0.7, rng.integers(0, 3, (600, 1)), rng.integers(0, 3, (600, 6)))
+    names = np.array([["low", "mid", "high"], ["1", "2", "more"]])
+    columns = {f"c{j}": names[j % 2][codes[:, j]] for j in range(6)}
+    gap = (codes * [1, -1, 1, -1, 1, -1]).sum(axis=1)
+    data = pd.DataFrame({**columns, "y": np.where(gap + 0.5 * rng.normal(size=600) > 0, "yes", "no")})
+    data.to_csv(tmp_path / "t.csv", index=False)
+    found, want = cd.fit(tmp_path / "t.csv", "y"), cd.BayesClassifier().fit(inputs(data), data["y"])
+    assert "linear discriminant of 6 categories" in {voice.title for voice in found.voices()}
+    same(found, want, inputs(data))
+
+
+def test_naive_is_not_like_weighted(known):
+    data, model = known
+    with pytest.raises(InputError) as error:
+        cd.fit(data, "y", model="naive", like=model)
+    assert error.value.value == "naive"
+
+
+def test_columns_left_out_are_named():
+    data = frame(60).assign(id=[f"customer {i}" for i in range(60)])
+    with pytest.warns(RemarkWarning, match="'id' is left out"):
+        cd.BayesClassifier().fit(inputs(data), data["y"])

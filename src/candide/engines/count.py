@@ -184,7 +184,7 @@ def _read_spelled(censuses: list[Census], spelled: list[str]) -> list[Census]:
     plan = reduce(lambda a, b: a.union(b)[0], (census.plan for census in censuses))
     meant = [
         [read_levels(list(e.labels.values)) if isinstance(e, Levels) else {} for e in part.encodings]
-        if not set(map(str, part.columns)).isdisjoint(spelled)
+        if part.holds == "codes" and not set(map(str, part.columns)).isdisjoint(spelled)
         else []
         for part in plan.parts
     ]

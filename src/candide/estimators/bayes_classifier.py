@@ -10,10 +10,11 @@ from candide.errors import InputError, InputTypeError
 from candide.estimators.naive_bayes import NaiveBayes
 from candide.estimators.turns import turn
 from candide.model.fitted import EstimatorRecord, Fitted, missing_column
-from candide.model.plan import Plan
+from candide.model.plan import Plan, is_one
 from candide.model.settings import Settings
 from candide.rows import remarks
 from candide.rows.blocks import Floats
+from candide.rows.kinds import inspect
 from candide.rows.labels import Labels
 from candide.rows.table import Table
 
@@ -192,6 +193,8 @@ class BayesClassifier(NaiveBayes):
         if fitted.census.class_weight.all():
             self._settle(fitted)
         remarks.warn(self._remarks(table, plan), stacklevel=3)
+        if like is None and not is_one(self.events):
+            remarks.warn(self._of_columns(inspect(table), table, plan), stacklevel=3)
         return fitted
 
     def _check_alike(self, table: Table, plan: Plan) -> None:

@@ -1,6 +1,6 @@
 """NaiveBayes: a table of mixed columns, each with its own event model, in one classifier."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Self
 
@@ -15,7 +15,7 @@ from candide.model.fitted import Fitted, missing_column
 from candide.model.plan import Part, Plan, for_each, is_one, make_plan, named_events
 from candide.model.settings import Settings
 from candide.rows import remarks
-from candide.rows.kinds import inspect
+from candide.rows.kinds import Column, inspect
 from candide.rows.labels import Labels
 from candide.rows.remarks import Remark
 from candide.rows.table import Name, Table
@@ -170,13 +170,18 @@ class NaiveBayes(Classifier):
             return make_plan(table, self.events)
         columns = inspect(table)
         plan = make_plan(table, self.events, columns)
+        remarks.warn(self._of_columns(columns, table, plan), stacklevel=4)
+        return plan
+
+    def _of_columns(self, columns: Sequence[Column], table: Table, plan: Plan) -> list[Remark]:
+        """Remarks on columns that are left out, or strange as categories, where nobody asked for that."""
         used, asked = set(plan.columns), for_each(self.events, table.names)
-        asked = named_events(asked) if isinstance(asked, Mapping) else {}
+        asked, out = named_events(asked) if isinstance(asked, Mapping) else {}, []
         for column in (column for column in columns if column.why and column.name not in asked):
             code, what = ("odd-category", "taken for categories") if column.name in used else ("left-out", "left out")
             text = f"column {column.name!r} is {what}: {column.why}"
-            remarks.warn([Remark(code, text, column.name, "name its event to use it")], stacklevel=4)
-        return plan
+            out.append(Remark(code, text, column.name, "name its event to use it"))
+        return out
 
     def _settings(self, labels: Labels, n_features: int) -> Settings:
         given: dict[str, Any] = {one.name: getattr(self, one.name, one.default) for one in fields(Settings)}

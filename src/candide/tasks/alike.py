@@ -23,6 +23,9 @@ from candide.tasks.weigh import weigh_by
 def model_like(like: Any, model: str) -> str:
     """What kind of model is made like another: the same; ``model`` where ``like`` is a plan, or nothing."""
     known = None if like is None else plan_like(like)[1]
+    if model == "naive" and known is not None and known.voices is not None:
+        remedy = "leave the model out, or pass one like it that is naive"
+        raise InputError("naive Bayes cannot be like a model of weighted voices", value=model, remedy=remedy)
     return model if known is None else "naive" if known.voices is None else "bayes"
 
 

@@ -119,4 +119,8 @@ def refuse_others(settings: Settings) -> None:
     for name in ("estimate", "select"):
         if getattr(settings, name) != getattr(Settings(), name):
             what = f"{name}: {getattr(settings, name)!r} is for naive Bayes; here every voice has a weight"
-            raise InputError(what, value=getattr(settings, name), remedy=f"leave {name} out, or pass model='naive'")
+            raise InputError(
+                what,
+                value=getattr(settings, name),
+                remedy=f"leave {name} out, or ask for the model naive (--model naive)",
+            )

@@ -27,7 +27,7 @@ def _(found: TrustSummary) -> Parts:
 
 def trusted(found: TrustSummary) -> str:
     """One line: what is heard, and how that does on rows held out, beside naive Bayes and the class shares."""
-    heard = ", ".join(wording.plural(n, kind) for kind, n in found.voices.items())
+    heard = ", ".join(wording.plural(n, kind) for kind, n in found.voices.items()) or "nothing but the class shares"
     named = ", ".join(f"{name.replace('_', '-').replace('auc', 'AUC')} {v:.3f}" for name, v in found.model.items())
     plain, shares = (", ".join(f"{v:.3f}" for v in of.values()) for of in (found.plain, found.baseline))
     held = f"rows held out, {found.folds} folds of {found.rows:,}"
