@@ -33,6 +33,8 @@ def predict(
 ) -> None:
     """Score a table: the prediction, the probability of each class, and log p(x) of every row.
 
+    Of a model that weighs its columns log p(x) is empty: a weighted score is no density.
+
     Examples: `candide predict adult.candide new.csv -o scored.parquet --keep id`,
     `candide predict sms.candide --text "free prize, call now"`
     """
@@ -86,7 +88,7 @@ def predict(
     type=click.Choice(["voice", "column"]),
     default="voice",
     show_default=True,
-    help="Columns that speak together as one voice, or what they say shared out to each column.",
+    help="Columns that speak together as one voice, or what they say shared out equally, to missing ones too.",
 )
 @reading_options
 @AS_JSON

@@ -132,7 +132,8 @@ class Generative(Estimator):
     ) -> Any:
         """Score any source in a stream: into a file (the number of rows comes back), or into an Arrow table.
 
-        The columns are those of ``keep``, then ``prediction``, ``p_<class>`` for every class, and ``log_density``.
+        The columns are those of ``keep``, then ``prediction``, ``p_<class>`` for every class, and ``log_density``,
+        which is empty where columns are weighted: a weighted score is no density.
         A file is not written over one that is read, nor over one that holds no predictions, but by ``force``.
 
         >>> import candide as cd

@@ -1,7 +1,8 @@
 """Decisions: why a row was given its class. Log-odds add up, so each column has its say in nats.
 
 What a column says is log p(value | class) less the same of the runner-up: above zero it speaks for the class predicted,
-below for the other. A missing value says nothing. With what the class prior says they add up to the log-odds.
+below for the other. A missing value says nothing, but a discriminant reads it as the mean of its column. With what the
+class prior says they add up to the log-odds.
 
 >>> from candide.demo import garden
 >>> plant = {"height_cm": [51.0], "leaf_mm": [45.0], "flowers": [None], "soil": ["clay"], "scented": ["no"]}
@@ -122,7 +123,7 @@ class Decision:
         return "voice" if any(one.voice for one in self.contributions) else "column"
 
     def by_column(self) -> "Decision":
-        """The same with what columns say together shared out to them, equally; it comes to the same log-odds."""
+        """The same with what columns say together shared out equally, to missing ones too: the same log-odds."""
         found: dict[Name, Contribution] = {}
         for one in self.contributions:
             several = isinstance(one.column, tuple)

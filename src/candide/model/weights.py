@@ -6,9 +6,9 @@ The weights maximise the likelihood of the classes. Those of a group of voices a
 
     w_v ~ Normal(mean_g, 1 / strength_g)        mean_g ~ Normal(0, 1)
 
-which is free, so that the worst that few rows can do is to temper all voices alike. The strength of each group is the
-one under which the rows are most probable (MacKay's fixed point): voices that agree are held together, and those
-whose weights pay for themselves are let go. The problem is convex; it is solved by Newton's method.
+which is free, so that few rows mostly temper all voices alike; very few may leave some a little below 0. The strength
+of each group is the one under which the rows are most probable (MacKay's fixed point): voices that agree are held
+together, and those whose weights pay for themselves are let go. The problem is convex; it is solved by Newton's method.
 
 >>> rng = np.random.default_rng(0)
 >>> y = rng.integers(0, 2, 500)

@@ -3,7 +3,7 @@
 Every fold has its part of each class: rows are dealt out class by class. The training census of a fold is the sum of
 the others, without the classes and levels that only the fold itself holds: its model is the one fitted to its training
 rows, up to rounding. What is learned once, from the first rows of the whole source and never from labels, is the kind
-of each column, and so its event model.
+of each column, and so its event model, and of a weighted model the grids of its numbers.
 
 >>> rows = {"size": [float(i % 10) for i in range(200)], "kind": ["a" if i % 10 < 5 else "b" for i in range(200)]}
 >>> cross_validate(rows, "kind", folds=10).total.accuracy
