@@ -123,13 +123,19 @@ class Decision:
         return "voice" if any(one.voice for one in self.contributions) else "column"
 
     def by_column(self) -> "Decision":
-        """The same with what columns say together shared out equally, to missing ones too: the same log-odds."""
+        """The same with what columns say together shared out to them, equally; it comes to the same log-odds.
+
+        A value that is missing has no share, unless all of them are missing.
+        """
         found: dict[Name, Contribution] = {}
         for one in self.contributions:
             several = isinstance(one.column, tuple)
             values = one.value if several and one.value is not None else (one.value,) * len(one.columns)
-            for name, value in zip(one.columns, values, strict=True):
-                part = replace(one, column=name, value=value, nats=one.nats / len(one.columns), voice="", cells=())
+            there = [not is_absent(value) for value in values]
+            share = one.nats / (sum(there) or len(there))
+            for name, value, speaks in zip(one.columns, values, there, strict=True):
+                nats = share if speaks or not any(there) else 0.0
+                part = replace(one, column=name, value=value, nats=nats, voice="", cells=())
                 part = part if several else replace(part, cells=one.cells)
                 known = found.get(name)
                 found[name] = part if known is None else known.plus(part)
