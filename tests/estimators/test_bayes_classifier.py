@@ -209,3 +209,12 @@ def test_no_set_speaks_against_what_it_was_admitted_for():
         fitted = cd.BayesClassifier().fit(some.drop(columns="class"), some["class"].to_numpy()).fitted_
         voices = zip(fitted.plan.parts, fitted.voices.weight, strict=True)
         assert all((w >= 0).all() for part, w in voices if part.event.name == "interaction")
+
+
+@pytest.mark.parametrize(
+    "given", [{"rows": 0}, {"rows": -5}, {"rows": "x"}, {"rows": 2.5}, {"rows": True}, {"random_state": None}]
+)
+def test_parameters_that_are_none_are_named(given):
+    with pytest.raises(InputError) as error:
+        cd.BayesClassifier(**given).fit(*mixed(40))
+    assert error.value.value == next(iter(given.values()))

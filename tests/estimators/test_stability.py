@@ -118,3 +118,12 @@ def test_few_rows_are_no_certainty(n):
         asked[:, 0] += right
         assert max(np.abs(w).max() for w in model.fitted_.voices.weight) < 3
         assert log_loss(right, model.predict_proba(asked)) < 1.6  # of the shares 0.69; without care 3 to 17
+
+
+def test_numbers_that_tell_nothing_have_no_large_weights():
+    for seed in (37, 1, 2, 3):
+        rng = RNG(seed)
+        X, _, y = rng.normal(size=(50, 2)), rng.normal(size=(500, 2)), rng.permutation(np.arange(50) % 2)
+        assert max(np.abs(w).max() for w in cd.BayesClassifier().fit(X, y).fitted_.voices.weight) < 5
+    X, y = RNG(0).normal(size=(60, 300)), np.arange(60) % 2  # more numbers than rows: no covariance
+    assert not [part for part in cd.BayesClassifier().fit(X, y).fitted_.plan.parts if part.event.joint]

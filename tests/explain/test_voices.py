@@ -269,3 +269,9 @@ def test_a_calibrated_sum_says_by_how_much_it_was_bent():
     bent = next(one for one in decisions if one.calibration)
     assert "calibration" in str(bent)
     assert summary.of_decision(1, None, bent).to_dict()["calibration"] == bent.calibration
+
+
+def test_a_missing_value_has_no_share_of_what_columns_say_together(model):
+    asked = rows(40, seed=5)[0].assign(x=np.nan)
+    for decision in model.explain(asked, by="column"):
+        assert next(one.nats for one in decision.contributions if one.column == "x") == 0

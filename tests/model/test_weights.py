@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
+from candide.model.admission import score_test
 from candide.model.weights import Learned, _Problem, kept, learn
 
 
@@ -102,3 +103,15 @@ def test_no_voice_at_all_leaves_the_class_shares():
     found = learn([np.zeros((10, 2, 0))], np.log([0.3, 0.7]), np.repeat([0, 1], [3, 7]), groups=[])
     assert found.weight.shape == (0,)
     np.testing.assert_allclose(found.bias, 0.0, atol=1e-6)
+
+
+def test_the_scale_of_row_weights_makes_no_voice_surer():
+    terms, _, y, _ = problem(4)
+    p = np.full((len(y), terms.shape[1]), 1 / terms.shape[1])
+    plain = score_test(terms, y, p)
+    for scale in (1e-3, 10.0, 1e200):
+        np.testing.assert_allclose(score_test(terms, y, p, np.full(len(y), scale)), plain, rtol=1e-9)
+    some = np.arange(len(y)) % 2 == 0  # rows without weight are no rows
+    np.testing.assert_allclose(
+        score_test(terms, y, p, some * 7.0), score_test(terms[some], y[some], p[some]), rtol=1e-9
+    )

@@ -2,6 +2,7 @@
 
 from copy import copy, deepcopy
 from dataclasses import replace
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import NDArray
@@ -175,6 +176,10 @@ class BayesClassifier(NaiveBayes):
         from candide.tasks.models import plan_like
         from candide.tasks.weigh import learn
 
+        for name, least in (("rows", 1), ("random_state", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+                raise InputError(f"{name}: {value!r}", value=value, remedy=f"pass a whole number of at least {least}")
         like, known = (None, None) if self.like is None else plan_like(self.like)
         if like is not None:
             self._check_alike(table, like)

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from candide.conjugate.interaction import score
+from candide.model.weights import relative
 from candide.numerics import normal_tail
 from candide.rows.blocks import Codes, Floats
 
@@ -45,6 +46,8 @@ def admit(
     if not room:
         return ()
     z = score(np.array(room), codes, np.array(sizes), y, posterior, weight)
+    if weight is not None and weight.any():
+        z = z * np.sqrt(relative(weight).max() / weight.max())
     tail = normal_tail(z)
     order = np.argsort(tail, kind="stable")
     passed = np.flatnonzero(tail[order] <= FALSE * np.arange(1, len(order) + 1) / len(sets))
@@ -53,7 +56,7 @@ def admit(
 
 def score_test(terms: Floats, y: Codes, posterior: Floats, weight: Floats | None = None) -> Floats:
     """(voice,) z of adding each voice, whose terms are (row, class, voice), to a model with this posterior."""
-    w = np.ones(len(y)) if weight is None else weight
+    w = np.ones(len(y)) if weight is None else relative(weight)
     mean = np.einsum("nc,ncv->nv", posterior, terms)
     square = np.einsum("nc,ncv->nv", posterior, terms**2)
     gain = w @ (terms[np.arange(len(y)), y] - mean)

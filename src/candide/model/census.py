@@ -152,7 +152,9 @@ class Census:
             return self  # they do not add, as will be said
         parts, moves = list[Part](), list[Moves]()
         for part, known in zip(self.plan.parts, other.plan.parts, strict=True):
-            found = [matching.moved(*pair) for pair in zip(part.levels, known.levels, strict=False)]
+            if len(part.levels) != len(known.levels):
+                return self
+            found = [matching.moved(*pair) for pair in zip(part.levels, known.levels, strict=True)]
             new = any(levels is not mine for (levels, _), mine in zip(found, part.levels, strict=False))
             moves.append(tuple(Move(to, len(levels)) for levels, to in found) if new else ())
             parts.append(part.with_labels(levels for levels, _ in found) if new else part)

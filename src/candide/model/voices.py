@@ -155,7 +155,7 @@ def terms_of(
         terms = weights.room(len(y), len(census.labels), len(part.event.voices(part.columns)))
         prior = prior_for(part.event, settings.priors)
         terms = weights.kept(part.event.held_out(tally, prior, "predictive", block, y, weight, terms))
-        if part.event.has_density:
+        if part.event.has_density or part.event.joint:
             terms[:, :, score_test(terms, y, shares, weight) < _WORSE] = 0.0
         out.append(terms)
     return out
@@ -193,7 +193,7 @@ def learn(
     terms = terms_of(census, settings, blocks, y, weight) if terms is None else terms
     prior = _shares(census)
     known = None if start is None else weights.Learned(np.concatenate(start.weight), start.bias, start.strength)
-    learned = weights.learn(terms, prior, y, weight, groups=groups, start=known, patient=patient)
+    learned = weights.learn(terms, prior, y, weights.relative(weight), groups=groups, start=known, patient=patient)
     each = zip(terms, np.split(learned.weight, ends[:-1]), strict=True)
     heard = tuple(np.where(part.any(axis=(0, 1)), w, 0.0) for part, w in each)
     return Voices(heard, learned.bias, len(y), learned.strength, census.n_rows)

@@ -73,12 +73,12 @@ def compose(
     composer.add(*encodings.plan.with_levels(table).parts)
     numbers, levels = composer.columns(numbers=True), composer.columns(numbers=False)
     scores = [(name, encodings.scores(name)) for name in numbers]
-    if 2 <= len(numbers) <= _NUMBERS:
+    if 2 <= len(numbers) <= min(_NUMBERS, table.n_rows - 1):  # of fewer rows no covariance can be told
         composer.add(_part(Discriminant(), scores))
     composer.listen()
     marks = [(name, encodings.indicators(name)) for name in levels]
     beside = scores + [(name, mark) for name, mark in marks if mark.width]
-    if len(beside) > len(scores) and 2 <= sum(one.width for _, one in beside) <= _INDICATORS[1]:
+    if len(beside) > len(scores) and 2 <= sum(one.width for _, one in beside) <= min(_INDICATORS[1], table.n_rows - 1):
         composer.consider(_part(Discriminant(quadratic=False, towards_diagonal=1.0), beside))
     if sets:
         pairs = composer.grow(2, None)
