@@ -88,7 +88,7 @@ def predict(
     type=click.Choice(["voice", "column"]),
     default="voice",
     show_default=True,
-    help="Columns that speak together as one voice, or what they say shared out equally, to missing ones too.",
+    help="Columns that speak together as one voice, or what they say shared out equally to those that are not missing.",
 )
 @reading_options
 @AS_JSON

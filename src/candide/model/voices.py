@@ -191,9 +191,9 @@ def learn(
         once = tuple(np.split((groups == 0).astype(np.float64), ends[:-1]))
         return Voices(once, np.zeros(len(census.labels)), 0, np.ones(1 + max(groups, default=-1)), 0)
     terms = terms_of(census, settings, blocks, y, weight) if terms is None else terms
-    prior = _shares(census)
+    prior, taught = _shares(census), None if weight is None else weights.relative(weight)
     known = None if start is None else weights.Learned(np.concatenate(start.weight), start.bias, start.strength)
-    learned = weights.learn(terms, prior, y, weights.relative(weight), groups=groups, start=known, patient=patient)
+    learned = weights.learn(terms, prior, y, taught, groups=groups, start=known, patient=patient)
     each = zip(terms, np.split(learned.weight, ends[:-1]), strict=True)
     heard = tuple(np.where(part.any(axis=(0, 1)), w, 0.0) for part, w in each)
     return Voices(heard, learned.bias, len(y), learned.strength, census.n_rows)

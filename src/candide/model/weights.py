@@ -58,13 +58,13 @@ def room(n_rows: int, n_classes: int, n_voices: int) -> NDArray:
     return np.empty((n_rows, n_classes, n_voices), np.float32 if many else np.float64)
 
 
-def relative(weight: Floats | None) -> Floats | None:
+def relative(weight: Floats) -> Floats:
     """Row weights that sum to as many rows as they are worth (Kish): what is counted ten times teaches no more surely.
 
     >>> relative(np.array([10.0, 10.0])).tolist(), relative(np.array([3.0, 1.0])).tolist()
     ([1.0, 1.0], [1.2, 0.4])
     """
-    if weight is None or not weight.any():
+    if not weight.any():
         return weight
     share = weight / weight.max()  # whose squares are numbers, however large weights are
     return share * (share.sum() / (share**2).sum())
