@@ -6,6 +6,7 @@ import pickle
 import stat
 import subprocess
 import sys
+from itertools import combinations
 
 import joblib
 import numpy as np
@@ -341,6 +342,21 @@ def gridded():
     encodings = Grid((10.0, 20.0, 30.5), cells=9), Kinds().learn(["cook", "smith"])
     plan = Plan(("age", "job"), (Part(Categorical(), ("age", "job"), encodings),))
     return arrays.count(rows, ["a"] * 15 + ["b"] * 25, plan=plan), rows
+
+
+@pytest.mark.parametrize("order", [2, 3])
+def test_many_sets_of_columns_are_kept(order):
+    from candide.encode import Levels as Kinds
+    from candide.engines import arrays
+    from candide.events.interaction import Interaction
+
+    sets = tuple(combinations(range(9), order))  # more than a sequence of numbers may have to be kept in the header
+    rows = Table.of(np.random.default_rng(0).integers(0, 2, (60, 9)))
+    part = Part(Interaction(sets), rows.names, tuple(Kinds.of_size(2) for _ in rows.names))
+    census = arrays.count(rows, ["a", "b"] * 30, plan=Plan(rows.names, (part,)))
+    again = store.loads(store.dumps(census))
+    assert again.plan == census.plan
+    np.testing.assert_array_equal(Fitted(again).posterior(rows), Fitted(census).posterior(rows))
 
 
 def test_grids_are_kept():

@@ -65,7 +65,7 @@ def pack(value: Any, arrays: dict[str, NDArray]) -> Any:
         values = value.tolist() if isinstance(value, np.ndarray) else list(value)
     except TypeError:
         raise InputError(f"{value!r} is a {type(value).__name__}, which cannot be kept in a model file") from None
-    if len(values) < _LONG or any(isinstance(v, str) for v in values):
+    if len(values) < _LONG or not all(isinstance(v, int | float) for v in values):
         return {"sequence": [pack(v, arrays) for v in values]}
     name = f"sequence.{len(arrays)}"
     whole = all(type(v) is int and abs(v) < 1 << 62 for v in values)
