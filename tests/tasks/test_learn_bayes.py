@@ -80,6 +80,18 @@ def test_every_source_gives_the_model_of_the_rows_in_memory(kind, known, tmp_pat
     assert [part.event.name for part in found.fitted_.plan.parts] == [p.event.name for p in want.fitted_.plan.parts]
 
 
+def test_columns_stand_as_in_the_source(known, tmp_path):
+    data = known[0][["job", "x", "a", "z", "b", "y"]]  # words among the numbers
+    model = cd.fit(door("csv", data, tmp_path), "y")
+    assert model.feature_names_in_.tolist() == ["job", "x", "a", "z", "b"]
+    in_memory = cd.BayesClassifier().fit(inputs(data), data["y"])
+    assert [one.title for one in model.voices()] == [one.title for one in in_memory.voices()]
+    rows = inputs(data)[:50]
+    with pytest.warns(UserWarning, match="feature names"):  # so that rows without names go by position
+        found = model.predict_proba(rows.to_numpy(object))
+    np.testing.assert_allclose(found, model.predict_proba(rows), atol=1e-12)
+
+
 def test_a_file_keeps_the_model_and_what_it_was_asked_for(known, tmp_path):
     data, _ = known
     model = cd.fit(data, "y", model="bayes", events={"x": "gaussian"}, class_prior="uniform")

@@ -24,7 +24,7 @@ from candide.rows import matching
 from candide.rows.blocks import Codes, Floats
 from candide.rows.labels import Labels, is_arrow
 from candide.rows.lots import drawn
-from candide.rows.table import Name, Table
+from candide.rows.table import Table
 
 ROWS = 20_000  # that weights are learned from, at most
 _TERMS = 60_000_000  # of all voices in all classes, at most: fewer rows where these are many
@@ -85,7 +85,8 @@ def look(rows_of: Rows, prepared: Prepared, *, rows: int = ROWS, seed: int = 0) 
     found = sample(rows_of, plan, rows, seed)
     if not found.num_rows:
         raise InputError(f"no row of {source.name} has a label", column=rows_of.target)
-    columns = {name: found.column(i) for i, name in enumerate(_names(plan))}
+    at = {part.columns[j]: i for i, (part, j) in enumerate(places(plan))}
+    columns = {name: found.column(at[name]) for name in plan.columns}  # as in the source, for voices are named by them
     for name in set(columns) & set(prepared.spelled):
         columns[name] = _read(columns[name])
     y = _read(found["k0"]) if source.untyped else found["k0"]
@@ -126,10 +127,6 @@ def taken(table: Table, rows: Codes) -> Table:
     own = {name: table.source[name] for name in table.names}
     columns = {name: c if is_arrow(c) or isinstance(c, np.ndarray) else table.column(name) for name, c in own.items()}
     return Table.of({name: c.take(rows) if is_arrow(c) else c[rows] for name, c in columns.items()})
-
-
-def _names(plan: Plan) -> list[Name]:
-    return [part.columns[j] for part, j in places(plan)]
 
 
 def _read(column: Any) -> Any:
