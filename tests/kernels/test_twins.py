@@ -180,6 +180,27 @@ def test_levels(compiled, data, impossible):
     same_scores(compiled, "add_levels", codes, offsets, table, unseen, out=rng.normal(size=(len(codes), k)))
 
 
+OBJECTS = st.sampled_from(
+    ["", "a", "b" * 3, "\u00e9", "\u4e2d", "\U0001f600", None, float("nan"), 1, 1.0, True, (), b"a"]
+)
+
+
+@given(st.lists(OBJECTS, max_size=60), st.integers(0, 20))
+def test_distinct_objects(compiled, values, most):
+    """Whether texts are one object or equal; other objects are one if they are."""
+    copies = ["".join([value[:1], value[1:]]) if type(value) is str else value for value in values]
+    column = np.empty(len(values), object)
+    column[:] = copies
+    column.flags.writeable = False  # as a data frame may give it
+    ours, theirs = compiled.distinct(column, most), twin.distinct(column, most)
+    different = {value if type(value) is str else id(value) for value in values}
+    assert (ours is None) == (theirs is None) == (len(different) > most)
+    if ours is not None and theirs is not None:
+        for mine, other in zip(ours, theirs, strict=True):
+            np.testing.assert_array_equal(mine, other)
+        assert all(a is b or a == b for a, b in zip(column[ours[0]][ours[1]], column, strict=True))
+
+
 @given(nasty.blocks(infinities=True), st.integers(0, 20))
 def test_places_among_ascending_numbers(compiled, block, n):
     """Cells of a grid and lines between knots, at the edges and knots themselves, too."""

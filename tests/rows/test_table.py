@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from candide.errors import InputError, InputTypeError
 from candide.rows.blocks import Csr
-from candide.rows.labels import Labels
+from candide.rows.labels import Labels, is_absent
 from candide.rows.table import Table
 
 COLUMNS = {
@@ -120,6 +120,27 @@ def test_columns_of_two_frames_side_by_side_are_not_taken_for_one():
     np.testing.assert_array_equal(block, np.column_stack([a[:, 0], b[:, 0]]))
     table = Table.of({"x": a[:, 0], "y": a[:, 0], "z": a[:, 0]})
     np.testing.assert_array_equal(table.numbers(("x", "y", "z")), np.column_stack([a[:, 0]] * 3))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["b", None, "a", float("nan"), "b"],
+        [3, None, 2**60, 3],
+        [1.5, None, float("nan"), 1.5],
+        [True, None, False],
+        [dt.date(2024, 2, 29), None],
+        [Decimal("1.25"), None],
+        ["a", 1, None, True],
+        [None, None],
+    ],
+)
+def test_objects_of_a_frame_are_the_same_in_many_rows_as_in_few(values):
+    """Whether each is read for itself, or once for all rows that have it."""
+    few, many = (Table.of(pd.DataFrame({"x": pd.Series(values * n, dtype=object)})).column("x") for n in (1, 20))
+    once, often = (column.to_pylist() if hasattr(column, "to_pylist") else column.tolist() for column in (few, many))
+    assert (type(few), getattr(few, "type", None)) == (type(many), getattr(many, "type", None))
+    assert [None if is_absent(v) else v for v in often] == [None if is_absent(v) else v for v in once] * 20
 
 
 def test_float32_stays_float32():

@@ -61,9 +61,9 @@ class Indicators(Encoding):
         scale = np.sqrt(np.maximum(share * (1 - share), _RARE))
         out = np.empty((len(code), len(share)), order="F")
         out[:] = -share / scale
-        [met] = np.nonzero((code >= 0) & (code < len(share)))
+        met = np.flatnonzero((code >= 0) & (code < len(share)))
         out[met, code[met]] = ((1 - share) / scale)[code[met]]
-        out[code < 0] = 0.0
+        out[np.flatnonzero(code < 0)] = 0.0
         return out
 
     def match(self, column: Any) -> Coded:

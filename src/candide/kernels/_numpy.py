@@ -87,6 +87,17 @@ def code_range(codes: NDArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return codes.min(axis=0).astype(np.int64), codes.max(axis=0).astype(np.int64)
 
 
+def distinct(values: NDArray, most: int) -> tuple[Codes, NDArray[np.int32]] | None:
+    """The rows at which distinct objects stand first, and the place of each row's object among these.
+
+    Text is the same letter by letter, any other object if it is that object. None where there are more than ``most``.
+    """
+    known: dict[str | int, int] = {}
+    keys = (value if type(value) is str else id(value) for value in values.tolist())
+    place = np.fromiter((known.setdefault(key, len(known)) for key in keys), np.int32, len(values))
+    return (np.unique(place, return_index=True)[1], place) if len(known) <= most else None
+
+
 def grid_codes(x: NDArray, edges: Floats, out: NDArray[np.int32]) -> None:
     """out[r] = how many edges lie below x[r]; -1 where it is absent."""
     out[...] = np.where(np.isnan(x), -1, np.searchsorted(edges, x))

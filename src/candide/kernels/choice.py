@@ -43,6 +43,7 @@ moments = _chosen.moments
 power_sums = _chosen.power_sums
 moments_of = _chosen.moments_of
 code_range = _chosen.code_range
+distinct = _chosen.distinct
 grid_codes = _chosen.grid_codes
 interpolate = _chosen.interpolate
 level_counts = _chosen.level_counts

@@ -7,10 +7,11 @@ The number of threads is ``CANDIDE_THREADS``, else the cores this process may us
 """
 
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from threading import Lock
 from typing import Any, TypeVar
@@ -86,13 +87,22 @@ class _Limit:
     held: Any = None
 
 
+@lru_cache(1)
+def _libraries(modules: int) -> Any:
+    """The BLAS libraries of this process, once so many modules are imported: they come with these.
+
+    To look for them takes milliseconds, for the names of all that is loaded are read.
+    """
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="blas")
+
+
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    from threadpoolctl import threadpool_limits
-
     with _Limit.lock:
         if _Limit.users == 0:
-            _Limit.held = threadpool_limits(1, user_api="blas")
+            _Limit.held = _libraries(len(sys.modules)).limit(limits=1)
         _Limit.users += 1
     try:
         yield

@@ -7,6 +7,9 @@
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from candide.errors import InputTypeError
 
 
@@ -44,6 +47,25 @@ def table_in_plain_types(table: Any) -> Any:
     import pyarrow as pa
 
     return pa.table([in_plain_type(column) for column in table.columns], table.column_names)
+
+
+def arrow_floats(column: Any) -> NDArray[np.float64]:
+    """An Arrow column of numbers as float64, NaN where null; without pandas, which pyarrow's own way would import."""
+    import pyarrow as pa
+
+    column = column.cast(pa.float64(), safe=False)  # whole numbers past 2**53 are rounded
+    chunks = [column] if isinstance(column, pa.Array) else column.chunks
+    out = np.empty(len(column))
+    start = 0
+    for chunk in chunks:
+        part = out[start : start + len(chunk)]
+        valid, values = chunk.buffers()
+        part[:] = np.frombuffer(values, np.float64, len(chunk) + chunk.offset)[chunk.offset :]
+        if chunk.null_count:
+            bits = np.unpackbits(np.frombuffer(valid, np.uint8), bitorder="little")
+            part[bits[chunk.offset : chunk.offset + len(chunk)] == 0] = np.nan
+        start += len(chunk)
+    return out
 
 
 def is_nested(kind: Any) -> bool:

@@ -32,9 +32,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from candide.rows.arrow import arrow_floats
 from candide.rows.labels import is_absent, is_arrow
 from candide.rows.spelling import strayed
-from candide.rows.table import Name, Table, arrow_floats
+from candide.rows.table import Name, Table
 
 LOOK = 20_480  # rows of the look
 _VALUES, _FEWEST_ROWS = 1 << 23, 1 << 11  # values of the look, and its rows, where there are very many columns

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from candide import kernels
 from candide.errors import InputError, InputTypeError
-from candide.rows.arrow import check_not_nested, in_plain_type, is_nested
+from candide.rows.arrow import arrow_floats, check_not_nested, in_plain_type, is_nested
 from candide.rows.blocks import Csr
 from candide.rows.labels import as_column, is_absent, is_arrow
 from candide.rows.objects import as_arrow, typed
@@ -202,6 +203,7 @@ def _some_columns(rows: Csr, names: tuple[Name, ...]) -> Csr:
 
 
 _DAY = 86_400e6  # microseconds: as a number, a date is days since 1970
+_SHARED = 4  # rows that share an object, from which on each object is read once
 _PASS = "pass an array, a sparse matrix, a data frame or a mapping of columns"
 
 
@@ -264,15 +266,27 @@ def _column(column: Any) -> Any:
         return column
     if is_arrow(column):
         return _from_arrow(column)
+    native = column.to_native()
+    if isinstance(getattr(native, "dtype", None), np.dtype) and native.dtype.kind in "fiubO":
+        own = native.to_numpy()
+        return _from_objects(own) if own.dtype.kind == "O" else _plain(own)
     gaps = column.dtype.is_integer() and column.null_count()  # as floats, wide ones would be rounded
     if column.dtype.is_numeric() and not column.dtype.is_decimal() and not gaps:
         return _plain(column.to_numpy())
+    return _from_arrow(column.to_arrow())
+
+
+def _from_objects(column: NDArray) -> Any:
+    """Objects as Arrow reads them; what several rows share is read once."""
     import pyarrow as pa
 
+    shared = kernels.distinct(column, len(column) // _SHARED)
+    first, place = (slice(None), None) if shared is None else shared
     try:
-        return _from_arrow(column.to_arrow())
+        found = _from_arrow(pa.array(column[first], from_pandas=True))
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):  # objects of several types
-        return typed(as_column(column.to_list()))
+        return typed(column)
+    return found if place is None else found.take(place)
 
 
 def _from_arrow(column: Any) -> Any:
@@ -298,25 +312,6 @@ def _is_wide(column: Any) -> bool:
 
     ends = pc.min_max(column).as_py().values()
     return any(end is not None and abs(end) > 1 << 53 for end in ends)
-
-
-def arrow_floats(column: Any) -> NDArray[np.float64]:
-    """An Arrow column of numbers as float64, NaN where null; without pandas, which pyarrow's own way would import."""
-    import pyarrow as pa
-
-    column = column.cast(pa.float64(), safe=False)  # whole numbers past 2**53 are rounded
-    chunks = [column] if isinstance(column, pa.Array) else column.chunks
-    out = np.empty(len(column))
-    start = 0
-    for chunk in chunks:
-        part = out[start : start + len(chunk)]
-        valid, values = chunk.buffers()
-        part[:] = np.frombuffer(values, np.float64, len(chunk) + chunk.offset)[chunk.offset :]
-        if chunk.null_count:
-            bits = np.unpackbits(np.frombuffer(valid, np.uint8), bitorder="little")
-            part[bits[chunk.offset : chunk.offset + len(chunk)] == 0] = np.nan
-        start += len(chunk)
-    return out
 
 
 def numbers_of(column: Any, name: Name | None = None) -> NDArray:
