@@ -49,6 +49,28 @@ def test_to_load_and_predict_takes_no_heavy_library(name, detail, tmp_path):
     assert not loaded & HEAVY
 
 
+LATER = {"conjugate.normal", "conjugate.dirichlet", "conjugate.discriminant", "conjugate.leave_one_out"} | {
+    *("distributions.base", "distributions.density", "distributions.categorical", "distributions.arrays"),
+    *("rows.kinds", "rows.documents", "engines.arrays", "tasks.learn", "explain.rows", "kernels.text"),
+}  # what a model that is loaded needs when it is estimated, asked, or fitted again
+
+
+@pytest.mark.parametrize("name", ["NaiveBayes", "BayesClassifier"])
+def test_to_load_takes_nothing_that_estimates_asks_or_fits(name, tmp_path):
+    rows = {"size": [1.0, 2.0, 8.0, 9.0] * 9, "kind": ["a", "a", "b", "c"] * 9}
+    getattr(cd, name)().fit(rows, [0, 0, 1, 1] * 9).save(tmp_path / "m")
+    loaded = modules_after(f"import candide as cd; cd.load({str(tmp_path / 'm')!r})")
+    assert "candide.model.fitted" in loaded
+    assert not {f"candide.{module}" for module in LATER} & loaded
+
+
+def test_what_is_loaded_later_is_there():
+    """So that no module is forgotten in the list when it is renamed."""
+    from importlib.util import find_spec
+
+    assert [module for module in LATER if find_spec(f"candide.{module}") is None] == []
+
+
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_to_fit_and_predict_arrays_takes_no_scikit_learn(name):
     loaded = modules_after(

@@ -1,4 +1,4 @@
-"""Tables: classes by name, each imported when it is first asked for.
+"""Tables: classes and modules by name, each imported when it is first asked for.
 
 They are closed: what a user or a file names is looked up here, and nothing else is ever imported. A program that loads
 a model pays for the classes in the model; all laws, event models and tally kinds take as long to import as a small
@@ -9,7 +9,7 @@ model takes to load.
 ('Levels', False, ['moments', 'levels'], 'moments')
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -46,3 +46,14 @@ class Table(Mapping[str, type[T]]):
             if title == name:
                 return self[module]
         raise AttributeError(f"module {self._package!r} has no attribute {name!r}")
+
+
+def module(package: str, name: str, known: Collection[str]) -> Any:
+    """A module of a package, if it is among those known: for the ``__getattr__`` of the package.
+
+    >>> module("candide", "wording", {"errors", "wording"}).__name__
+    'candide.wording'
+    """
+    if name not in known:
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+    return import_module(f"{package}.{name}")

@@ -1,1 +1,14 @@
-"""Conjugate: how a prior and a tally make a law."""
+"""Conjugate: how a prior and a tally make a law. A model that is loaded need not know before it is estimated."""
+
+from typing import TYPE_CHECKING, Any
+
+from candide.tables import module
+
+if TYPE_CHECKING:
+    from candide.conjugate import bins, dirichlet, discriminant, interaction, leave_one_out, normal, pooled, shrinkage
+
+__all__ = ["bins", "dirichlet", "discriminant", "interaction", "leave_one_out", "normal", "pooled", "shrinkage"]
+
+
+def __getattr__(name: str) -> Any:
+    return module("candide.conjugate", name, __all__)

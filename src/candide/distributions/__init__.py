@@ -5,15 +5,15 @@ One law a file, all with the same methods; each is imported when it is first ask
 
 from typing import TYPE_CHECKING
 
-from candide.distributions.base import Distribution
-from candide.distributions.density import Density
 from candide.distributions.table import LAWS
 from candide.distributions.table import attribute as __getattr__  # noqa: F401  (a law, when it is first asked for)
 
 if TYPE_CHECKING:
+    from candide.distributions.base import Distribution
     from candide.distributions.bernoulli import Bernoulli
     from candide.distributions.binned import Binned
     from candide.distributions.categorical import Categorical
+    from candide.distributions.density import Density
     from candide.distributions.dirichlet_multinomial import DirichletMultinomial
     from candide.distributions.discriminants import Discriminants
     from candide.distributions.exponential import Exponential

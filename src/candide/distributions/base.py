@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from candide import kernels
 from candide.errors import InputError, InputTypeError
-from candide.rows.blocks import Block, Codes, Csr, Floats
+from candide.rows.blocks import Block, Codes, Csr, Floats, dense
 
 if TYPE_CHECKING:  # read when they are needed, so that loading a model stays quick
     from candide.distributions.arrays import Found, Shape
@@ -214,22 +214,6 @@ def pieces(x: NDArray, out: Floats) -> Iterator[slice]:
     """The rows of a block, some at a time."""
     step = max(1, _CELLS // max(1, out.shape[1] * x.shape[1]))
     return (slice(start, start + step) for start in range(0, len(x), step))
-
-
-def dense(block: Block) -> NDArray:
-    """A block as a plain array."""
-    if not isinstance(block, Csr):
-        return block
-    x = np.zeros(block.shape)
-    stored = slice(block.indptr[0], block.indptr[-1])
-    # add, not set: a column stored twice in a row means its sum
-    np.add.at(x, (row_numbers(block), block.indices[stored]), block.data[stored])
-    return x
-
-
-def row_numbers(block: Csr) -> Codes:
-    """The row of each stored value."""
-    return np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
 
 
 def numbers(block: Block) -> NDArray:

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import kernels
-from candide.distributions.base import Distribution, dense, numbers, pieces, row_numbers, where_present
+from candide.distributions.base import Distribution, dense, numbers, pieces, where_present
 from candide.errors import InputError
-from candide.rows.blocks import Block, Codes, Csr, Floats
+from candide.rows.blocks import Block, Codes, Csr, Floats, row_numbers
 
 if TYPE_CHECKING:
     from candide.distributions.form import Form

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from candide import kernels, numerics
 from candide.distributions.arrays import FROM_ZERO, Found, Shape, length, one, take
-from candide.distributions.base import Distribution, absent_as_zero, row_numbers
-from candide.rows.blocks import Block, Codes, Csr, Floats
+from candide.distributions.base import Distribution, absent_as_zero
+from candide.rows.blocks import Block, Codes, Csr, Floats, row_numbers
 from candide.tally.base import ratio
 
 if TYPE_CHECKING:

@@ -4,10 +4,14 @@
 ('StudentT', False)
 """
 
-from candide.distributions.base import Distribution
+from typing import TYPE_CHECKING, Any
+
 from candide.tables import Table
 
-LAWS: Table[Distribution] = Table(
+if TYPE_CHECKING:
+    from candide.distributions.base import Distribution
+
+LAWS: "Table[Distribution]" = Table(
     "candide.distributions",
     {
         "bernoulli": "Bernoulli",
@@ -31,4 +35,9 @@ LAWS: Table[Distribution] = Table(
         "weighted": "Weighted",
     },
 )
-attribute = LAWS.attribute
+_OTHERS: "Table[Distribution]" = Table("candide.distributions", {"base": "Distribution", "density": "Density"})
+
+
+def attribute(name: str) -> Any:
+    """A class by its own name: the ``__getattr__`` of the package."""
+    return (_OTHERS if name in ("Distribution", "Density") else LAWS).attribute(name)

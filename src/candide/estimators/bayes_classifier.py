@@ -15,7 +15,6 @@ from candide.model.plan import Plan, is_one
 from candide.model.settings import Settings
 from candide.rows import remarks
 from candide.rows.blocks import Floats
-from candide.rows.kinds import inspect
 from candide.rows.labels import Labels
 from candide.rows.table import Table
 
@@ -173,6 +172,7 @@ class BayesClassifier(NaiveBayes):
         return table
 
     def _learned(self, table: Table, y: NDArray, weight: Floats | None, labels: Labels) -> Fitted:
+        from candide.rows.kinds import inspect
         from candide.tasks.models import plan_like
         from candide.tasks.weigh import learn
 

@@ -15,13 +15,13 @@ from candide.model.fitted import Fitted, missing_column
 from candide.model.plan import Part, Plan, for_each, is_one, make_plan, named_events
 from candide.model.settings import Settings
 from candide.rows import remarks
-from candide.rows.kinds import Column, inspect
 from candide.rows.labels import Labels
 from candide.rows.remarks import Remark
 from candide.rows.table import Name, Table
 
 if TYPE_CHECKING:
     from candide.explain.terms import TopTerm
+    from candide.rows.kinds import Column
 
 _MANY = 64  # entries of ``events``, from which on a file has them in its plan alone
 
@@ -168,12 +168,14 @@ class NaiveBayes(Classifier):
     def _plan(self, table: Table) -> Plan:
         if is_one(self.events):
             return make_plan(table, self.events)
+        from candide.rows.kinds import inspect
+
         columns = inspect(table)
         plan = make_plan(table, self.events, columns)
         remarks.warn(self._of_columns(columns, table, plan), stacklevel=4)
         return plan
 
-    def _of_columns(self, columns: Sequence[Column], table: Table, plan: Plan) -> list[Remark]:
+    def _of_columns(self, columns: "Sequence[Column]", table: Table, plan: Plan) -> list[Remark]:
         """Remarks on columns that are left out, or strange as categories, where nobody asked for that."""
         used, asked = set(plan.columns), for_each(self.events, table.names)
         asked, out = named_events(asked) if isinstance(asked, Mapping) else {}, []

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.conjugate.leave_one_out import of_rows, without_each
-from candide.distributions import Density, Distribution
+from candide import conjugate
+from candide import distributions as laws
 from candide.encode import Encoding, Transformed
 from candide.errors import InputError, unknown
 from candide.priors import Prior, prior_of
@@ -141,7 +141,7 @@ class EventModel:
         """How a block of ``n_features`` columns is tallied, with no prior in it; ``encodings`` as learned of each."""
         return Spec(self.kind, tuple(encodings) or (self.encoding,) * n_features, self.keep)
 
-    def estimate(self, tally: Any, prior: Prior | str | None = None, how: str = "predictive") -> Distribution:
+    def estimate(self, tally: Any, prior: Prior | str | None = None, how: str = "predictive") -> "laws.Distribution":
         """The distribution that the tally gives under the prior; ``prior=None`` means the event model's own."""
         return self._estimate(tally, self._resolve(prior), _checked(how))
 
@@ -227,7 +227,7 @@ class EventModel:
         for start in range(0, len(out), step):
             rows = slice(start, min(start + step, len(out)))
             w = None if weight is None else weight[rows]
-            with of_rows(range(start, rows.stop)):
+            with conjugate.leave_one_out.of_rows(range(start, rows.stop)):
                 out[rows] = self._held_out(tally, chosen, how, rows_of(block, rows), y[rows], w)
         return out
 
@@ -244,9 +244,9 @@ class EventModel:
 
     # What a family of the package overrides.
 
-    def _estimate(self, tally: Any, prior: Any, how: str) -> Distribution:
+    def _estimate(self, tally: Any, prior: Any, how: str) -> "laws.Distribution":
         params = {key: np.asarray(p, float) for key, p in self.parameters(tally, prior, how).items()}
-        return Density(self.log_density, params, self.draw, self.natural)
+        return laws.Density(self.log_density, params, self.draw, self.natural)
 
     def _evidence(self, tally: Any, prior: Any) -> Floats:
         raise InputError(f"the {self._title} event model has no marginal likelihood")
@@ -255,14 +255,14 @@ class EventModel:
         """Of a few rows: all at once where the estimate carries an axis of rows along, else one after another."""
         if not self._leads:
             return self._one_by_one(tally, prior, how, block, y, weight)
-        left = without_each(tally, self._row_tallies(tally, block, weight), y)
+        left = conjugate.leave_one_out.without_each(tally, self._row_tallies(tally, block, weight), y)
         return self._estimate(left, prior, how).terms(block)
 
     def _one_by_one(self, tally: Any, prior: Any, how: str, block: Block, y: Codes, weight: Floats | None) -> Floats:
         out = np.empty((len(y), *tally.n.shape))
         for i in range(len(y)):
             row, one = rows_of(block, slice(i, i + 1)), slice(i, i + 1)
-            with of_rows([i]):
+            with conjugate.leave_one_out.of_rows([i]):
                 left = tally - self._count(tally, row, y[one], None if weight is None else weight[one], len(tally.n))
                 out[one] = self._estimate(left, prior, how).terms(row)
         return out

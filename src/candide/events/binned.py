@@ -18,16 +18,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from candide import conjugate
 from candide import distributions as laws
-from candide.conjugate.bins import merged
-from candide.conjugate.dirichlet import held_out_levels, level_log_prob
-from candide.distributions.base import dense
 from candide.encode import Encoding, Grid
 from candide.errors import InputError
 from candide.events.base import Compared, EventModel, Support
 from candide.events.categorical import Categorical, dirichlet_alpha
 from candide.priors import Dirichlet, Jeffreys, Prior, Uniform
-from candide.rows.blocks import Block, Codes, Floats
+from candide.rows.blocks import Block, Codes, Floats, dense
 from candide.tally import Levels
 
 if TYPE_CHECKING:
@@ -87,10 +85,10 @@ class Binned(EventModel):
     def test(self, tally: Levels) -> "Test | None":
         return super().test(tally.coarsen(self._bins(tally)))
 
-    def _estimate(self, tally: Levels, prior: Prior | None, how: str) -> laws.Binned:
+    def _estimate(self, tally: Levels, prior: Prior | None, how: str) -> "laws.Binned":
         bins = self._bins(tally)
         binned, place = tally.coarsen(bins), _place(tally, bins)
-        log_prob = level_log_prob(binned, _alpha(prior, binned), how)
+        log_prob = conjugate.dirichlet.level_log_prob(binned, _alpha(prior, binned), how)
         own, whole = _cells(tally, place, binned.offsets[-1])
         unseen = np.zeros((len(bins), len(tally.counts)))  # every number lies in a cell
         return laws.Binned(
@@ -117,12 +115,15 @@ class Binned(EventModel):
         cell = tally.offsets[:-1] + np.maximum(codes, 0)
         gone = np.where(codes < 0, 0.0, 1.0 if weight is None else weight[:, None])
         own, whole = (n[cell] - gone for n in _cells(tally, place, binned.offsets[-1]))
-        out = held_out_levels(binned, _alpha(prior, binned), how, coarse, y, weight)
+        out = conjugate.dirichlet.held_out_levels(binned, _alpha(prior, binned), how, coarse, y, weight)
         return out + np.where(codes < 0, 0.0, np.log(own / whole))[:, None, :]
 
     def _bins(self, tally: Levels) -> list[Codes]:
         """The bin of each cell of each column."""
-        return [merged(tally.counts[:, a:b]) for a, b in zip(tally.offsets[:-1], tally.offsets[1:], strict=True)]
+        return [
+            conjugate.bins.merged(tally.counts[:, a:b])
+            for a, b in zip(tally.offsets[:-1], tally.offsets[1:], strict=True)
+        ]
 
 
 @dataclass(frozen=True)

@@ -14,15 +14,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from candide import conjugate
 from candide import distributions as laws
 from candide.conjugate.checks import refuse_improper
-from candide.conjugate.dirichlet import held_out_levels, level_evidence, level_log_prob, unseen_log_prob
-from candide.conjugate.pooled import held_out_pooled, pooled_evidence, pooled_log_prob
-from candide.distributions.base import dense
 from candide.errors import InputError
 from candide.events.base import EventModel, Support
 from candide.priors import Dirichlet, Jeffreys, PooledDirichlet, Prior, Uniform
-from candide.rows.blocks import Block, Codes, Floats
+from candide.rows.blocks import Block, Codes, Floats, dense
 from candide.tally import Levels
 
 
@@ -46,30 +44,30 @@ class Categorical(EventModel):
 
     prior: Prior | str | None = field(default=PooledDirichlet())
 
-    def _estimate(self, tally: Levels, prior: Prior | None, how: str) -> laws.Categorical:
+    def _estimate(self, tally: Levels, prior: Prior | None, how: str) -> "laws.Categorical":
         """The posterior predictive of one value is the posterior mean.
 
         A level never seen has probability 0 where the prior has no share for it (MLE; MAP with alpha <= 1): it says
         nothing of the class then, and the density of its row is 0.
         """
         if isinstance(prior, PooledDirichlet) and how != "mle":
-            table, unseen = pooled_log_prob(tally, prior.alpha)
+            table, unseen = conjugate.pooled.pooled_log_prob(tally, prior.alpha)
             return laws.Categorical(table.T, tally.offsets, unseen)
         alpha = _alpha(prior, tally)
-        log_prob = level_log_prob(tally, alpha, how)
-        return laws.Categorical(log_prob.T, tally.offsets, unseen_log_prob(tally, alpha, how))
+        log_prob = conjugate.dirichlet.level_log_prob(tally, alpha, how)
+        return laws.Categorical(log_prob.T, tally.offsets, conjugate.dirichlet.unseen_log_prob(tally, alpha, how))
 
     def _evidence(self, tally: Levels, prior: Prior | None) -> Floats:
         if isinstance(prior, PooledDirichlet):
-            return pooled_evidence(tally, prior.alpha)
+            return conjugate.pooled.pooled_evidence(tally, prior.alpha)
         alpha = _alpha(prior, tally)
         refuse_improper(alpha <= 0, prior)
-        return tally.per_feature(level_evidence(tally, alpha))
+        return tally.per_feature(conjugate.dirichlet.level_evidence(tally, alpha))
 
     def _held_out(self, tally: Any, prior: Any, how: str, block: Block, y: Codes, weight: Floats | None) -> Floats:
         if isinstance(prior, PooledDirichlet) and how != "mle":
-            return held_out_pooled(tally, prior.alpha, dense(block), y, weight)
-        return held_out_levels(tally, _alpha(prior, tally), how, dense(block), y, weight)
+            return conjugate.pooled.held_out_pooled(tally, prior.alpha, dense(block), y, weight)
+        return conjugate.dirichlet.held_out_levels(tally, _alpha(prior, tally), how, dense(block), y, weight)
 
 
 def _alpha(prior: Prior | None, tally: Levels) -> Floats:

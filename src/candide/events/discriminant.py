@@ -18,15 +18,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from candide import conjugate, wording
 from candide import distributions as laws
-from candide import wording
-from candide.conjugate import discriminant
-from candide.distributions.base import dense
 from candide.encode.base import Encoding
 from candide.encode.normal_score import NormalScore
 from candide.errors import InputError
 from candide.events.base import EventModel, Support
-from candide.rows.blocks import Block, Codes, Floats
+from candide.rows.blocks import Block, Codes, Floats, dense
 from candide.rows.table import Name
 from candide.tally import CoMoments
 
@@ -64,9 +62,11 @@ class Discriminant(EventModel):
         kinds = ("linear", "quadratic")[: 1 + self.quadratic]
         return tuple(f"{kind} discriminant of {of}" for kind in kinds)
 
-    def _estimate(self, tally: CoMoments, prior: Any, how: str) -> laws.Discriminants:
+    def _estimate(self, tally: CoMoments, prior: Any, how: str) -> "laws.Discriminants":
         try:
-            return discriminant.estimate(tally, quadratic=self.quadratic, towards_diagonal=self.towards_diagonal)
+            return conjugate.discriminant.estimate(
+                tally, quadratic=self.quadratic, towards_diagonal=self.towards_diagonal
+            )
         except np.linalg.LinAlgError:
             raise InputError("the products counted of columns that speak together are those of no rows") from None
 
@@ -81,7 +81,7 @@ class Discriminant(EventModel):
         out: NDArray | None = None,
     ) -> NDArray:
         z, given = np.asarray(dense(block), np.float64), {"towards_diagonal": self.towards_diagonal}
-        terms = discriminant.held_out(tally, z, y, weight, quadratic=self.quadratic, **given)
+        terms = conjugate.discriminant.held_out(tally, z, y, weight, quadratic=self.quadratic, **given)
         if out is None:
             return terms
         out[:] = terms

@@ -21,30 +21,22 @@ The predictive is Student's t: with few rows its tails say how little is known, 
 """
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from candide import conjugate
+from candide import distributions as laws
 from candide.conjugate.checks import refuse, refuse_improper
-from candide.conjugate.leave_one_out import of_rows
-from candide.conjugate.normal import (
-    Groups,
-    even_out,
-    is_flat,
-    known_variance_evidence,
-    normal_evidence,
-    normal_prior,
-    posterior,
-)
-from candide.conjugate.shrinkage import check_shrinkage
-from candide.distributions import Distribution, Normal, StudentT
-from candide.distributions.base import dense, numbers
 from candide.errors import InputError, unknown
 from candide.events.base import EventModel
 from candide.priors import AddedVariance, Jeffreys, NormalInverseGamma, NormalInverseWishart, Prior, Unbiased, Uniform
-from candide.rows.blocks import Block, Codes, Floats
-from candide.tally import CoMoments, Moments
+from candide.rows.blocks import Block, Codes, Floats, dense
+from candide.tally import Moments
 from candide.tally.base import ratio
+
+if TYPE_CHECKING:
+    from candide.tally import CoMoments
 
 COVARIANCES = ("diagonal", "tied-diagonal", "spherical", "fixed", "full", "tied")
 _TOGETHER = ("full", "tied")
@@ -87,7 +79,7 @@ class Gaussian(EventModel):
             what = f"{type(self).__name__}: fixed is {self.fixed}, and no variance"
             raise InputError(what, value=self.fixed, remedy="pass a finite number > 0")
         if self.shrinkage is not None:
-            check_shrinkage(self.shrinkage)
+            conjugate.shrinkage.check_shrinkage(self.shrinkage)
             if not self.together:
                 what = f"shrinkage is of a covariance matrix, and {self.covariance!r} has none"
                 raise InputError(what, value=self.shrinkage, remedy="pass covariance='full' or 'tied'")
@@ -115,7 +107,7 @@ class Gaussian(EventModel):
         """Fourth moments, for Ledoit and Wolf's shrinkage."""
         return frozenset({"fourth"} if self.shrinkage == "ledoit-wolf" else ())
 
-    def _estimate(self, tally: Any, prior: Prior | None, how: str) -> Distribution:
+    def _estimate(self, tally: Any, prior: Prior | None, how: str) -> "laws.Distribution":
         """A zero variance is a point mass of infinite density: an error under MLE, where no prior widens it."""
         if self.together:
             from candide.conjugate.covariance import estimate  # here and below: most models have no use for it
@@ -124,40 +116,40 @@ class Gaussian(EventModel):
         if how == "mle":
             return self._most_likely(tally, prior)
         _refuse_unfit(prior, "pass estimate='mle'")
-        evened, flat = even_out(tally, prior)
-        groups = Groups(self.covariance, flat)
-        after = posterior(evened, normal_prior(prior, evened, groups), groups)
+        evened, flat = conjugate.normal.even_out(tally, prior)
+        groups = conjugate.normal.Groups(self.covariance, flat)
+        after = conjugate.normal.posterior(evened, conjugate.normal.normal_prior(prior, evened, groups), groups)
         refuse(after.kappa <= 0, f"no value to take a mean of, and {prior!r} is improper; {_REMEDY}")
         wider = 1.0 + 1.0 / after.kappa if how == "predictive" else np.ones_like(after.kappa)
         if self.covariance == "fixed":
-            return Normal(after.mean, self.fixed * wider)
+            return laws.Normal(after.mean, self.fixed * wider)
         # The joint mode: each of the group's means takes half a count, as does the variance's own exponent.
         below = {"map": after.a + 1 + groups.total(np.ones_like(after.a)) / 2, "mean": after.a - 1}.get(how, after.a)
         refuse((below <= 0) | (after.b <= 0), f"too few or no different values for {prior!r}; {_REMEDY}")
         if how == "predictive":
-            return StudentT(2 * after.a, after.mean, np.sqrt(after.b / after.a * wider))
-        return Normal(after.mean, after.b / below)
+            return laws.StudentT(2 * after.a, after.mean, np.sqrt(after.b / after.a * wider))
+        return laws.Normal(after.mean, after.b / below)
 
-    def _most_likely(self, tally: Moments, prior: Prior | None) -> Normal:
+    def _most_likely(self, tally: Moments, prior: Prior | None) -> "laws.Normal":
         pooled = tally.pool()
         fraction = prior.fraction if isinstance(prior, AddedVariance) else 0.0
-        spread = np.where(is_flat(pooled), 0.0, pooled.m2)
+        spread = np.where(conjugate.normal.is_flat(pooled), 0.0, pooled.m2)
         added = fraction * ratio(spread, pooled.n).max(axis=-1, initial=0.0, keepdims=True)
         if (added > 0).all():  # then no variance is zero, and there is nothing to refuse
-            evened, groups = tally, Groups(self.covariance, np.zeros(tally.n.shape[-1], bool))
+            evened, groups = tally, conjugate.normal.Groups(self.covariance, np.zeros(tally.n.shape[-1], bool))
         else:
-            evened, flat = even_out(tally, None, wide=added > 0)
-            groups = Groups(self.covariance, flat)
+            evened, flat = conjugate.normal.even_out(tally, None, wide=added > 0)
+            groups = conjugate.normal.Groups(self.covariance, flat)
             refuse((evened.n <= 0) & (added == 0), f"no value to take a mean of; {_REMEDY}")
-            point = is_flat(evened, groups) & (added == 0) & (self.covariance != "fixed")
+            point = conjugate.normal.is_flat(evened, groups) & (added == 0) & (self.covariance != "fixed")
             refuse(point, f"all values are the same, so the MLE is a point mass; {_REMEDY}")
         if self.covariance == "fixed":
-            return Normal(evened.mean, np.zeros_like(evened.mean) + self.fixed + added)
+            return laws.Normal(evened.mean, np.zeros_like(evened.mean) + self.fixed + added)
         rows = groups.total(evened.n)
         if isinstance(prior, Unbiased):
             rows = rows - groups.total((evened.n > 0).astype(np.float64))
             refuse(rows <= 0, f"too few values for an unbiased variance; {_REMEDY}")
-        return Normal(evened.mean, ratio(groups.total(evened.m2), rows) + added)
+        return laws.Normal(evened.mean, ratio(groups.total(evened.m2), rows) + added)
 
     def _evidence(self, tally: Any, prior: Prior | None) -> Floats:
         """Where groups share a variance its part is shared out by weight: the sum over the group is exact.
@@ -167,15 +159,15 @@ class Gaussian(EventModel):
         if self.together:
             return self._joint_evidence(tally, prior)
         _refuse_unfit(prior, "there is no marginal likelihood; use NormalInverseGamma()")
-        evened, flat = even_out(tally, prior)
-        groups = Groups(self.covariance, flat)
-        values = normal_prior(prior, evened, groups)
+        evened, flat = conjugate.normal.even_out(tally, prior)
+        groups = conjugate.normal.Groups(self.covariance, flat)
+        values = conjugate.normal.normal_prior(prior, evened, groups)
         refuse_improper(values.improper, prior)
         if self.covariance == "fixed":
-            return known_variance_evidence(tally, values, groups, self.fixed)
-        return normal_evidence(tally, values, groups)
+            return conjugate.normal.known_variance_evidence(tally, values, groups, self.fixed)
+        return conjugate.normal.normal_evidence(tally, values, groups)
 
-    def _joint_evidence(self, tally: CoMoments, prior: Prior | None) -> Floats:
+    def _joint_evidence(self, tally: "CoMoments", prior: Prior | None) -> Floats:
         from candide.conjugate.covariance import evidence
 
         whole = isinstance(prior, NormalInverseWishart)  # then no column stands alone, or the usual prior serves
@@ -198,18 +190,18 @@ class Gaussian(EventModel):
         from candide.conjugate.covariance import held_out
 
         block = dense(block)
-        x = self.spec(block.shape[1]).tallied(numbers(block)).astype(np.float64, copy=False)
+        x = self.spec(block.shape[1]).tallied(laws.base.numbers(block)).astype(np.float64, copy=False)
         out, whole = np.empty((len(x), *tally.n.shape)), ~np.isnan(x).any(axis=1)
         if not whole.all():
             out[~whole] = self._estimate(tally, prior, how).terms(block[~whole])
         at, w = np.flatnonzero(whole), None if weight is None else weight[whole]
         shape: dict[str, Any] = {"tied": self.covariance == "tied", "shrinkage": self.shrinkage}
-        with of_rows(at):
+        with conjugate.leave_one_out.of_rows(at):
             rows = self._row_tallies(tally, block[whole], w)
             out[whole], good = held_out(tally, rows, x[whole], y[whole], prior, how, **shape)
         out[whole] += self._log_slope(x[whole])[:, None, :]
         left = at[~good]
-        with of_rows(left):
+        with conjugate.leave_one_out.of_rows(left):
             w = None if weight is None else weight[left]
             out[left] = self._one_by_one(tally, prior, how, block[left], y[left], w)
         return out

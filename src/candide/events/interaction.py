@@ -18,13 +18,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from candide import conjugate
 from candide import distributions as laws
-from candide.conjugate.interaction import held_out, log_ratio
-from candide.distributions.base import dense
 from candide.encode import Encoding, Levels
 from candide.errors import InputError
 from candide.events.base import EventModel, Support
-from candide.rows.blocks import Block, Codes, Floats
+from candide.rows.blocks import Block, Codes, Floats, dense
 from candide.rows.table import Name
 from candide.tally import Cells, Spec
 
@@ -67,8 +66,8 @@ class Interaction(EventModel):
     def voices(self, columns: Sequence[Name]) -> tuple[tuple[Name, ...], ...]:
         return tuple(tuple(columns[j] for j in one) for one in self.sets)
 
-    def _estimate(self, tally: Cells, prior: Any, how: str) -> laws.Interactions:
-        return laws.Interactions(np.ascontiguousarray(log_ratio(tally).T), tally.layout)
+    def _estimate(self, tally: Cells, prior: Any, how: str) -> "laws.Interactions":
+        return laws.Interactions(np.ascontiguousarray(conjugate.interaction.log_ratio(tally).T), tally.layout)
 
     def held_out(
         self,
@@ -80,7 +79,8 @@ class Interaction(EventModel):
         weight: Floats | None = None,
         out: NDArray | None = None,
     ) -> NDArray:
-        return held_out(tally, log_ratio(tally), dense(block), y, weight, out)
+        terms = conjugate.interaction.log_ratio(tally)
+        return conjugate.interaction.held_out(tally, terms, dense(block), y, weight, out)
 
     def information(self, tally: Any) -> None:
         return None

@@ -26,10 +26,9 @@ from typing import Any
 
 import numpy as np
 
-from candide import wording
+from candide import events, wording
 from candide.encode import Move
 from candide.errors import InputError, NotWithinError
-from candide.events import Gaussian, Whole
 from candide.model.plan import Moves, Part, Plan
 from candide.rows import matching
 from candide.rows.blocks import Codes, Floats
@@ -210,13 +209,13 @@ def align(a: Census, b: Census) -> tuple[Census, Census]:
 def _in_one_way(a: Census, b: Census) -> tuple[Census, Census]:
     """Both censuses, with the columns as numbers that one of them counts so and the other as whole numbers."""
     mine, theirs = ({name: part.event for part in one.plan.parts for name in part.columns} for one in (a, b))
-    names = {name for name, event in mine.items() if {event, theirs.get(name)} == {Gaussian(), Whole()}}
+    names = {name for name, event in mine.items() if {event, theirs.get(name)} == {events.Gaussian(), events.Whole()}}
     return (_as_numbers(a, names), _as_numbers(b, names)) if names else (a, b)
 
 
 def _as_numbers(census: Census, names: Collection[Name]) -> Census:
     """The census in which some columns of whole numbers are among those that are numbers each by itself."""
-    numbers, found = Gaussian(), dict[Name, Tally]()
+    numbers, found = events.Gaussian(), dict[Name, Tally]()
     parts, tallies = list[Part](), list[Tally]()
     for part, tally in zip(census.plan.parts, census.tallies, strict=True):
         moved = {j for j, name in enumerate(part.columns) if part.event == numbers or name in names}

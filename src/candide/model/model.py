@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from candide import kernels, numerics
-from candide.distributions import Distribution
+from candide import events, kernels, numerics
 from candide.errors import CellError, InputError, unknown
-from candide.events import Categorical, EventModel
 from candide.kernels import threads
 from candide.model.census import Census
 from candide.model.settings import Settings
@@ -23,7 +21,8 @@ from candide.priors import PRIORS, Prior, prior_of
 from candide.rows.blocks import Block, Codes, Floats, not_finite, rows_of, width
 from candide.rows.labels import Labels
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # read when a model is estimated: to load one stays quick
+    from candide.distributions import Distribution
     from candide.model.calibration import Isotonic
 
 _CHUNK_BYTES = 1 << 18  # of joint log-probabilities: a chunk of them stays in the second-level cache
@@ -45,7 +44,7 @@ class Model:
     """log p(class) and p(block | class): the generative story, complete."""
 
     log_prior: Floats  # (classes,)
-    distributions: tuple[Distribution, ...]
+    distributions: "tuple[Distribution, ...]"
     absent_allowed: bool = True  # scikit-learn's classes refuse NaN
     curve: "Isotonic | None" = None  # what bends the probabilities at last; joint scores are as they are
 
@@ -205,11 +204,11 @@ def _check_names(what: str, given: Any, events: list[str]) -> None:
             raise unknown(f"event in {what}", name, dict.fromkeys(events))
 
 
-def _how_for(event: EventModel, how: Any) -> str:
+def _how_for(event: events.EventModel, how: Any) -> str:
     return how.get(event.name, "predictive") if isinstance(how, Mapping) else how
 
 
-def prior_for(event: EventModel, priors: Any) -> Prior | None:
+def prior_for(event: events.EventModel, priors: Any) -> Prior | None:
     """The prior that the settings give an event model; None leaves it its own."""
     if isinstance(priors, Mapping):
         priors = priors.get(event.name)
@@ -227,7 +226,7 @@ def class_log_prior(census: Census, class_prior: Any, how: Any) -> Floats:
         total = census.class_weight.sum()
         return numerics.log_share(census.class_weight, total) if total > 0 else np.full(k, -np.log(k))
     if isinstance(class_prior, str) and class_prior not in PRIORS:
-        usable = [name for name, prior in PRIORS.items() if issubclass(prior, Categorical.accepts)]
+        usable = [name for name, prior in PRIORS.items() if issubclass(prior, events.Categorical.accepts)]
         raise unknown("class prior", class_prior, dict.fromkeys(["empirical", "uniform", *usable]))
     if isinstance(class_prior, str | Prior):
         return _shares(census, prior_of(class_prior), how if isinstance(how, str) else "mean")
@@ -237,8 +236,8 @@ def class_log_prior(census: Census, class_prior: Any, how: Any) -> Floats:
 
 def _shares(census: Census, prior: Prior | None, how: str) -> Floats:
     """The class prior is the Categorical event model on ``y``."""
-    log_prob = Categorical().estimate(census.classes, prior, how).log_prob(np.arange(len(census.labels))[:, None])
-    return log_prob[:, 0]
+    law = events.Categorical().estimate(census.classes, prior, how)
+    return law.log_prob(np.arange(len(census.labels))[:, None])[:, 0]
 
 
 def _given(shares: Any, labels: Labels) -> Floats:

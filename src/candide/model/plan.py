@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +23,12 @@ from candide.encode import Encoding, Levels, Move
 from candide.errors import ALIKE, InputError, InputTypeError, MergeError, unknown
 from candide.events import EventModel, event_of
 from candide.rows.blocks import Block
-from candide.rows.kinds import Column, inspect
 from candide.rows.labels import Labels
 from candide.rows.table import Name, Table
 from candide.tally import Spec
+
+if TYPE_CHECKING:
+    from candide.rows.kinds import Column
 
 _LONG = 150  # letters of an event model in print
 EVERY = "*"  # in events: every column that is not named
@@ -185,18 +187,20 @@ class Plan:
         return Plan(self.columns, tuple(u[0] for u in united)), [u[1] for u in united], [u[2] for u in united]
 
 
-def make_plan(table: Table, events: Any = "auto", columns: Sequence[Column] | None = None) -> Plan:
+def make_plan(table: Table, events: Any = "auto", columns: "Sequence[Column] | None" = None) -> Plan:
     """The plan for a table in memory; ``columns`` where it has been looked at already."""
     if is_one(events):
         plan = _plan_of_one(table.names, event_of(events))
     else:
+        from candide.rows.kinds import inspect  # here, for a model that is loaded has its plan
+
         plan = plan_of(inspect(table) if columns is None else columns, events)
     if table.is_sparse:
         _check_sparse([part.event for part in plan.parts])
     return plan
 
 
-def plan_of(columns: Sequence[Column], events: Any = "auto") -> Plan:
+def plan_of(columns: "Sequence[Column]", events: Any = "auto") -> Plan:
     """Assign an event model to every column: ``"auto"``, one for all, or a mapping for some, the rest by their kind.
 
     Columns that hold nothing to model are left out, unless an event model is asked for them.

@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.distributions import Distribution
-from candide.distributions.base import row_numbers
 from candide.errors import InputError, InputTypeError, unknown
 from candide.events import Support
 from candide.explain.cells import level_names
@@ -32,6 +31,7 @@ from candide.model.fitted import Fitted
 from candide.model.model import Model
 from candide.model.plan import Part
 from candide.rows import matching
+from candide.rows.blocks import row_numbers
 from candide.rows.documents import Documents
 from candide.rows.table import Name, Table
 

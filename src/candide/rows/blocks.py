@@ -37,6 +37,22 @@ class Csr(NamedTuple):
 Block = NDArray | Csr  # or Documents, whose rows are cut and scored in the same way
 
 
+def dense(block: Block) -> NDArray:
+    """A block as a plain array."""
+    if not isinstance(block, Csr):
+        return block
+    x = np.zeros(block.shape)
+    stored = slice(block.indptr[0], block.indptr[-1])
+    # add, not set: a column stored twice in a row means its sum
+    np.add.at(x, (row_numbers(block), block.indices[stored]), block.data[stored])
+    return x
+
+
+def row_numbers(block: Csr) -> Codes:
+    """The row of each stored value."""
+    return np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
+
+
 def rows_of(block: Block, part: slice) -> Block:
     """A view of some rows of a block."""
     return block.rows(part) if isinstance(block, Csr) else block[part]
