@@ -11,6 +11,7 @@ from typing import Any
 
 _LONG = 40  # letters of a value in print
 _FIGURES = 10  # and those of a number
+_WHOLE = 1e15  # numbers from here on are written with an exponent
 
 
 def listing(names: Sequence[object], most: int = 8) -> str:
@@ -43,8 +44,8 @@ def columns(names: Sequence[object], most: int = 3) -> str:
 def value(one: Any, most: int = _LONG) -> str:
     """A value for a person, on one line and cut where it is long; None is missing, a tuple several values.
 
-    >>> value(None), value("a  cook"), value((1.5, None)), value(1.5623976772929593)
-    ('missing', 'a cook', '1.5, missing', '1.5624')
+    >>> value(None), value("a  cook"), value((1.5, None)), value(51.0), value(1.5623976772929593)
+    ('missing', 'a cook', '1.5, missing', '51', '1.5624')
     """
     if one is None:
         return "missing"
@@ -53,9 +54,11 @@ def value(one: Any, most: int = _LONG) -> str:
 
 
 def _one(value: Any) -> str:
-    """A value; a number with very many figures in six."""
+    """A value; a whole number without a point, one with very many figures in six."""
     if value is None:
         return "missing"
+    if isinstance(value, float) and value.is_integer() and abs(value) < _WHOLE:
+        return str(int(value))
     text = str(value)
     return f"{value:.6g}" if isinstance(value, float) and len(text) > _FIGURES else text
 
@@ -109,6 +112,15 @@ def number(one: float) -> str:
     ('0.001235', '24,716', '4006')
     """
     return f"{one:,.0f}" if 1e4 <= abs(one) < 1e9 else f"{one:.4g}"
+
+
+def nats(one: float, digits: int = 3) -> str:
+    """What speaks for or against, with its sign; what rounds to nothing speaks for neither.
+
+    >>> nats(0.1234), nats(-2.0, 2), nats(-0.0004), nats(-0.004, 2)
+    ('+0.123', '-2.00', '+0.000', '+0.00')
+    """
+    return f"{round(one, digits) + 0.0:+.{digits}f}"
 
 
 def percent(share: float) -> str:

@@ -1,12 +1,13 @@
-"""What `candide fit` says of a weighted model, in one line."""
+"""What `candide fit` says of a weighted model: how it does on rows held out, and how strong each column is."""
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.cli.test_cli import ask, run
+from tests.cli.test_messages import ask, run
 
-from candide import demo
-from candide.evaluate import cross_validate
+from candide import demo, wording
+from candide.evaluate import METRICS, cross_validate
+from candide.report.summary import TrustSummary
 
 
 @pytest.fixture(scope="module")
@@ -26,8 +27,34 @@ def test_a_fit_says_what_it_may_be_trusted_for(herbs):
     plain = cross_validate(str(herbs), "herb", model="naive", folds=3).total
     assert found["plain"]["accuracy"] == pytest.approx(plain.accuracy, abs=0.03)  # other folds
     text = " ".join(run("fit", herbs, "-t", "herb", "--model", "bayes").output.split())
-    assert f"accuracy {found['model']['accuracy']:.3f}" in text
-    assert "3 folds of 400" in text
+    for who, of in (("this model", "model"), ("naive Bayes", "plain"), ("class shares", "baseline")):
+        assert f"{who} {' '.join(f'{found[of][name]:.3f}' for name in ('accuracy', 'auc', 'log_loss'))}" in text
+    assert f"right in {wording.percent(found['model']['accuracy'])} of the rows held out" in text
+    assert "3 folds of 400 rows" in text
+
+
+@pytest.mark.parametrize(
+    ("own", "plain", "verdict"),
+    [(0.3, 0.4, "better than those of naive Bayes"), (0.4, 0.3, "--model naive"), (0.7, 0.8, "no more than the class")],
+)
+def test_and_what_that_is_worth(own, plain, verdict):
+    each = ({"accuracy": 0.8, "auc": 0.9, "log_loss": loss} for loss in (own, plain, 0.6))
+    assert verdict in " ".join(str(TrustSummary(100, 3, {"column": 2}, *each)).split())
+
+
+def test_the_strength_of_a_column_is_the_one_that_is_shown(herbs, tmp_path):
+    found = ask("fit", herbs, "-t", "herb", "-o", tmp_path / "m.candide")
+    assert found["strengths"].keys() == {one["column"] for one in found["columns"]}
+    known = ask("show", tmp_path / "m.candide")
+    assert known["strengths"] == found["strengths"]
+    own = {one["title"]: one["strength"] for one in known["voices"] if one["kind"] == "column"}
+    assert own.items() <= found["strengths"].items()
+    assert list(found["strengths"].values()) == sorted(found["strengths"].values(), reverse=True)
+
+
+def test_what_metrics_mean_fits_an_ordinary_terminal(herbs):
+    output = run("evaluate", herbs, "-t", "herb", "--folds", "3", width=80).output
+    assert all(meaning in output for meaning in METRICS.values())
 
 
 @pytest.mark.parametrize("typed", [["--model", "bayes", "--quick"], ["--model", "naive"]])

@@ -106,11 +106,12 @@ def test_numbers_come_with_their_bins(model, folder):
     asked["day"] = pd.to_datetime(asked["day"])
     [decision] = model.explain(asked)
     shown = {one.title: one.shown for one in decision.contributions}
-    assert shown["x"].startswith("9.0 (> ")
-    assert shown["noise"] == "0.0"  # one bin says nothing
+    assert shown["x"].startswith("9 (> ")
+    assert shown["noise"] == "0"  # one bin says nothing
     assert shown["valve x pump"] == "open, off"
     assert "(> 2024-" in shown["day"]
     text = str(decision).splitlines()
+    assert repr([decision]) == f"[{decision}]"  # what a notebook shows
     assert text[1].split() == ["voice", "value", "nats"]
     assert any(line.startswith("linear discriminant of 3 numbers") for line in text)
 

@@ -12,8 +12,8 @@ sage, p = 0.944, against lavender, p = 0.056
 column         value   nats
 scented           no  +1.53
 soil            clay  +1.43
-leaf_mm         45.0  -0.08
-height_cm       51.0  -0.05
+leaf_mm           45  -0.08
+height_cm         51  -0.05
 flowers      missing  +0.00
 class prior           +0.00
 """
@@ -85,15 +85,15 @@ class Contribution:
 
     def lines(self) -> Iterator[tuple[str, str, str]]:
         """Column, value and nats in words; of a document, its strongest terms below."""
-        yield self.title, self.shown, f"{self.nats:+.2f}"
+        yield self.title, self.shown, wording.nats(self.nats, 2)
         for word in self.words[:_WORDS]:
-            yield f"  {word.term}", wording.plural(word.count, "time"), f"{word.weight:+.2f}"
+            yield f"  {word.term}", wording.plural(word.count, "time"), wording.nats(word.weight, 2)
         left = self.nats - sum(word.weight for word in self.words[:_WORDS])
         if self.words and abs(left) > 5e-3:
-            yield "  all else in it", "", f"{left:+.2f}"
+            yield "  all else in it", "", wording.nats(left, 2)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Decision:
     """The class predicted for a row, the runner-up, and what speaks for the one against the other, strongest first."""
 
@@ -146,13 +146,15 @@ class Decision:
         shown, more = self.contributions[:_LINES], self.contributions[_LINES:]
         cells = [cell for one in shown for cell in one.lines()]
         if more:
-            cells.append((f"and {len(more):,} more", "", f"{sum(one.nats for one in more):+.2f}"))
-        rows = [(self.heading, "value", "nats"), *cells, (self.prior_title, "", f"{self.class_prior:+.2f}")]
-        rows += [("calibration", "", f"{self.calibration:+.2f}")] if self.calibration else []
+            cells.append((f"and {len(more):,} more", "", wording.nats(sum(one.nats for one in more), 2)))
+        rows = [(self.heading, "value", "nats"), *cells, (self.prior_title, "", wording.nats(self.class_prior, 2))]
+        rows += [("calibration", "", wording.nats(self.calibration, 2))] if self.calibration else []
         a, b, c = (max(map(len, column)) for column in zip(*rows, strict=True))
         first = f"{self.prediction}, p {wording.probability(self.probability, 3)}, against {self.runner_up}"
         lines = [f"{name:{a}}  {value:>{b}}  {nats:>{c}}" for name, value, nats in rows]
         return "\n".join([f"{first}, p {wording.probability(self.runner_up_probability, 3)}", *lines])
+
+    __repr__ = __str__
 
 
 def explain(fitted: Fitted, rows: Any, shown: Any = None, by: str = "voice") -> list[Decision]:

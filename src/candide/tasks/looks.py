@@ -46,6 +46,7 @@ class Sample:
     names: tuple[Name, ...]  # of numbers
     numbers: Floats  # (rows, numbers)
     dates: frozenset[Name] = frozenset()  # those of the names that are dates
+    is_part: bool = False  # whether there are more rows than these
 
     @classmethod
     def of(cls, rows: pa.Table, target: str, census: Census, dates: Collection[Name] = (), most: int = 1 << 62) -> Self:
@@ -55,11 +56,12 @@ class Sample:
         if not (there := (y >= 0) & (y < n)).all():
             rows, y = rows.filter(pa.array(there)), y[there]
         holds = {name: part.holds for part in census.plan.parts for name in part.columns}
-        columns = rows.select([str(name) for name in census.plan.columns if holds[name] != "documents"])
+        known = {str(name) for name in census.plan.columns if holds[name] != "documents"}
+        columns = rows.select([name for name in rows.column_names if name in known])  # in their own order
         numbers = {name for part in census.plan.parts if _may_be_numbers(part) for name in part.columns}
         read = _numbers(Table.of(columns), [name for name in census.plan.columns if name in numbers])
         block = np.column_stack(list(read.values())) if read else np.empty((len(y), 0))
-        return cls(columns, y, n, tuple(read), block, frozenset(dates))
+        return cls(columns, y, n, tuple(read), block, frozenset(dates), len(y) < census.n_rows)
 
 
 def _may_be_numbers(part: Part) -> bool:
@@ -86,22 +88,24 @@ def from_rows(sample: Sample) -> Iterator[Remark]:
     yield from _identifiers(sample)
 
 
-def leak(name: Name, share: float) -> Remark:
+def leak(name: Name, share: float, is_part: bool = False) -> Remark:
     """The remark on a column that alone gives the class away in this share of the rows."""
     told = "all rows" if share == 1 else f"{wording.percent(share)} of the rows"
+    told += " looked at" if is_part else ""
     text = f"column {name!r} alone tells the class of {told}: it may be made from the class, or after it"
     return Remark("leak", text, name, f"where it is not known before the class is, {drop_it(name)}")
 
 
 def copy(name: Name, other: Name, how: str = "") -> Remark:
     """The remark on a column that says what another one says."""
-    text = f"column {name!r} tells the same as {other!r}{how}: what they say counts twice"
+    text = f"column {name!r} tells the same as {other!r}{how}: naive Bayes counts it twice"
     return Remark("copy", text, name, drop_it(name))
 
 
-def sentinel(name: Name, value: str, share: float) -> Remark:
+def sentinel(name: Name, value: str, share: float, is_part: bool = False) -> Remark:
     """The remark on a value, in this share of the rows, that may be none."""
-    text = f"column {name!r}: {value}, in {wording.percent(share)} of the rows, may stand for a missing value"
+    rows = "rows looked at" if is_part else "rows"
+    text = f"column {name!r}: {value}, in {wording.percent(share)} of the {rows}, may stand for a missing value"
     return Remark("sentinel", text, name, f"if so, make it missing; --na {value} (na=[...]) does that in all columns")
 
 
@@ -122,7 +126,7 @@ def _leaks(sample: Sample) -> Iterator[Remark]:
     for j in _most_different(sample):
         wrong = _strangers(sample.numbers[:, j], sample.y)
         if wrong <= (1 - LEAK) * others:
-            yield leak(sample.names[j], 1 - wrong / len(sample.y))
+            yield leak(sample.names[j], 1 - wrong / len(sample.y), sample.is_part)
 
 
 def _most_different(sample: Sample) -> list[int]:
@@ -166,7 +170,7 @@ def _sentinels(sample: Sample) -> Iterator[Remark]:
                 x = sample.numbers[:, j]
                 n = int((x == end).sum())
                 if n > 1 and _stands_apart(end, n, x[np.isfinite(x) & (x != end)]):
-                    yield sentinel(name, f"{end:g}", n / len(x))
+                    yield sentinel(name, f"{end:g}", n / len(x), sample.is_part)
 
 
 def _stands_apart(end: float, n: int, rest: Floats) -> bool:

@@ -24,11 +24,11 @@ Floats = NDArray[np.float64]
 METRICS = {  # properties of Scores, and what they mean
     "accuracy": "the most probable class is right",
     "balanced_accuracy": "the same, classes counting alike",
-    "log_loss": "surprise in nats; lower is better",
+    "log_loss": "surprise, nats; lower is better",
     "brier": "squared error; lower is better",
-    "auc": "a row of a class ranks above others",
-    "weighted_auc": "the same, classes counting by their rows",
-    "calibration_error": "confidence off from what came true",
+    "auc": "a class ranks above the others",
+    "weighted_auc": "the same, weighted by rows",
+    "calibration_error": "confidence off from what is true",
 }
 _CONFIDENCE_BINS = 15  # Naeini, Cooper and Hauskrecht (2015)
 

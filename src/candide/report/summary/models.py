@@ -127,8 +127,9 @@ def _of_model(fitted: Fitted, levels: int) -> ModelSummary:
     settings, known = fitted.settings, counted(fitted)
     some = len(fitted.labels) > 0  # where every row was forgotten there are no classes to tell apart
     scores = tuple(feature_scores(fitted)) if fitted.has_counts and some else None
-    speak = voices(fitted) if some and fitted.voices is not None else None
+    speak = _heard(fitted) if some else None
     in_order = _in_order(speak)
+    strongest = tuple(in_order(known)) if fitted.has_counts else None
     return ModelSummary(
         fitted.rows,
         fitted.target,
@@ -137,15 +138,19 @@ def _of_model(fitted: Fitted, levels: int) -> ModelSummary:
         settings.select,
         dict(fitted.provenance),
         classes_of(fitted),
-        tuple(in_order(known)) if fitted.has_counts else None,
+        strongest,
         tuple(in_order(given_the_class(fitted, levels))) if some else (),
-        fitted.strengths,
+        fitted.strengths if strongest is None else _strengths(strongest),
         scores,
         sum(one.chosen for one in scores) if scores and settings.select else None,
         (*remarks(known), *map(str, stale(fitted))),
         voices=speak,
         weights=None if fitted.voices is None else fitted.voices.said(fitted.rows or fitted.voices.counted),
     )
+
+
+def _heard(fitted: Fitted) -> Voices | None:
+    return None if fitted.voices is None else voices(fitted)
 
 
 def _in_order(speak: Voices | None) -> Callable[[Sequence[ColumnSummary]], list[ColumnSummary]]:
@@ -157,20 +162,25 @@ def _in_order(speak: Voices | None) -> Callable[[Sequence[ColumnSummary]], list[
     return lambda columns: strongest_first(replace(c, strength=(own | silent).get(c.column)) for c in columns)
 
 
+def _strengths(strongest: Sequence[ColumnSummary]) -> dict[Name, float]:
+    return {one.column: one.strength for one in strongest if one.strength is not None}
+
+
 def of_fit(learned: Any, validation: Any = None, output: str | None = None, commands: Sequence[str] = ()) -> FitSummary:
     """The summary of what was learned of a source, with the folds if it was cross-validated."""
     fitted: Fitted = learned.fitted
     columns = counted(fitted, {one.name: one.kind for one in learned.columns})
     used = {one.column for one in columns}
+    strongest = tuple(_in_order(_heard(fitted))(columns))
     return FitSummary(
         fitted.census.n_rows,
         fitted.target,
         classes_of(fitted),
         tuple(columns),
-        tuple(_in_order(voices(fitted) if fitted.voices is not None else None)(columns)),
+        strongest,
         tuple(ColumnSummary(one.name, None, one.kind) for one in learned.columns if one.name not in used),
         len(fitted.plan.columns) if fitted.settings.select else None,
-        fitted.strengths or {},
+        _strengths(strongest),
         (*learned.notes, *remarks(columns)),
         of_scores(fitted, validation.folds) if validation else None,
         output,
@@ -183,10 +193,8 @@ def of_demo(run: Any) -> DemoSummary:
     """The summary of a run of the demo."""
     fitted: Fitted = run.learned.fitted
     scores = of_scores(fitted, run.scores)
-    rows = fitted.census.n_rows
-    return DemoSummary(
-        rows + round(scores.rows), rows, classes_of(fitted), tuple(strongest_first(counted(fitted))), scores
-    )
+    rows, strongest = fitted.census.n_rows, _in_order(_heard(fitted))(counted(fitted))
+    return DemoSummary(rows + round(scores.rows), rows, classes_of(fitted), tuple(strongest), scores)
 
 
 def classes_of(fitted: Fitted) -> tuple[ClassSummary, ...]:

@@ -26,9 +26,9 @@ def _(found: FitSummary) -> Parts:
         f"{wording.plural(len(found.columns), 'column')} modelled{chosen}"
     )
     shown: Parts = [panel(text, "candide fit"), classes(found.classes), columns(found.strongest, found.left_out)]
-    shown += notes(found.notes)
+    shown += [legend(found.classes), *notes(found.notes)]
     if found.trust is not None:
-        shown.append(trusted(found.trust))
+        shown += trusted(found.trust)
     if found.validation is not None:
         shown += cross_validated(found.validation)
     if found.commands:
@@ -77,6 +77,7 @@ def _(found: DemoSummary) -> Parts:
         panel(story, "candide demo"),
         classes(found.classes),
         columns(found.strongest),
+        legend(found.classes),
         metrics(found.scores, "On plants it has not seen"),
         confusion(found.scores),
     ]
@@ -85,7 +86,7 @@ def _(found: DemoSummary) -> Parts:
 def classes(some: Sequence[ClassSummary]) -> Sheet:
     """The classes, their weights where these are kept, and their shares."""
     with_weights, with_bias = (any(getattr(one, name) is not None for one in some) for name in ("weight", "bias"))
-    heads = ["class", *(["weight"] if with_weights else []), "share", *(["bias"] if with_bias else [])]
+    heads = ["class", *(["counted"] if with_weights else []), "share", *(["bias"] if with_bias else [])]
     rows = [
         [
             escape(str(one.label)),
@@ -96,6 +97,16 @@ def classes(some: Sequence[ClassSummary]) -> Sheet:
         for one in some
     ]
     return Sheet("Classes", *heads, rows=rows)
+
+
+def legend(some: Sequence[ClassSummary]) -> str:
+    """What the figures of classes and columns are: of a weighted model, or of one in which columns count once."""
+    if any(one.bias is not None for one in some):
+        return (
+            "[dim]nats per row: how far what a column says by itself moves the log-odds of two classes; "
+            "bias: nats that a class has beside its share[/dim]"
+        )
+    return "[dim]nats per row: evidence that a column depends on the class; at 0 or below it tells nothing[/dim]"
 
 
 def speakers(voices: Voices | None) -> Parts:

@@ -20,12 +20,12 @@ def _(found: DecisionSummary) -> Parts:
     text = f"{first}, p {one}; then {second}, p {other}"
     if found.label is not None:
         text += f"\nlabelled {escape(str(found.label))}"
-    rows = [[escape(one.title), escape(one.shown), f"{one.nats:+.3f}"] for one in decision.contributions[:_LINES]]
+    rows = [[escape(one.title), escape(one.shown), wording.nats(one.nats)] for one in decision.contributions[:_LINES]]
     if more := len(decision.contributions[_LINES:]):
-        rows.append([f"and {more:,} more", "", f"{found.nats_after(_LINES):+.3f}"])
-    rows.append([f"[dim]{decision.prior_title}[/dim]", "", f"{decision.class_prior:+.3f}"])
-    rows += [["[dim]calibration[/dim]", "", f"{decision.calibration:+.3f}"]] if decision.calibration else []
-    rows.append(["[dim]together[/dim]", "", f"{decision.log_odds:+.3f}"])
+        rows.append([f"and {more:,} more", "", wording.nats(found.nats_after(_LINES))])
+    rows.append([f"[dim]{decision.prior_title}[/dim]", "", wording.nats(decision.class_prior)])
+    rows += [["[dim]calibration[/dim]", "", wording.nats(decision.calibration)]] if decision.calibration else []
+    rows.append(["[dim]together[/dim]", "", wording.nats(decision.log_odds)])
     title = f"What speaks for {first} [dim]against {second}, in nats[/dim]"
     sheet = Sheet(title, decision.heading, "value", "nats", text=["value"], rows=rows)
     words = [_words(one) for one in decision.contributions if one.words]
@@ -34,12 +34,12 @@ def _(found: DecisionSummary) -> Parts:
 
 def _words(one: Any) -> Sheet:
     """The terms of a document, which add up to what the document says."""
-    rows = [[escape(word.term), f"{word.count:g}", f"{word.weight:+.3f}"] for word in one.words[:_TERMS]]
+    rows = [[escape(word.term), f"{word.count:g}", wording.nats(word.weight)] for word in one.words[:_TERMS]]
     if more := one.words[_TERMS:]:
-        rows.append([f"and {len(more):,} more", "", f"{sum(word.weight for word in more):+.3f}"])
+        rows.append([f"and {len(more):,} more", "", wording.nats(sum(word.weight for word in more))])
     if abs(one.rest) > 5e-4:
-        rows.append(["[dim]length, and terms it lacks[/dim]", "", f"{one.rest:+.3f}"])
-    rows.append(["[dim]together[/dim]", "", f"{one.nats:+.3f}"])
+        rows.append(["[dim]length, and terms it lacks[/dim]", "", wording.nats(one.rest)])
+    rows.append(["[dim]together[/dim]", "", wording.nats(one.nats)])
     return Sheet(f"Terms of {escape(wording.column(one.column))}", "term", "times", "nats", rows=rows)
 
 
@@ -47,7 +47,7 @@ def _words(one: Any) -> Sheet:
 def _(found: TextSummary) -> Parts:
     likely = sorted(found.probabilities.items(), key=lambda pair: -pair[1])
     shares = [[escape(str(label)), f"{p:.4f}"] for label, p in likely]
-    words = [[escape(one.term), f"{one.count:g}", f"{one.weight:+.3f}"] for one in found.words]
+    words = [[escape(one.term), f"{one.count:g}", wording.nats(one.weight)] for one in found.words]
     return [
         panel(escape(str(found.prediction)), "candide predict"),
         Sheet("Probabilities", "class", "probability", rows=shares),

@@ -22,16 +22,29 @@ def cross_validated(found: ScoreSummary) -> Parts:
 
 @parts.register
 def _(found: TrustSummary) -> Parts:
-    return [trusted(found)]
+    return trusted(found)
 
 
-def trusted(found: TrustSummary) -> str:
-    """One line: what is heard, and how that does on rows held out, beside naive Bayes and the class shares."""
+def trusted(found: TrustSummary) -> Parts:
+    """What is heard and how often that is right, in a line; then metrics beside naive Bayes and the class shares."""
     heard = ", ".join(wording.plural(n, kind) for kind, n in found.voices.items()) or "nothing but the class shares"
-    named = ", ".join(f"{name.replace('_', '-').replace('auc', 'AUC')} {v:.3f}" for name, v in found.model.items())
-    plain, shares = (", ".join(f"{v:.3f}" for v in of.values()) for of in (found.plain, found.baseline))
-    held = f"rows held out, {found.folds} folds of {found.rows:,}"
-    return f"[bold]Heard:[/bold] {heard}; on {held}: {named} (naive Bayes {plain}; class shares {shares})"
+    each = {"this model": found.model, "naive Bayes": found.plain, "class shares": found.baseline}
+    right = f"right in {wording.percent(found.model['accuracy'])} of the rows held out"
+    line = f"[bold]Heard:[/bold] {heard}; {right}. {_verdict(found)}"
+    title = f"On rows held out [dim]({found.folds} folds of {wording.plural(found.rows)})[/dim]"
+    names = [name.replace("_", "-").replace("auc", "AUC") for name in found.model]
+    rows = [[who, *(f"{v:.3f}" for v in of.values())] for who, of in each.items()]
+    return [line, Sheet(title, "", *names, rows=rows)]
+
+
+def _verdict(found: TrustSummary) -> str:
+    """What the probabilities are worth, by their log-loss."""
+    own, plain, shares = (of["log_loss"] for of in (found.model, found.plain, found.baseline))
+    if own >= shares:
+        return "Its probabilities are worth no more than the class shares."
+    if own >= plain:
+        return "Naive Bayes does as well, and is simpler: --model naive."
+    return "Its probabilities are better than those of naive Bayes and of the class shares."
 
 
 def metrics(found: ScoreSummary, title: str) -> Sheet:
