@@ -3,7 +3,8 @@
 A page is Markdown with marks that mean something here:
 
 - a ``python`` block runs, in order within its page; an unlabelled block after it is what it prints;
-- a ``sh`` block after ``<!-- runs -->`` is run by a shell, in the folder in which the page's code runs;
+- a ``sh`` block after ``<!-- runs -->`` is run by a shell, in the folder in which the page's code runs; an unlabelled
+  block after it has lines of what it prints;
 - an image whose name ends in ``-picture.svg`` or ``-picture.png`` is what the blocks before it have drawn;
 - ``<!-- needs adult_train.parquet -->`` before a block says that it reads that real table. The folder of real tables is
   ``CANDIDE_DATA``, else ``../shared/data`` beside the project; a block whose table is not there is passed over.
@@ -85,8 +86,9 @@ def run(markdown: str, name: str, *, draw: bool = True) -> Iterator[Piece]:
 def _shell(code: str) -> str:
     """Run commands with this environment's programs; a failure is an error."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    known = {name: value for name, value in os.environ.items() if name != "COLUMNS"}  # as in a pipe
     done = subprocess.run(
-        ["sh", "-ec", code], env={**os.environ, "PATH": path}, capture_output=True, text=True
+        ["sh", "-ec", code], env={**known, "PATH": path}, capture_output=True, text=True
     )
     if done.returncode:
         raise ValueError(f"{code}ended with status {done.returncode}: {done.stderr or done.stdout}")

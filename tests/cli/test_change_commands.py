@@ -1,6 +1,7 @@
 """update, merge, forget and diff, as a person types them."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -124,6 +125,11 @@ def test_diff_says_what_moved(herbs, tmp_path):
     for word in ("300 rows before, 700 after", "Classes that moved", "thyme", "soil = chalk", "surprise"):
         assert word in text.output
     assert "nothing moved" in run("diff", path, path).output
+    twice = copy(herbs, tmp_path, "may")
+    ask("update", twice, herbs / "may.csv")  # what is there twice moves by the prior alone
+    little = run("diff", herbs / "may.candide", twice).output
+    assert "Classes: nothing moved but by accident" in little
+    assert not re.search(r" 0\.0\s", little)  # a move that is no surprise is not shown
 
 
 def test_a_model_without_counts_predicts_and_shows_but_does_not_merge(herbs, tmp_path):

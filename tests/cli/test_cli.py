@@ -151,11 +151,19 @@ def test_demo_and_doctor():
     assert ask("doctor")["kernels"].split()[0] in ("avx2", "baseline", "numpy")
 
 
-@pytest.mark.parametrize("command", ["fit", "predict", "evaluate", "show", "demo", "doctor"])
+@pytest.mark.parametrize("command", cli.cli.commands)
 def test_every_command_has_help_with_an_example(command):
     result = run(command, "--help")
     assert result.exit_code == 0
-    assert f"candide {command}" in result.output
+    assert f"candide {command} " in result.output
+    assert "None" not in result.output  # what is no value is no default
+    for option in cli.cli.commands[command].params:  # whole, in 80 columns
+        assert all(name in result.output for name in option.opts if name.startswith("--"))
+
+
+def test_a_default_is_told_where_every_model_has_it():
+    shown = {one.name: getattr(one, "show_default", None) for one in cli.cli.commands["fit"].params}
+    assert (shown["class_prior"], shown["estimate"], shown["decimal"]) == (False, True, False)
 
 
 def main(*args: str) -> subprocess.CompletedProcess:

@@ -17,14 +17,30 @@ def test_code_blocks_run_and_print_what_is_shown(page):
         absent.add(piece.absent)
         if piece.kind == "python":
             printed = piece.printed
+        elif piece.kind == "shell":
+            said, printed = piece.printed, ""
         elif piece.kind == "shown" and (printed or (before == "python" and not piece.absent)):
             assert piece.text.strip() == printed.strip() or same(piece.text, printed)
             printed = ""
+        elif piece.kind == "shown" and before == "shell":
+            assert excerpt(piece.text, said)
         elif piece.kind == "picture" and not piece.absent:
             assert piece.image
         before = piece.kind
     if absent - {""}:
         pytest.skip(f"blocks that read {sorted(absent - {''})} were passed over; set CANDIDE_DATA to the real data")
+
+
+def excerpt(shown, printed):
+    """Whether every line that is shown was printed, in this order; others may stand between."""
+    rest = iter(printed.splitlines())
+    return all(any(same(line, found) for found in rest) for line in shown.strip().splitlines())
+
+
+def test_an_excerpt_has_lines_in_order():
+    assert excerpt("a 1.2\nc", "a 1.2\nb\nc\n")
+    assert not excerpt("c\na 1.2", "a 1.2\nb\nc\n")
+    assert not excerpt("a 1.4", "a 1.2\n")
 
 
 def test_a_wrong_output_is_found():

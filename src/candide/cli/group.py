@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 click.rich_click.TEXT_MARKUP = "markdown"
 click.rich_click.MAX_WIDTH = 100
+click.rich_click.OPTIONS_TABLE_COLUMN_TYPES = ["required", "opt_all_metavar", "help"]  # help has the room of the rest
 _INDENT = len("note: ")
 
 

@@ -1,7 +1,7 @@
 """The options that commands share. Those of settings and of reading are the fields of their records.
 
->>> [option.opts[0] for option in of_record(Reading)][:3], [option.name for option in of_record(Settings)]
-(['--na', '--delimiter', '--header'], ['class_prior', 'estimate', 'select'])
+>>> [option.opts[0] for option in of_record(Reading)][:3], [option.opts[0] for option in of_record(Settings)][:2]
+(['--na', '--delimiter', '--header'], ['--class-prior', '--estimate'])
 """
 
 from collections.abc import Callable, Collection
@@ -58,12 +58,19 @@ def _option(field: Field) -> click.Option:
     return click.Option(
         [switch],
         default=field.default,
-        show_default=bool(about["choices"]),
+        show_default=bool(about["choices"]) and _is_default(field),
         type=kind,
         metavar=metavar,
         multiple=about["repeated"],
         help=about["help"],
         callback=None if kind else _parsed(about["parse"]),
+    )
+
+
+def _is_default(field: Field) -> bool:
+    """Whether a field has a value where none is given, the same in every model."""
+    return field.default is not None and all(
+        getattr(m, field.name, field.default) == field.default for m in MODELS.values()
     )
 
 

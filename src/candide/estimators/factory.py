@@ -60,7 +60,9 @@ def fit(
         from candide.tasks.alike import model_like
 
         model = model_like(like, model)
-    settings, reading = settings_and_reading(options, usual(model))
+    settings, reading = settings_and_reading(
+        options, usual(model), ("model", "events", "drop", "weight", "calibration", "like")
+    )
     how = {"events": events, "drop": drop, "weight": weight, "settings": settings, "reading": reading}
     learned = learn(source, target, model=model, calibration=calibration, like=like, **how)
     remarks.warn(learned.remarks)

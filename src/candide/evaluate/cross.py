@@ -35,7 +35,9 @@ def cross_validate(
     >>> cross_validate(rows, "kind", model="naive", estimate="mle").total.accuracy
     1.0
     """
-    settings, reading = settings_and_reading(options, usual(model))
+    settings, reading = settings_and_reading(
+        options, usual(model), ("model", "folds", "seed", "events", "drop", "weight")
+    )
     found = tasks.cross_validate(
         source,
         target,

@@ -175,16 +175,18 @@ class Plan:
         same = f"{ALIKE}, or both with the same events"
         for a, b in zip(self.parts, other.parts, strict=False):
             if not a.counts_like(b):
-                mine, theirs = (wording.shortened(str(part.event), _LONG) for part in (a, b))
-                raise MergeError(
-                    f"columns {wording.listing(a.columns)} are counted as {mine} in one model "
-                    f"and {wording.listing(b.columns)} as {theirs} in the other",
-                    remedy=same,
-                )
+                raise MergeError(f"{_counts(a, 'are ')} in one model and {_counts(b)} in the other", remedy=same)
         if len(self.parts) != len(other.parts):
             raise MergeError("these models divide their columns differently", remedy=same)
         united = [a.union(b) for a, b in zip(self.parts, other.parts, strict=True)]
         return Plan(self.columns, tuple(u[0] for u in united)), [u[1] for u in united], [u[2] for u in united]
+
+
+def _counts(part: Part, are: str = "") -> str:
+    """What a part counts, for an error that sets it against another: columns, or columns that speak together."""
+    if part.beside:
+        return f"{wording.listing(part.event.titles(part.columns, part.encodings), 3)} {are}counted together"
+    return f"{wording.columns(part.columns, 8)} {are}counted as {wording.shortened(str(part.event), _LONG)}"
 
 
 def make_plan(table: Table, events: Any = "auto", columns: "Sequence[Column] | None" = None) -> Plan:

@@ -4,10 +4,11 @@ One record. Estimators, functions, options of the command line and the store go 
 a field here and a use of it. Each field carries its help.
 
 >>> from dataclasses import fields
->>> [one.name for one in fields(Settings)]
-['class_prior', 'estimate', 'priors', 'select']
->>> Settings(class_prior="uniform").changed(estimate="map")
-Settings(class_prior='uniform', estimate='map', priors=None, select=None)
+>>> [one.name for one in fields(Settings)][:2]
+['class_prior', 'estimate']
+>>> even = Settings(class_prior="uniform").changed(estimate="map")
+>>> even.class_prior, even.estimate, even.priors
+('uniform', 'map', None)
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -53,16 +54,20 @@ def columns_to_select(text: str) -> int | str:
 class Settings:
     """What turns counts into a model."""
 
-    class_prior: Any = setting("empirical", "The shares of the classes.", choices=("empirical", "uniform"))
+    class_prior: Any = setting(
+        "empirical",
+        "The shares of the classes; if not given those that were counted.",
+        choices=("empirical", "uniform"),
+    )
     estimate: Any = setting(
         "predictive",
-        "How counts become probabilities: predictive, mean, map or mle.",
+        "How counts become probabilities, of the model naive: predictive, mean, map or mle.",
         choices=("predictive", "mean", "map", "mle"),
     )
     priors: Any = setting(None, "A prior, or priors by event model.", typed=False)
     select: int | str | None = setting(
         None,
-        "Use the K columns that tell most of the class, or all that tell; each fold chooses for itself.",
+        "Of the model naive: the K columns that tell most of the class, or all that tell; each fold has its own.",
         metavar="K|evidence",
         parse=columns_to_select,
     )

@@ -19,9 +19,10 @@ def compare(before: Model, after: Model, most: int = 12) -> "Comparison":
     """What moved between two models: classes, columns and levels, ``most`` of each."""
     from candide.explain import compare as comparing  # here: other tasks need none of it
 
+    known = fitted_of(before), fitted_of(after)
     try:
-        return comparing.compare(fitted_of(before), fitted_of(after), most)
+        return comparing.compare(*known, most)
     except InputError as error:
         if not (isinstance(before, str) and isinstance(after, str)):
             raise
-        raise InputError(f"{before} and {after}: {error}") from None
+        raise InputError(f"{before} and {after}: {error.what}", remedy=error.remedy or "") from None

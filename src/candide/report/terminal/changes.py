@@ -10,6 +10,8 @@ from candide import wording
 from candide.report.summary import ChangeSummary, MergeSummary, UpdateSummary, WeighSummary
 from candide.report.terminal.layout import Parts, Sheet, notes, panel, parts
 
+_LEAST = 0.05  # nats of surprise: below it stands 0.0
+
 
 @parts.register
 def _(found: ChangeSummary) -> Parts:
@@ -55,9 +57,9 @@ def _(found: WeighSummary) -> Parts:
 
 
 def _moves(title: str, moves: tuple[Any, ...], words: Callable[[Any], tuple[str, str]]) -> RenderableType:
-    """A table of moves: ``words`` says of one what moved, and how."""
-    if not moves:
-        return f"[dim]{title}: nothing moved[/dim]"
+    """A table of the moves whose surprise does not round to nothing: ``words`` says of one what moved, and how."""
+    if not (moves := tuple(one for one in moves if one.surprise >= _LEAST)):
+        return f"[dim]{title}: nothing moved but by accident[/dim]"
     rows = [[*map(escape, words(one)), f"{one.moved:.4f}", f"{one.surprise:,.1f}"] for one in moves]
     heads = (title.lower(), "how", "moved", "surprise")
     return Sheet(f"{title} that moved, most surprising first", *heads, text=["how"], spare=["moved"], rows=rows)

@@ -103,7 +103,7 @@ def legend(some: Sequence[ClassSummary]) -> str:
     """What the figures of classes and columns are: of a weighted model, or of one in which columns count once."""
     if any(one.bias is not None for one in some):
         return (
-            "[dim]nats per row: how far what a column says by itself moves the log-odds of two classes; "
+            "[dim]nats per row: how far a column by itself moves the log-odds of two classes; "
             "bias: nats that a class has beside its share[/dim]"
         )
     return "[dim]nats per row: evidence that a column depends on the class; at 0 or below it tells nothing[/dim]"
