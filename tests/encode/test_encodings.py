@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from candide import encode
 from candide.encode import Coded, Encoding, Grid, Identity, Log, Move, Transformed
+from candide.encode.indicators import Indicators
 from candide.encode.tokens import Tokens
 from candide.errors import InputError, MergeError
 from candide.tally import Levels, Moments, Spec
@@ -350,3 +351,12 @@ def test_levels_of_dates_in_sql():
     query = f"SELECT {levels.sql(exp.column('x'), None).sql('duckdb')} FROM (SELECT DATE '2024-02-01' AS x)"
     with duckdb.connect() as database:
         assert database.execute(query).fetchall() == [(1,)]
+
+
+def test_indicators_know_a_level_however_it_is_written():
+    marks = Indicators.of([1.5, 2.5, 2.5, 4.0], 9)
+    want = marks.read([1.5, 2.5, 4.0, None, 7.0])
+    for column in (["1.5", "2.50", "4", None, "seven"], pa.array(["1.5", "2.5", "4.0", None, "7"])):
+        np.testing.assert_array_equal(marks.read(column), want)
+    days = Indicators.of(["2024-01-01", "2024-01-02", "2024-01-02"], 9)
+    np.testing.assert_array_equal(days.read([dt.date(2024, 1, 1)]), days.read(["2024-01-01"]))

@@ -18,6 +18,7 @@ import pytest
 
 import candide as cd
 from candide.errors import CandideError
+from candide.rows import matching
 
 TABLES = int(os.environ.get("CANDIDE_FUZZ_TABLES", "120"))
 AT_ONCE = 40
@@ -59,21 +60,28 @@ KINDS = [
 
 
 def random_table(rng):
-    """A table, its classes, and which of its columns are asked for as categories."""
-    n = int(rng.integers(20, 50))
+    """A table whose classes follow from its columns, and which of these are asked for as categories."""
+    n = int(rng.integers(30, 100))
     kinds = [*rng.choice(KINDS, int(rng.integers(1, 5))), "float"]
     table = pa.table({f"{kind} {i}": cells(kind, rng, n) for i, kind in enumerate(kinds)})
     label = str(rng.choice(["text", "boolean", "whole", "date"]))
-    y = [i % 2 for i in range(n)]
+    told = sum(rng.normal() * ranks(table.column(name)) for name in table.column_names) + rng.normal(0, 0.1, n)
     classes = {
         "text": ["no", "yes"],
         "boolean": [False, True],
         "whole": [3, 12],
         "date": [dt.date(2024, 1, 5), dt.date(2024, 1, 6)],
     }
-    y = pa.array([classes[label][i] for i in y])
+    y = pa.array([classes[label][int(above)] for above in told > np.median(told)])
     events = {name: "categorical" for name in table.column_names if rng.random() < 0.4}
     return table.append_column("y", y), events
+
+
+def ranks(column):
+    """The place of each value among those of its column, from 0 to 1; a gap is in the middle."""
+    values = column.to_pylist()
+    place = {value: i for i, value in enumerate(sorted({value for value in values if value is not None}))}
+    return np.array([0.5 if value is None else place[value] / max(1, len(place) - 1) for value in values])
 
 
 def sql(table, path, form=""):
@@ -126,38 +134,44 @@ def features(data, names):
     return data[names] if hasattr(data, "iloc") else data.select(names)
 
 
-def fitted(door, table, events, folder):
+MODELS = {"naive": cd.NaiveBayes, "bayes": cd.BayesClassifier}
+
+
+def fitted(kind, door, table, events, folder):
     """A model of the table by a door; by ``X`` in memory an estimator's own ``fit``."""
     name, data = door.removeprefix("X "), DOORS[door.removeprefix("X ")](table, folder)
     if door == name:
-        return told(lambda: cd.fit(data, "y", events=events, model="naive"))
+        return told(lambda: cd.fit(data, "y", events=events, model=kind))
     y = np.array(table.column("y").to_pylist(), object)
-    return told(cd.NaiveBayes(events).fit, features(data, table.column_names[:-1]), y)
+    return told(MODELS[kind](events).fit, features(data, table.column_names[:-1]), y)
 
 
 def answers(model, door, table, folder):
-    """Posteriors and log-densities by a door."""
+    """Posteriors by a door, and log-densities where the scores are such."""
     name, data = door.removeprefix("X "), DOORS[door.removeprefix("X ")](table, folder)
     if door == name:
         scored = told(model.predict_table, data)
         names = [] if scored is None else [name for name in scored.column_names if name != "prediction"]
+        names = [name for name in names if scored[name].null_count < len(scored)]
         return np.column_stack([scored[name] for name in names]) if names else None
     X = features(data, table.column_names[:-1])
     p = told(model.predict_proba, X)
-    return None if p is None else np.column_stack([p, model.log_density(X)])
+    weighted = isinstance(model, cd.BayesClassifier)
+    return p if p is None or weighted else np.column_stack([p, model.log_density(X)])
 
 
 def check(seed, folder):
     """One table: whether the door that was asked answered; an answer is that of the door that fitted."""
     rng = np.random.default_rng(seed)
+    kind = ("naive", "bayes")[seed % 2]
     table, events = random_table(rng)
     by, to = rng.choice([*DOORS, *(f"X {name}" for name in IN_MEMORY)], 2, replace=False)
-    model = fitted(by, table, events or "auto", folder)
+    model = fitted(kind, by, table, events or "auto", folder)
     want = None if model is None else answers(model, by, table, folder)
     found = None if want is None else answers(model, to, table, folder)
     if found is not None:
         kinds = dict(zip(table.column_names, map(str, table.schema.types), strict=True))
-        where = f"seed {seed}: fitted by {by}, asked by {to}, {kinds}, {events}"
+        where = f"seed {seed}: {kind} fitted by {by}, asked by {to}, {kinds}, {events}"
         np.testing.assert_allclose(found, want, rtol=1e-6, atol=1e-9, err_msg=where)
     return found is not None
 
@@ -168,3 +182,17 @@ def test_answers_are_equal_through_every_door_or_an_error_is_clear(run, tmp_path
         warnings.simplefilter("ignore")
         answered = [check(seed, tmp_path) for seed in range(run * AT_ONCE, (run + 1) * AT_ONCE)]
     assert np.mean(answered) > 0.8
+
+
+def test_the_fuzz_would_notice(tmp_path, monkeypatch):
+    """Levels that are known by one way of writing them only, wherever in a model that is."""
+    monkeypatch.setattr(matching, "codes", lambda labels, column: labels.encode(column))
+    found = {0: 0, 1: 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for seed in range(AT_ONCE):
+            try:
+                check(seed, tmp_path)
+            except AssertionError:
+                found[seed % 2] += 1
+    assert all(found.values())

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from candide.encode.base import Coded, Encoding
+from candide.encode.base import Encoding
 from candide.errors import InputError
 from candide.rows import matching
 from candide.rows.blocks import Floats
@@ -55,8 +55,8 @@ class Indicators(Encoding):
         return cls(tuple(known.values[i] for i in chosen), tuple(shares.tolist()))
 
     def read(self, column: Any) -> Floats:
-        """(row, level)"""
-        code = column.codes if isinstance(column, Coded) else self.labels.encode(column)
+        """(row, level); a value is the same level however it is written."""
+        code = matching.codes(self.labels, column)
         share = np.array(self.shares)
         scale = np.sqrt(np.maximum(share * (1 - share), _RARE))
         out = np.empty((len(code), len(share)), order="F")
@@ -65,7 +65,3 @@ class Indicators(Encoding):
         out[met, code[met]] = ((1 - share) / scale)[code[met]]
         out[np.flatnonzero(code < 0)] = 0.0
         return out
-
-    def match(self, column: Any) -> Coded:
-        """Text that spells a level is that level, and the reverse."""
-        return Coded(matching.codes(self.labels, column))

@@ -144,8 +144,11 @@ def _are_numbers(*some: Labels) -> bool:
 
 
 def _alike(labels: Labels, column: Any) -> bool:
-    """Whether both are numbers, so that what is not found is not there."""
-    return not is_arrow(column) and column.dtype.kind in "fiub" and _are_numbers(labels)
+    """Whether both are numbers, or both text, so that what is not found is not there."""
+    if is_arrow(column):
+        kind = getattr(column.type, "value_type", column.type)  # behind a dictionary
+        return labels.kinds == {str} and str(kind).removeprefix("large_") in ("string", "string_view")
+    return _are_numbers(labels) if column.dtype.kind in "fiub" else column.dtype.kind == "U" and labels.kinds == {str}
 
 
 def _objects(values: list[Any]) -> NDArray:
