@@ -249,3 +249,14 @@ def test_weights_of_an_evaluation_are_checked(herbs, weight):
     with pytest.raises(UnknownNameError) as error:
         evaluate(fitted, {**rows, "w": weight}, weight="v")
     assert error.value.value == "v"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("name", ["size\nin cm", "size\r\nin cm"])
+@pytest.mark.parametrize("other", ["", "kind"])
+def test_a_name_of_two_lines_is_read(name, other, end, tmp_path):
+    """As sheets write it; beside one that is empty, too."""
+    rows = [",".join([f"{i % 7}.5", ["u", '"v\nw"'][i % 3 > 0], "pq"[i % 2]]) for i in range(60)]
+    path = csv(tmp_path, end.join([f'"{name}",{other},y', *rows, ""]))
+    fitted = learn(path, "y", model="naive").fitted
+    assert (fitted.census.plan.columns, fitted.census.n_rows) == ((name, other or "column1"), 60)

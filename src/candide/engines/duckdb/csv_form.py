@@ -83,6 +83,7 @@ class CsvForm:
     escape: str = '"'
     header: bool = True
     skip: int = 0
+    ends: str = ""  # what ends its lines, where the sniffer would take what stands within a name for it
     partitions: frozenset[str] = frozenset()  # of the names, those that come from the folders: year=2024/rows.csv
     categories: frozenset[str] = frozenset()  # columns that are said to be such
     texts: frozenset[str] = frozenset()  # columns that are said to be text: whole numbers among them are codes
@@ -124,6 +125,7 @@ class CsvForm:
                 f"quote = {literal(self.quote)}",
                 f"escape = {literal(self.escape)}",
                 f"skip = {self.skip}",
+                *([f"new_line = {literal(self.ends)}"] if self.ends else []),
             ]
         hints = self.hints if with_na else replace(self.hints, na=())
         return f"read_csv({literals(self.files)}, {', '.join(form + hints.options())})"
@@ -275,8 +277,27 @@ def _by_lines(first: str, files: tuple[str, ...], hints: CsvHints) -> CsvForm:
     if not header and hints.header is None and len(before[1]) > 1 and not any(map(_is_number, before[1])):
         what = f"{len(before[1])} names where the rows have {len(row)} fields"
         raise SourceError(what, where=first, line=before[0] + 1, value=len(before[1]), remedy="mend the line")
-    names = tuple(row) if header else tuple(f"column{i}" for i in range(len(row)))
-    return CsvForm(files, hints, names, delimiter, header=header, skip=at)
+    names = tuple(distinct(row) if header else distinct([""] * len(row)))
+    ends = ""
+    if any("\n" in name for name in row):  # a name of two lines, as sheets write it
+        last = next((start for start, _ in _records(lines, delimiter) if start > at), len(lines)) - 1
+        ends = r"\r\n" if lines[last].endswith("\r\n") else r"\n"
+    return CsvForm(files, hints, names, delimiter, header=header, skip=at, ends=ends)
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """Names that SQL tells apart; what has none is numbered.
+
+    >>> distinct(["size", "", "Size"])
+    ['size', 'column1', 'Size_1']
+    """
+    met: dict[str, int] = {}
+    out = []
+    for i, name in enumerate(names):
+        name = name or f"column{i}"
+        n = met[name.lower()] = met.get(name.lower(), -1) + 1
+        out.append(f"{name}_{n}" if n else name)
+    return out
 
 
 def _text(file: IO[bytes]) -> io.TextIOWrapper:

@@ -24,7 +24,7 @@ from itertools import chain
 from typing import Any
 from urllib.parse import quote
 
-from candide.engines.duckdb.csv_form import CsvForm, CsvHints, named_twice
+from candide.engines.duckdb.csv_form import CsvForm, CsvHints, distinct, named_twice
 from candide.engines.duckdb.encodings import opened
 from candide.engines.duckdb.formats import chosen_table
 from candide.engines.sql.text import identifier
@@ -98,20 +98,9 @@ def sheets(path: str, where: str, asked: str | None = None, header: bool | None 
         rows = chain([first], rows)
     else:
         written = [_text(cell).strip() for cell in first]
-        names = _distinct(written)
+        names = distinct(written)
     cells = ([None if cell == "" else cell for cell in row] for row in rows)
     return Untyped(names, cells, remarks=named_twice(written, names))
-
-
-def _distinct(names: list[str]) -> list[str]:
-    """Names that SQL tells apart."""
-    met: dict[str, int] = {}
-    out = []
-    for i, name in enumerate(names):
-        name = name or f"column{i}"
-        n = met[name.lower()] = met.get(name.lower(), -1) + 1
-        out.append(f"{name}_{n}" if n else name)
-    return out
 
 
 # SQLite
