@@ -218,3 +218,17 @@ def test_parameters_that_are_none_are_named(given):
     with pytest.raises(InputError) as error:
         cd.BayesClassifier(**given).fit(*mixed(40))
     assert error.value.value == next(iter(given.values()))
+
+
+def test_parameters_changed_after_a_fit_are_named_too():
+    X, y = mixed(40)
+    with pytest.raises(InputError) as error:
+        cd.BayesClassifier().fit(X, y).set_params(rows="many").weigh(X, y)
+    assert error.value.value == "many"
+
+
+def test_where_no_row_is_left_no_voice_is_strong():
+    X, y = mixed(40)
+    classes = dict.fromkeys(np.unique(y).tolist(), 1 / len(np.unique(y)))
+    model = cd.BayesClassifier(class_prior=classes).fit(X, y).unlearn(X, y)
+    assert {voice.strength for voice in model.voices()} == {0.0}

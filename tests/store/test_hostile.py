@@ -153,6 +153,29 @@ def test_what_is_wrong_with_voices_is_said(change, complaint, tmp_path):
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
+        (put("0.base.bins", 0, 1), "in order"),
+        (put("0.base.bins", -1, 2**62), "in order"),
+        (put("0.base.table", (0, 0), 1e308), "logs of probabilities"),
+        (put("2.base.root", (slice(None), 0), 0.0), "singular"),
+        (put("2.base.roots", (0, slice(None)), 0.0), "singular"),
+        (put("2.base.means", (0, 0), 1e308), "up to 1e70"),
+        (put("2.base.df", 0, 0.5), "numbers > 1"),
+        (put("2.base.rows", 0, 1e308), "up to 1e150"),
+        (put("log_prior", slice(None), -np.inf), "log_prior"),
+    ],
+)
+def test_what_is_wrong_with_the_laws_of_voices_is_said(change, complaint, tmp_path):
+    """Of those that would answer, and then take all memory or end in another's error where they are explained."""
+    path = tmp_path / "m.candide"
+    MODELS["voices"][0].save(path, detail="score")
+    forge(path, change)
+    with pytest.raises(ModelFileError, match=complaint):
+        store.load(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
         (put("curve.sizes", 0, 0), "no length of a curve"),
         (put("curve.sizes", 0, 10**6), "shape"),
         (lambda h, a: a.update({"curve.sizes": np.array([1])}), "curve.sizes"),

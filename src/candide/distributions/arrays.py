@@ -50,9 +50,12 @@ class Rule(NamedTuple):
 
 
 FINITE = Rule("finite numbers", np.isfinite)
+BOUNDED = Rule("numbers up to 1e70", lambda a: np.abs(a) <= 1e70)  # squares of their products are finite
 POSITIVE = Rule("finite numbers > 0", lambda a: np.isfinite(a) & (a > 0))
+HEAVY = Rule("numbers > 0 and up to 1e150", lambda a: (a > 0) & (a <= 1e150))  # weights of rows, whose squares are
 FROM_ZERO = Rule("finite numbers >= 0", lambda a: np.isfinite(a) & (a >= 0))
 LOGS = Rule("numbers < inf", lambda a: a < np.inf)  # -inf is the log of 0; NaN is not less than anything
+LOG_SHARES = Rule("logs of probabilities", lambda a: a <= 1e-9)
 FLAGS = Rule("0 and 1", lambda a: a <= 1)
 _LENGTHS = Rule("a whole number from 0 to 2**31", lambda a: (a >= 0) & (a < _LONGEST))
 

@@ -12,10 +12,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from candide.distributions.arrays import FROM_ZERO, LOGS, Found, Shape, take
+from candide.distributions.arrays import FROM_ZERO, LOG_SHARES, Found, Shape, take
 from candide.distributions.base import Answers, Distribution
 from candide.distributions.categorical import Categorical
 from candide.encode.grid import span
+from candide.errors import InputError
 from candide.rows.blocks import Codes, Floats
 
 
@@ -44,7 +45,11 @@ class Binned(Categorical):
     @classmethod
     def from_arrays(cls, arrays: Found, shape: Shape, base: Distribution | None = None) -> Self:
         cells = sum(shape.sizes)
-        table = take(arrays, "table", (cells, shape.n_classes), LOGS)
-        unseen = take(arrays, "unseen", (shape.n_features, shape.n_classes), LOGS)
-        bins = take(arrays, "bins", (cells,), FROM_ZERO, np.int64)
+        table = take(arrays, "table", (cells, shape.n_classes), LOG_SHARES)
+        unseen = take(arrays, "unseen", (shape.n_features, shape.n_classes), LOG_SHARES)
+        bins, starts = take(arrays, "bins", (cells,), FROM_ZERO, np.int64), shape.offsets[:-1]
+        steps = np.diff(bins, prepend=0)
+        steps[starts[starts < cells]] = bins[starts[starts < cells]]  # each feature begins anew, at 0
+        if not np.isin(steps, (0, 1)).all() or steps[starts[starts < cells]].any():
+            raise InputError("array 'bins' does not number the bins of each column in order")
         return cls(table, shape.offsets, unseen, bins.astype(np.intp))

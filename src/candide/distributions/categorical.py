@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import kernels, wording
-from candide.distributions.arrays import LOGS, Found, Shape, take
+from candide.distributions.arrays import LOG_SHARES, Found, Shape, take
 from candide.distributions.base import Answers, Distribution, dense, moved, times
 from candide.rows.blocks import Block, Codes, Floats
 
@@ -90,7 +90,7 @@ class Categorical(Distribution):
             # Class c owns the interval (c, c + 1), so one sorted search serves every row.
             edges = (running / running[-1:] + np.arange(self.n_classes)).T.ravel()
             found = np.searchsorted(edges, y + rng.random(len(y)), side="right") - y * (stop - start)
-            out[:, j] = np.minimum(found, stop - start - 1)
+            out[:, j] = np.clip(found, 0, stop - start - 1) if stop > start else -1
         return out
 
     def answers(self) -> Answers:
@@ -152,8 +152,8 @@ class Categorical(Distribution):
 
     @classmethod
     def from_arrays(cls, arrays: Found, shape: Shape, base: Distribution | None = None) -> Self:
-        table = take(arrays, "table", (sum(shape.sizes), shape.n_classes), LOGS)
-        return cls(table, shape.offsets, take(arrays, "unseen", (shape.n_features, shape.n_classes), LOGS))
+        table = take(arrays, "table", (sum(shape.sizes), shape.n_classes), LOG_SHARES)
+        return cls(table, shape.offsets, take(arrays, "unseen", (shape.n_features, shape.n_classes), LOG_SHARES))
 
 
 def said(log_prob: Floats) -> Floats:

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.distributions.arrays import FINITE, POSITIVE, Found, Shape, optional, take
+from candide.distributions.arrays import BOUNDED, HEAVY, Found, Rule, Shape, optional, take
 from candide.distributions.base import Distribution, dense, pieces
+from candide.errors import InputError
 from candide.numerics import gammaln
 from candide.rows.blocks import Block, Codes, Floats
 
@@ -126,13 +127,18 @@ class Discriminants(Distribution):
     @classmethod
     def from_arrays(cls, arrays: Found, shape: Shape, base: Distribution | None = None) -> Self:
         k, p = shape.n_classes, shape.n_features
-        means, rows = take(arrays, "means", (k, p)), take(arrays, "rows", (k,), POSITIVE)
-        roots = optional(arrays, "roots", (k * p, p), FINITE)
+        means, rows = take(arrays, "means", (k, p), BOUNDED), take(arrays, "rows", (k,), HEAVY)
+        roots, root = optional(arrays, "roots", (k * p, p), BOUNDED), take(arrays, "root", (p, p), BOUNDED)
+        every = root[None] if roots is None else np.concatenate([root[None], roots.reshape(k, p, p)])
+        if not np.isfinite(np.linalg.slogdet(every)[1]).all():
+            raise InputError("arrays 'root' and 'roots' are no roots of covariances: one is singular")
         spreads = None
         if roots is not None:
-            df = take(arrays, "df", (k,), POSITIVE)
-            spreads = Spreads(roots.reshape(k, p, p), take(arrays, "log_det", (k,)), df)
-        return cls(means, rows, take(arrays, "root", (p, p)), spreads)
+            df = take(
+                arrays, "df", (k,), Rule(f"numbers > {p - 1} and up to 1e160", lambda a: (a > p - 1) & (a <= 1e160))
+            )
+            spreads = Spreads(roots.reshape(k, p, p), take(arrays, "log_det", (k,), BOUNDED), df)
+        return cls(means, rows, root, spreads)
 
 
 def _strips(z: Floats, root: Floats) -> Iterator[tuple[slice, Floats]]:

@@ -176,10 +176,7 @@ class BayesClassifier(NaiveBayes):
         from candide.tasks.models import plan_like
         from candide.tasks.weigh import learn
 
-        for name, least in (("rows", 1), ("random_state", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-                raise InputError(f"{name}: {value!r}", value=value, remedy=f"pass a whole number of at least {least}")
+        self._check_numbers()
         like, known = (None, None) if self.like is None else plan_like(self.like)
         if like is not None:
             self._check_alike(table, like)
@@ -202,6 +199,12 @@ class BayesClassifier(NaiveBayes):
             remarks.warn(self._of_columns(inspect(table), table, plan), stacklevel=3)
         return fitted
 
+    def _check_numbers(self) -> None:
+        for name, least in (("rows", 1), ("random_state", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+                raise InputError(f"{name}: {value!r}", value=value, remedy=f"pass a whole number of at least {least}")
+
     def _check_alike(self, table: Table, plan: Plan) -> None:
         if self.events != "auto":
             raise InputError("events and like both say how columns are counted", remedy="pass one of them")
@@ -221,6 +224,7 @@ class BayesClassifier(NaiveBayes):
         """The rows that weights are learned from."""
         from candide.tasks.look import Look
 
+        self._check_numbers()
         labels = Labels.of(y)
         return Look.of(table, labels.encode(y), labels, weight).bounded(self.rows, self.random_state)
 

@@ -161,7 +161,7 @@ def _no_voice(part: Part, j: int, answers: int | None, weight: float) -> str:
 
 def _strengths(law: Distribution, tally: Any, shares: Floats, rows: float) -> list[float | None]:
     """(feature,) how much each feature says for one class against another, in the mean of all rows."""
-    if law.n_classes < 2:
+    if law.n_classes < 2 or not shares.any():
         return [0.0] * law.n_features
     known = law.answers()
     if known is None:

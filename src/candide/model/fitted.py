@@ -165,7 +165,10 @@ class Fitted:
         if self.parameters is not None:
             log_prior = self.model.log_prior - (0.0 if self.voices is None else self.voices.bias)
             return np.exp(log_prior - np.logaddexp.reduce(log_prior))
-        return self.census.class_weight / max(self.census.class_weight.sum(), 1e-300)
+        weight = self.census.class_weight
+        if weight.any():
+            weight = weight / weight.max()  # what is next to nothing has few digits
+        return weight / max(weight.sum(), 1.0)
 
     def classify(self, rows: Any) -> NDArray:
         """The most probable class of each row."""

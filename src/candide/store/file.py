@@ -284,6 +284,7 @@ def _unpack_model(header: dict[str, Any], arrays: plans.Taken, plan: Plan, n_cla
         or log_prior.dtype != np.float64
         or log_prior.shape != (n_classes,)
         or not (log_prior <= 1e-9).all()
+        or np.isneginf(log_prior).all()
     ):
         raise ModelFileError(f"array 'log_prior' does not hold the log of a share for each of {n_classes} classes")
     distributions = tuple(
