@@ -1,5 +1,7 @@
 """A compiled kernel and its NumPy twin are equal, on nasty input."""
 
+from fractions import Fraction
+
 import kernel_data as nasty
 import numpy as np
 import pytest
@@ -216,6 +218,25 @@ def test_places_among_ascending_numbers(compiled, block, n):
         compiled.interpolate(x, edges, values, mine)
         twin.interpolate(x, edges, values, other)
         close(mine, other)
+
+
+@pytest.mark.parametrize("unit", [5e-324, 1e-310, 1e-300, 1.0, 1e300, 0.99 * 2.0**1023])
+def test_lines_between_knots_of_any_size(compiled, unit):
+    """Against exact fractions."""
+    knots, values = np.array([-2.0, -1.0, 1.0, 2.0]) * (unit if unit < 1e300 else unit / 2), np.array([-3.0, 0, 1, 5])
+    x = np.concatenate([knots, knots / 2, knots * 0.75, [np.nan, np.inf, -np.inf]])
+    want = np.zeros(len(x))
+    for r, number in enumerate(x):
+        i = int(np.searchsorted(knots, number, side="right")) - 1
+        if np.isfinite(number) and 0 <= i < 3:
+            share = (Fraction(number) - Fraction(knots[i])) / (Fraction(knots[i + 1]) - Fraction(knots[i]))
+            want[r] = values[i] + (values[i + 1] - values[i]) * float(share)
+        elif not np.isnan(number):
+            want[r] = values[0] if i < 0 else values[-1]
+    for kernel in (compiled, twin):
+        out = np.empty(len(x))
+        kernel.interpolate(x, knots, values, out)
+        np.testing.assert_allclose(out, want, rtol=1e-12, atol=1e-12)
 
 
 @st.composite

@@ -46,5 +46,5 @@ def _cut(whole: Floats, left: Floats) -> int | None:
 def _bits(counts: Floats) -> Floats:
     """n times the entropy of the classes, in bits, along the last axis."""
     n = counts.sum(axis=-1, keepdims=True)
-    share = np.where(counts > 0, counts, 1.0) / np.where(n > 0, n, 1.0)
+    share = np.divide(counts, n, out=np.ones(counts.shape), where=counts > 0)
     return -(counts * np.log2(share)).sum(axis=-1)

@@ -159,10 +159,12 @@ def _without(tally: Levels, alpha: float, ratios: Floats, cell: Codes, feature: 
 def _mixed(ratios: Floats, rows: Floats, n: Floats) -> tuple[Floats, Floats]:
     """(class, feature) what multiplies the counts of a class, and what the usual shares: means over concentrations."""
     joint = ratios + _log_mass(rows)[:, None, :]
-    whole = _log_sum(joint)
-    several = 1.0 / (1.0 + np.exp(np.minimum(-whole.sum(axis=0), 700.0)))  # the posterior mass of more than one table
-    own = several * ratio(np.exp(joint - whole), np.multiply.outer(_STEPS, rows)[:, None, :] + n).sum(axis=0)
-    return own, 1.0 - own * n
+    several = 1.0 / (1.0 + np.exp(np.clip(-_log_sum(joint).sum(axis=0), -700.0, 700.0)))  # mass of more than one table
+    mass = np.exp(joint - joint.max(axis=0))
+    mass *= several / mass.sum(axis=0)
+    imaginary = np.multiply.outer(_STEPS, rows)[:, None, :]
+    own = ratio(mass, imaginary + n)
+    return own.sum(axis=0), 1.0 - several + (own * imaginary).sum(axis=0)  # not 1 - own * n, where rows are very many
 
 
 def _log_mass(rows: Floats) -> Floats:

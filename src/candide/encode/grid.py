@@ -122,7 +122,7 @@ class Grid(Encoding):
         if self.raw or not self.edges:
             return x
         edges = np.array(self.edges)
-        middles = np.concatenate([edges[:1], (edges[1:] + edges[:-1]) / 2, edges[-1:]])
+        middles = np.concatenate([edges[:1], edges[1:] / 2 + edges[:-1] / 2, edges[-1:]])
         return np.where(x < 0, np.nan, middles[x])
 
     def union(self, other: Self) -> tuple[Self, Move, Move]:
@@ -150,8 +150,8 @@ class Grid(Encoding):
         """
         if not self.edges:
             return () if self.edges is None else ("any",)
-        gaps = np.diff(self.edges, prepend=-np.inf, append=np.inf)
-        rooms = (np.minimum(gaps[:-1], gaps[1:]) / 2).tolist()
+        halves = np.diff(np.array(self.edges) / 2, prepend=-np.inf, append=np.inf)
+        rooms = np.minimum(halves[:-1], halves[1:]).tolist()
         shown = [str(wording.date(edge)) for edge in self.edges] if dates else []
         if len(set(shown)) < len(self.edges):
             shown = [_figures(edge, room) for edge, room in zip(self.edges, rooms, strict=True)]

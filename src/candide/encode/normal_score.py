@@ -23,6 +23,7 @@ from candide.rows.labels import as_column
 from candide.rows.table import numbers_of
 
 _KNOTS = 200
+_FARTHEST = 40.0  # beyond, a normal quantile has no probability in a float
 _SEARCH = 8  # what finding a number's place costs, in products
 
 
@@ -40,8 +41,9 @@ class NormalScore(Encoding):
         if (
             known is None
             or not np.isfinite(known).all()
-            or (np.diff(known[0]) <= 0).any()
-            or (np.diff(known[1]) < 0).any()
+            or (known[0, 1:] <= known[0, :-1]).any()
+            or (known[1, 1:] < known[1, :-1]).any()
+            or (np.abs(known[1]) > _FARTHEST).any()
         ):
             raise InputError("no ascending numbers with a score each", remedy="let it learn them from a column")
         object.__setattr__(self, "values", tuple(known[0].tolist()))

@@ -27,6 +27,7 @@ from candide.events.categorical import Categorical, dirichlet_alpha
 from candide.priors import Dirichlet, Jeffreys, Prior, Uniform
 from candide.rows.blocks import Block, Codes, Floats, dense
 from candide.tally import Levels
+from candide.tally.base import difference
 
 if TYPE_CHECKING:
     from candide.tally.association import Test
@@ -89,11 +90,10 @@ class Binned(EventModel):
         bins = self._bins(tally)
         binned, place = tally.coarsen(bins), _place(tally, bins)
         log_prob = conjugate.dirichlet.level_log_prob(binned, _alpha(prior, binned), how)
-        own, whole = _cells(tally, place, binned.offsets[-1])
+        [own, whole], rows = _cells(tally, place, binned.offsets[-1])
         unseen = np.zeros((len(bins), len(tally.counts)))  # every number lies in a cell
-        return laws.Binned(
-            log_prob.T[place] + np.log(own / whole)[:, None], tally.offsets, unseen, np.concatenate(bins)
-        )
+        within = np.log((own + 1.0) / (whole + rows))
+        return laws.Binned(log_prob.T[place] + within[:, None], tally.offsets, unseen, np.concatenate(bins))
 
     def held_out(self, tally: Levels, *given: Any, **more: Any) -> NDArray:
         """(row, class, feature) the terms of each row under the law without it, in the bins of all rows.
@@ -114,9 +114,10 @@ class Binned(EventModel):
         coarse = np.column_stack([np.where(c < 0, -1, b[c]) for c, b in zip(codes.T, bins, strict=True)])
         cell = tally.offsets[:-1] + np.maximum(codes, 0)
         gone = np.where(codes < 0, 0.0, 1.0 if weight is None else weight[:, None])
-        own, whole = (n[cell] - gone for n in _cells(tally, place, binned.offsets[-1]))
+        weights, rows = _cells(tally, place, binned.offsets[-1])
+        own, whole = (difference(n[cell], gone) for n in weights)
         out = conjugate.dirichlet.held_out_levels(binned, _alpha(prior, binned), how, coarse, y, weight)
-        return out + np.where(codes < 0, 0.0, np.log(own / whole))[:, None, :]
+        return out + np.where(codes < 0, 0.0, np.log((own + 1.0) / (whole + rows[cell])))[:, None, :]
 
     def _bins(self, tally: Levels) -> list[Codes]:
         """The bin of each cell of each column."""
@@ -158,8 +159,8 @@ def _alpha(prior: Prior | None, binned: Levels) -> Floats:
     return np.full(binned.offsets[-1], float(alpha))
 
 
-def _cells(tally: Levels, place: Codes, n_bins: int) -> tuple[Floats, Floats]:
-    """(cell,) the weight of each cell over all classes and of its bin, a row added to each cell."""
-    own: Floats = tally.counts.sum(axis=0) + 1.0
+def _cells(tally: Levels, place: Codes, n_bins: int) -> tuple[tuple[Floats, Floats], Codes]:
+    """(cell,) the weight of each cell over all classes and of its bin; and the rows added to that: one a cell."""
+    own: Floats = tally.counts.sum(axis=0)
     whole: Floats = np.bincount(place, own, n_bins).astype(np.float64)
-    return own, whole[place]
+    return (own, whole[place]), np.bincount(place, minlength=n_bins)[place]

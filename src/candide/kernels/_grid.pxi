@@ -26,12 +26,11 @@ def interpolate(x, knots, values, out):
     cdef const double[::1] value = np.ascontiguousarray(values, np.float64)
     cdef double[:] line = out
     cdef Py_ssize_t r, i, half, left, n = knot.shape[0]
-    cdef double[::1] slope = np.zeros(n)
+    cdef double unit
     _require(line.shape[0] == number.shape[0], "out and the rows differ in length")
     _require(value.shape[0] == n and n > 0, "the knots and their values differ in number, or there are none")
     with nogil:
-        for i in range(n - 1):
-            slope[i] = (value[i + 1] - value[i]) / (knot[i + 1] - knot[i])
+        unit = 1.0 if knot[n - 1] / 4 - knot[0] / 4 < 2.0**1020 else 0.25  # differences of huge numbers have no room
         for r in range(number.shape[0]):
             i, left = 0, n
             while left > 1:
@@ -43,5 +42,8 @@ def interpolate(x, knots, values, out):
             elif i == n - 1:
                 line[r] = value[i]
             else:
-                line[r] = value[i] + slope[i] * (number[r] - knot[i])
+                # The share of the way first: a slope between tiny knots would be infinite.
+                line[r] = value[i] + (value[i + 1] - value[i]) * (
+                    (number[r] * unit - knot[i] * unit) / (knot[i + 1] * unit - knot[i] * unit)
+                )
     return None

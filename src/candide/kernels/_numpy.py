@@ -105,7 +105,13 @@ def grid_codes(x: NDArray, edges: Floats, out: NDArray[np.int32]) -> None:
 
 def interpolate(x: NDArray, knots: Floats, values: Floats, out: Floats) -> None:
     """out[r] = the straight lines through the knots at x[r], level beyond the ends; 0 where it is absent."""
-    out[...] = np.where(np.isnan(x), 0.0, np.interp(x, knots, values))
+    unit = 1.0 if knots[-1] / 4 - knots[0] / 4 < 2.0**1020 else 0.25  # differences of huge numbers have no room
+    inside, ends = np.clip(x, knots[0], knots[-1]) * unit, np.append(knots, np.inf) * unit
+    i = np.minimum(np.searchsorted(knots, x, side="right") - 1, len(knots) - 1).clip(0)
+    # The share of the way first: a slope between tiny knots would be infinite.
+    share = (inside - ends[i]) / (ends[i + 1] - ends[i])
+    rise = np.diff(values, append=values[-1])
+    out[...] = np.where(np.isnan(x), 0.0, values[i] + rise[i] * share)
 
 
 def level_counts(codes: NDArray, y: Codes, w: Floats | None, n_classes: int, offsets: Codes) -> Floats:

@@ -47,7 +47,7 @@ def admit(
         return ()
     z = score(np.array(room), codes, np.array(sizes), y, posterior, weight)
     if weight is not None and weight.any():
-        z = z * np.sqrt(relative(weight).max() / weight.max())
+        z = z * np.sqrt(relative(weight).max()) / np.sqrt(weight.max())
     tail = normal_tail(z)
     order = np.argsort(tail, kind="stable")
     passed = np.flatnonzero(tail[order] <= FALSE * np.arange(1, len(order) + 1) / len(sets))

@@ -36,6 +36,8 @@ from candide.rows.labels import Labels
 from candide.rows.table import Name
 from candide.tally import Levels, Moments, Tally
 
+_HEAVIEST = 1e150  # weight of all rows: its square is a number
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Census:
@@ -46,6 +48,15 @@ class Census:
     class_weight: Floats  # (classes,)
     tallies: tuple[Tally, ...]  # one a part of the plan
     n_rows: int
+
+    def __post_init__(self) -> None:
+        weight = float(self.class_weight.sum())
+        if not weight <= _HEAVIEST:
+            raise InputError(
+                f"the rows weigh {weight:g} in all, and at most {_HEAVIEST:g} can be reckoned with",
+                value=weight,
+                remedy="divide the weights",
+            )
 
     def __repr__(self) -> str:
         counted = wording.plural(self.n_rows), wording.plural(len(self.plan.columns), "column")

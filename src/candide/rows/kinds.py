@@ -116,7 +116,8 @@ def _look_numbers(name: Name, values: NDArray) -> Column:
         return Column(name, "category")
     present = values[values == values]
     if isinstance(name, str) and len(present) >= _FEWEST and (present == np.floor(present)).all():
-        steps = np.diff(present)
+        with np.errstate(over="ignore"):  # a step may be too large for a float
+            steps = np.diff(present)
         if (steps == 1).all():
             return Column(name, "identifier", "whole numbers that step by one")
         if _ID_NAME.match(name) and len(np.unique(present)) == len(present):
@@ -188,7 +189,7 @@ def _category(name: Name, values: list[Any]) -> Column:
 def _spells_number(value: Any) -> bool:
     try:
         float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):  # a whole number may be too long for a float
         return False
     return True
 

@@ -11,6 +11,7 @@ TimestampType(timestamp[us])
 """
 
 import datetime as dt
+import sys
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,7 @@ def as_arrow(column: Any) -> Any:
         return pa.array(column, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
         values = [None if is_absent(value) else plain(value) for value in column.tolist()]
-    if all(value is None or type(value) in (bool, int, float) for value in values):
+    if all(value is None or (type(value) in (bool, int, float) and not _is_long(value)) for value in values):
         whole = all(value is None or (isinstance(value, int) and abs(value) < 10**_DIGITS) for value in values)
         kind = pa.decimal128(_DIGITS) if whole else pa.float64()
         return pa.array([None if v is None else int(v) if whole else float(v) for v in values], kind)
@@ -76,3 +77,8 @@ def as_arrow(column: Any) -> Any:
         return pa.array([None if value is None else spelled(value) for value in values])
     except (pa.ArrowInvalid, UnicodeEncodeError) as error:
         raise InputError(str(error)) from None
+
+
+def _is_long(number: Any) -> bool:
+    """Whether a whole number is too long for a float."""
+    return isinstance(number, int) and abs(number) > sys.float_info.max

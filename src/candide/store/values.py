@@ -12,6 +12,7 @@ Traceback (most recent call last):
 candide.errors.ModelFileError: unknown prior 'os.system'
 """
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import Field
 from dataclasses import fields as fields_of
@@ -161,7 +162,7 @@ def _is_one(value: Any, types: set[Any]) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and abs(value) < 1e300
+    return type(value) in (int, float) and abs(value) <= sys.float_info.max
 
 
 def pack_settings(settings: Settings, arrays: dict[str, NDArray]) -> dict[str, Any]:
