@@ -1,26 +1,15 @@
 """update, merge, forget and diff, as a person types them."""
 
-import json
 import re
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from tests.cli.typed import ask, run
 
 import candide as cd
-from candide import cli, demo, store
+from candide import demo, store
 
 NAMES = ["height_cm", "leaf_mm", "flowers", "soil", "scented", "herb"]
-
-
-def run(*args):
-    return CliRunner().invoke(cli.cli, [str(a) for a in args])
-
-
-def ask(*args):
-    result = run(*args, "--json")
-    assert result.exit_code == 0, (result.output, result.exception)
-    return json.loads(result.output)
 
 
 def write(path, rows):

@@ -8,19 +8,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
+from tests.cli.typed import ask, run
 
 from candide import cli, demo
-
-
-def run(*args: str, stdin: str | None = None):
-    return CliRunner().invoke(cli.cli, [str(a) for a in args], input=stdin)
-
-
-def ask(*args: str) -> dict:
-    result = run(*args, "--json")
-    assert result.exit_code == 0, result.output
-    return json.loads(result.output)
 
 
 @pytest.fixture(scope="module")

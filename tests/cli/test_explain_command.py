@@ -1,31 +1,20 @@
 """candide explain: which class, and how much each column speaks for it."""
 
 import datetime
-import json
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cli.typed import lines as ask
+from tests.cli.typed import run
 
 import candide as cd
-from candide import cli, demo
+from candide import demo
 from candide.errors import InputError
 from candide.explain.rows import explain
-
-
-def run(*args, stdin=None):
-    return CliRunner().invoke(cli.cli, [str(a) for a in args], input=stdin)
-
-
-def ask(*args, stdin=None):
-    result = run(*args, "--json", stdin=stdin)
-    assert result.exit_code == 0, (result.output, result.exception)
-    return [json.loads(line) for line in result.output.splitlines()]
-
 
 PLANTS, HERBS = demo.rows(300, seed=5)
 EVENTS = {"flowers": "poisson", ("height_cm", "leaf_mm"): "gaussian-full"}

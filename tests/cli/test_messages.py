@@ -1,7 +1,6 @@
 """What commands say when something is amiss, or worth a word; and what they print on a narrow terminal."""
 
 import io
-import json
 import os
 import re
 import subprocess
@@ -12,28 +11,16 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 from sklearn.dummy import DummyClassifier
 from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
+from tests.cli.typed import ask, run
 
 import candide as cd
-from candide import cli, demo
+from candide import demo
 from candide.errors import CandideError, ModelFileError
 from candide.events import EVENTS
 
 RNG = np.random.default_rng(2)
-
-
-def run(*args, width=None, stdin=None):
-    env = {"COLUMNS": str(width)} if width else {}
-    return CliRunner(env=env).invoke(cli.cli, [str(a) for a in args], input=stdin)
-
-
-def ask(*args):
-    """The facts of a command, which must be JSON as it is defined: no NaN, no Infinity."""
-    result = run(*args, "--json")
-    assert result.exit_code == 0, (result.output, result.exception)
-    return json.loads(result.stdout, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
 
 
 def failure(*args):

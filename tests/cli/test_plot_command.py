@@ -8,24 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pytest
-from click.testing import CliRunner
 from sklearn.datasets import load_digits
 from sklearn.metrics import confusion_matrix
+from tests.cli.typed import ask, run
 
 import candide as cd
-from candide import cli, demo
+from candide import demo
 
 SIGNS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
-
-
-def run(*args):
-    return CliRunner().invoke(cli.cli, [str(a) for a in args])
-
-
-def ask(*args):
-    result = run(*args, "--json")
-    assert result.exit_code == 0, (result.output, result.exception)
-    return json.loads(result.output)
 
 
 def main(*args):

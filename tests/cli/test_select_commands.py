@@ -1,25 +1,11 @@
 """Choosing columns from the command line, and the scores that ``candide show`` prints."""
 
-import json
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pytest
-from click.testing import CliRunner
 from sklearn.feature_selection import f_classif
-
-from candide import cli
-
-
-def run(*args):
-    return CliRunner().invoke(cli.cli, [str(a) for a in args])
-
-
-def ask(*args):
-    result = run(*args, "--json")
-    assert result.exit_code == 0, result.output
-    return json.loads(result.output)
+from tests.cli.typed import ask, run
 
 
 @pytest.fixture(scope="module")

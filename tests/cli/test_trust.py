@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.cli.test_messages import ask, run
+from tests.cli.typed import ask, run
 
 from candide import demo, wording
 from candide.evaluate import METRICS, cross_validate

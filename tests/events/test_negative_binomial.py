@@ -4,8 +4,8 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from scipy import stats
+from tests.cli.typed import output as run
 
 import candide as cd
 from candide import plot
@@ -134,14 +134,6 @@ def csv(tmp_path):
     path = tmp_path / "visits.csv"
     path.write_text("visits,kind\n" + "\n".join([*rows, ",new"]) + "\n")
     return path
-
-
-def run(*args):
-    from candide.cli import group
-
-    result = CliRunner().invoke(group.cli, [str(a) for a in args])
-    assert result.exit_code == 0, result.output
-    return result.output
 
 
 def test_through_the_command_line(csv, tmp_path):

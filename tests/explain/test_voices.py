@@ -5,11 +5,10 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
+from tests.cli.typed import output as run
 
 import candide as cd
 from candide import tasks
-from candide.cli import cli
 from candide.errors import InputError
 from candide.explain.cells import cells
 from candide.explain.voices import voices
@@ -44,12 +43,6 @@ def folder(model, tmp_path_factory):
     asked.to_csv(path / "x.csv", index=False)
     asked.to_parquet(path / "x.parquet")
     return path
-
-
-def run(*args):
-    done = CliRunner().invoke(cli, [str(a) for a in args])
-    assert done.exit_code == 0, (done.output, done.exception)
-    return done.output
 
 
 @pytest.mark.parametrize("by", ["voice", "column"])

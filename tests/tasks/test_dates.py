@@ -7,11 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
+from tests.cli.typed import output as run
 
 import candide as cd
 from candide import store, tasks
-from candide.cli import cli
 from candide.errors import ModelFileError
 from candide.report import summary
 from candide.store.container import pack, unpack
@@ -80,12 +79,6 @@ def test_an_estimator_explains_dates():
 
 
 # Provenance.
-
-
-def run(*args):
-    done = CliRunner().invoke(cli, [str(a) for a in args])
-    assert done.exit_code == 0, done.exception
-    return done.output
 
 
 def test_a_fit_keeps_where_the_model_came_from(tmp_path, monkeypatch):

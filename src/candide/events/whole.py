@@ -111,10 +111,10 @@ def _tell_more(tally: Levels, values: Sequence[Any]) -> NDArray[np.bool_]:
     )
     as_levels = Categorical().held_out(tally, None, "predictive", codes.astype(np.intp), y, least)
     as_numbers = Gaussian().held_out(moments, None, "predictive", x, y, least)
-    return _told(as_levels, y, n, tally.n) > _told(as_numbers, y, n, tally.n) + _MARGIN
+    return _log_likelihood(as_levels, y, n, tally.n) > _log_likelihood(as_numbers, y, n, tally.n) + _MARGIN
 
 
-def _told(terms: Floats, y: Any, n: Floats, n_class: Floats) -> Floats:
+def _log_likelihood(terms: Floats, y: Any, n: Floats, n_class: Floats) -> Floats:
     """(feature,) the sum of log p(class | value)."""
     joint = terms + log(n_class / n_class.sum(axis=0))
     return (n * (joint[np.arange(len(y)), y] - np.logaddexp.reduce(joint, axis=1))).sum(axis=0)

@@ -71,12 +71,12 @@ class Contribution:
     @property
     def shown(self) -> str:
         """The value for a person."""
-        told = wording.value(self.value)
+        text = wording.value(self.value)
         if any(self.cells):
             values = self.value if isinstance(self.column, tuple) else (self.value,)
             each = zip(values, self.cells, strict=True)
-            told = ", ".join(wording.value(v) + (f" ({cell})" if cell else "") for v, cell in each)
-        return told + ("" if self.known else " (never seen)")
+            text = ", ".join(wording.value(v) + (f" ({cell})" if cell else "") for v, cell in each)
+        return text + ("" if self.known else " (never seen)")
 
     def plus(self, other: "Contribution") -> "Contribution":
         """What the same column says in two ways: alone, and its share of what it says together with others."""

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from candide import wording
 from candide.errors import InputError
 from candide.explain.columns import conditionals
 from candide.plot import style
@@ -93,8 +94,8 @@ def network(model: Any, *, features: Sequence[Any] | None = None, ax: Any = None
         _node(ax, x, level, style.title(box.name, 18), "#eaf2f8")
         _table(ax, box, drawable.labels[:shown], more, x - one / 2 + 0.1, one - 0.2, low)
     if left := len(drawable.columns) - len(tables):
-        told = f"and {left} more feature{'s' if left > 1 else ''}"
-        ax.text(0.1, root, told, ha="left", va="center", fontsize=9, style="italic", color="#555555")
+        others = f"and {wording.plural(left, 'more feature')}"
+        ax.text(0.1, root, others, ha="left", va="center", fontsize=9, style="italic", color="#555555")
     return ax
 
 
@@ -126,9 +127,9 @@ def _node(ax: Any, x: float, y: float, name: str, fill: str) -> None:
 
 def _class_table(ax: Any, drawable: Drawable, shown: int, place: tuple[float, float, float, float]) -> None:
     rows = [["", "p(class)"]]
-    rows += [[style.short(v, 16), _told(p)] for v, p in zip(drawable.labels[:shown], drawable.shares, strict=False)]
+    rows += [[style.short(v, 16), _figure(p)] for v, p in zip(drawable.labels[:shown], drawable.shares, strict=False)]
     if more := len(drawable.labels) - shown:
-        rows.append([f"{more} more", _told(drawable.shares[shown:].sum())])
+        rows.append([f"{more} more", _figure(drawable.shares[shown:].sum())])
     _cells(ax, rows, place)
 
 
@@ -138,7 +139,7 @@ def _table(ax: Any, box: Box, classes: Sequence[Any], more: int, x: float, width
         rows.append(
             [
                 style.short(name.replace("correlation with", "corr."), 15),
-                *map(_told, values[: len(classes)]),
+                *map(_figure, values[: len(classes)]),
                 *(["…"] if more else []),
             ]
         )
@@ -146,7 +147,7 @@ def _table(ax: Any, box: Box, classes: Sequence[Any], more: int, x: float, width
     _cells(ax, rows, (x, top - height, width, height))
 
 
-def _told(value: float) -> str:
+def _figure(value: float) -> str:
     """A number in few signs."""
     if 1000 <= abs(value) < 1e6:
         return f"{value:,.0f}"

@@ -64,9 +64,9 @@ def _shape(shape: Any, n: int) -> tuple[int, int]:
         sides = []
     if len(sides) == 2 and min(sides) > 0 and sides[0] * sides[1] == n:
         return sides[0], sides[1]
-    told = "x".join(map(str, sides)) if sides else repr(shape)
+    given = "x".join(map(str, sides)) if sides else repr(shape)
     raise InputError(
-        f"shape {told}: the model has {n} columns, one a pixel; pass rows and columns whose product is {n}, "
+        f"shape {given}: the model has {n} columns, one a pixel; pass rows and columns whose product is {n}, "
         f"such as {near_square(n)}"
     )
 

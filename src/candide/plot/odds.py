@@ -80,9 +80,9 @@ def draw(labels: Any, c: int, odds: NDArray, codes: NDArray, *, ax: Any = None, 
     title = f"log p({style.short(labels[c], 16)} | x) / {against}"
     title += f"\n(logarithmic beyond ±{_NEAR:g})" if far > _WIDE else ""
     style.tidy(ax, *(("test cases, sorted", title) if kind == "bars" else (title, "true class")))
-    told = f"{wrong.sum()} error{'' if wrong.sum() == 1 else 's'} in {len(odds)}"
-    told += "; the farthest are infinite" if np.isinf(odds).any() else ""
-    ax.set_title(told, fontsize="medium", loc="left")
+    errors = f"{wrong.sum()} error{'' if wrong.sum() == 1 else 's'} in {len(odds)}"
+    errors += "; the farthest are infinite" if np.isinf(odds).any() else ""
+    ax.set_title(errors, fontsize="medium", loc="left")
     handles = ax.get_legend_handles_labels()[0]
     style.legend(ax, sorted(handles, key=lambda h: h.get_label() == _ERROR))
     return ax
@@ -123,14 +123,14 @@ def _histogram(ax: Any, labels: Any, codes: NDArray, odds: NDArray, wrong: NDArr
     bins = step * np.arange(np.floor(at.min() / step), np.floor(at.max() / step) + 2)
     at, edges = np.clip(at, bins[0], bins[-1]), scale.inverted().transform(bins)
     place = {"x": edges[:-1], "width": np.diff(edges), "align": "edge", "zorder": 2}
-    told: str | None = _ERROR
+    errors: str | None = _ERROR  # named once in the legend
     for i, label in enumerate(labels):
         right, missed = (np.histogram(at[(codes == i) & (wrong == bad)], bins)[0] for bad in (False, True))
         unit = -0.8 / max((right + missed).max(), 1)  # the axis points down
         ax.bar(height=unit * right, bottom=i + 0.4, color=style.colour(i), label=style.short(label), **place)
         if missed.any():
-            ax.bar(height=unit * missed, bottom=i + 0.4 + unit * right, color="black", label=told, **place)
-            told = None
+            ax.bar(height=unit * missed, bottom=i + 0.4 + unit * right, color="black", label=errors, **place)
+            errors = None
     _name_rows(ax, labels)
 
 

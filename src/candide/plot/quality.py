@@ -155,7 +155,7 @@ def draw_confusion(matrix: NDArray, labels: Any, *, ax: Any = None, normalise: b
 
 
 def _number(ax: Any, i: int, j: int, value: float, share: float, normalise: bool, k: int) -> None:
-    told = f"{value:.2f}".lstrip("0") if normalise and 0 < value < 1 else f"{value:,.10g}"
-    size = float(np.clip(11 - 0.2 * k - 0.5 * max(0, len(told) - 4), 6, 10))
+    text = f"{value:.2f}".lstrip("0") if normalise and 0 < value < 1 else f"{value:,.10g}"
+    size = float(np.clip(11 - 0.2 * k - 0.5 * max(0, len(text) - 4), 6, 10))
     tone = "white" if share > 0.55 else style.DARK if value else "#a0a0a0"
-    ax.text(j, i, told, ha="center", va="center", fontsize=size, color=tone)
+    ax.text(j, i, text, ha="center", va="center", fontsize=size, color=tone)

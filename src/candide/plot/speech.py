@@ -119,8 +119,8 @@ def _colours(drawable: Drawable, c: int) -> Any:
 
 def _limit(said: NDArray, often: NDArray | None) -> float:
     """The end of the scale: the most that is said of cells that rows are in."""
-    told = np.abs(said[np.isfinite(said) & (True if often is None else often > 0)])
-    return float(told.max(initial=0.0)) or 1.0
+    sizes = np.abs(said[np.isfinite(said) & (True if often is None else often > 0)])
+    return float(sizes.max(initial=0.0)) or 1.0
 
 
 def _column(drawable: Drawable, one: Voice, found: Cells, said: NDArray, c: int, title: str, ax: Any) -> Any:

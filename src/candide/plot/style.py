@@ -132,8 +132,8 @@ def legend(ax: Any, handles: Sequence[Any] | None = None, *, title: str | None =
         theirs = None if other is ax else other.get_legend()
         if theirs is None:
             continue
-        told = [text.get_text() for text in theirs.get_texts()]
-        if _looks(theirs.legend_handles, told) == _looks(handles, [h.get_label() for h in handles]):
+        names = [text.get_text() for text in theirs.get_texts()]
+        if _looks(theirs.legend_handles, names) == _looks(handles, [h.get_label() for h in handles]):
             theirs.remove()
     return ax.legend(
         handles=list(handles),
@@ -159,8 +159,8 @@ def one_legend(axes: Sequence[Any], labels: Sequence[Any]) -> None:
     """One legend beside all panels of a figure, instead of one beside each: the classes, then what else is told."""
     handles = class_handles(labels, points=False, patches=not any(ax.lines for ax in axes))
     known = {handle.get_label() for handle in handles}
-    told = {name: handle for ax in axes for handle, name in zip(*ax.get_legend_handles_labels(), strict=True)}
-    handles += [handle for name, handle in told.items() if name not in known]
+    others = {name: handle for ax in axes for handle, name in zip(*ax.get_legend_handles_labels(), strict=True)}
+    handles += [handle for name, handle in others.items() if name not in known]
     for ax in axes:
         if ax.get_legend():
             ax.get_legend().remove()

@@ -67,10 +67,10 @@ def _of_levels(name: Name, encoding: Any, counts: Floats, census: Census) -> Ite
     if not encoding.as_written:  # what numbers give away is seen in the rows
         return
     one = float(census.class_weight.sum()) / max(census.n_rows, 1)  # the weight of a row
-    told, others = _told(counts, one), float(census.class_weight.sum() - census.class_weight.max())
+    given_away, others = _given_away(counts, one), float(census.class_weight.sum() - census.class_weight.max())
     total, levels = float(census.class_weight.sum()), int((counts.sum(axis=0) > 0).sum())
-    if others >= one * FEWEST / 2 and total - told <= (1 - LEAK) * others:
-        yield leak(name, told / total)
+    if others >= one * FEWEST / 2 and total - given_away <= (1 - LEAK) * others:
+        yield leak(name, given_away / total)
     yield from _spellings(encoding.labels, "level", name)
     if odd := [v for v in encoding.labels.values if isinstance(v, str) and v.strip().lower() in _ABSENT]:
         n = float(counts[:, encoding.labels.encode(np.array(odd[:1], object))].sum())
@@ -81,7 +81,7 @@ def _of_levels(name: Name, encoding: Any, counts: Floats, census: Census) -> Ite
         yield Remark("many-levels", text, name, f"group its levels, or {drop_it(name)}")
 
 
-def _told(counts: Floats, one: float) -> float:
+def _given_away(counts: Floats, one: float) -> float:
     """The weight of the rows whose class is that of most other rows of their level."""
     if len(counts) < 2 or not counts.shape[1]:
         return 0.0

@@ -104,7 +104,7 @@ def learn(
     census = counted.censuses[0].bounded()
     fitted = Fitted(census if like is not None else checked(census, target), settings, target, **kept)
     fitted.model  # noqa: B018  an estimate that cannot be had is an error now, not at the first prediction
-    found = Learned(fitted, prepared.columns, told(census, target, prepared, counted))
+    found = Learned(fitted, prepared.columns, remarks_on(census, target, prepared, counted))
     if seen is None:
         return found
     plan = None if like is None else prepared.plan
@@ -157,7 +157,7 @@ def recorded(settings: Settings, events: Any, prepared: Prepared) -> EstimatorRe
     return EstimatorRecord("BayesClassifier", params, len(prepared.plan.columns))
 
 
-def told(census: Census, target: str, prepared: Prepared, counted: Counted) -> list[Remark]:
+def remarks_on(census: Census, target: str, prepared: Prepared, counted: Counted) -> list[Remark]:
     """What a person should see of a source that was counted: what was made of it, and what may be wrong with it."""
     from candide.tasks.findings import findings, shortened
     from candide.tasks.looks import Sample

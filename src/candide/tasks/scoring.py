@@ -41,8 +41,8 @@ def prepare_to_score(
     source: Source, plan: Plan, spelled: Mapping[str, Spelling], target: str | None, stacklevel: int = 3
 ) -> None:
     """Have a source's numbers read, and see that it has the plan's columns: an error if none, a warning if not all."""
-    told = source.read_numbers(number_columns(plan), spelled)
-    remarks.warn([*source.remarks, *told], stacklevel)
+    notes = source.read_numbers(number_columns(plan), spelled)
+    remarks.warn([*source.remarks, *notes], stacklevel)
     absent = [str(name) for name in plan.columns if str(name) not in source.columns]
     if not absent:
         return
@@ -93,11 +93,11 @@ class LeftOut:
         met = sorted(map(str, self.strange))
         near = [(name, close) for name in met[:3] for close in get_close_matches(name, map(str, self.labels.values), 1)]
         hint = "did you mean " + ", ".join(f"{close!r} for {name!r}" for name, close in near) + "?" if near else ""
-        told = left_out(self.missing, f"no value of {target!r}", target)
+        notes = left_out(self.missing, f"no value of {target!r}", target)
         strange = f"a label the model does not know ({wording.listing(met, 3)})"
-        told += [replace(one, code="label-unknown", remedy=hint) for one in left_out(self.unknown, strange, target)]
-        told += self.strangers.remarks() if self.strangers else []
-        remarks.warn(told, stacklevel + 1)
+        notes += [replace(one, code="label-unknown", remedy=hint) for one in left_out(self.unknown, strange, target)]
+        notes += self.strangers.remarks() if self.strangers else []
+        remarks.warn(notes, stacklevel + 1)
 
 
 @dataclass

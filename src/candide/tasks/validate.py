@@ -31,7 +31,7 @@ from candide.rows.remarks import Remark
 from candide.tasks.compose import columns_plan
 from candide.tasks.fold_models import FoldModel, by_fold
 from candide.tasks.folds import Composed, compose_apart, trained, united
-from candide.tasks.learn import Learned, as_read, checked, recorded, told
+from candide.tasks.learn import Learned, as_read, checked, recorded, remarks_on
 from candide.tasks.look import look, with_grids
 from candide.tasks.scores import Scores, spread
 from candide.tasks.scoring import Truth
@@ -122,7 +122,8 @@ def cross_validate(
             scores = _score_folds(rows, scored, models)
         read = as_read(source, prepared, reading)
     rare = _rare(target, counted.censuses)
-    remarks = [one for one in told(whole, target, prepared, counted) if not (rare and one.code == "few-rows")] + rare
+    found = remarks_on(whole, target, prepared, counted)
+    remarks = [one for one in found if not (rare and one.code == "few-rows")] + rare
     return Validation(scores, Learned(replace(learned, target=target, **read), prepared.columns, remarks))
 
 

@@ -60,18 +60,18 @@ class TrustSummary(Summary):
     baseline: Mapping[str, float]  # and of the class shares
 
 
-TOLD = ("accuracy", "auc", "log_loss")  # metrics by which a fit is judged in one line
+JUDGED_BY = ("accuracy", "auc", "log_loss")  # metrics by which a fit is judged in one line
 
 
 def of_trust(model: Model, found: HeldOut) -> TrustSummary:
     """The summary of rows that were held out while a model was fitted."""
     heard = sorted(voices(fitted_of(model)), key=lambda one: len(one.columns))
     kinds = Counter(one.kind for one in heard)
-    each = [{name: one.metrics()[name] for name in TOLD} for one in (found.scores, found.of_plain, found.shares)]
+    each = [{name: one.metrics()[name] for name in JUDGED_BY} for one in (found.scores, found.of_plain, found.shares)]
     return TrustSummary(len(found.seen), found.folds, dict(kinds), *each)
 
 
-def of_scores(model: Model, scores: Scores | Sequence[Scores], told: Sequence[str] = ()) -> ScoreSummary:
+def of_scores(model: Model, scores: Scores | Sequence[Scores], notes_before: Sequence[str] = ()) -> ScoreSummary:
     """The summary of a model's scores, or of those of folds, with what is to be told of the rows."""
     fitted = fitted_of(model)
     folds = [scores] if isinstance(scores, Scores) else list(scores)
@@ -81,7 +81,7 @@ def of_scores(model: Model, scores: Scores | Sequence[Scores], told: Sequence[st
     metrics = [MetricSummary(name, of_all[name], *of_folds[name], baseline[name], METRICS[name]) for name in METRICS]
     confusion = tuple(map(tuple, total.confusion.tolist()))
     [loss] = (one for one in metrics if one.name == "log_loss")
-    notes = (*told, *([_worse_than_shares(loss, fitted)] if loss.value > loss.baseline else []))
+    notes = (*notes_before, *([_worse_than_shares(loss, fitted)] if loss.value > loss.baseline else []))
     return ScoreSummary(total.n, len(folds), tuple(metrics), fitted.labels.values, confusion, notes)
 
 

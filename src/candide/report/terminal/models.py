@@ -52,8 +52,8 @@ def _(found: ModelSummary) -> Parts:
         text += f"\n[dim]{escape('; '.join(known))}[/dim]"
     shown: Parts = [panel(text, "candide show"), classes(found.classes)]
     if found.narrowed:  # somebody asked for some columns or classes, and has seen the rest
-        return shown + [given(one, found.classes) for one in found.columns] + speakers(found.voices)
-    shown += speakers(found.voices)
+        return shown + [given(one, found.classes) for one in found.columns] + voice_table(found.voices)
+    shown += voice_table(found.voices)
     if found.counted is not None:
         shown += [columns(found.counted), *notes(found.notes)]
     elif found.strengths:
@@ -109,13 +109,13 @@ def legend(some: Sequence[ClassSummary]) -> str:
     return "[dim]nats per row: evidence that a column depends on the class; at 0 or below it tells nothing[/dim]"
 
 
-def speakers(voices: Voices | None) -> Parts:
+def voice_table(voices: Voices | None) -> Parts:
     """The voices of a weighted model with their weights, and the columns that have none."""
     if voices is None:
         return []
     kinds = Counter(one.kind for one in voices)
-    told = ", ".join(wording.plural(n, kind) for kind, n in kinds.items())
-    title = f"Voices, strongest first [dim]({told})[/dim]"
+    kinds_met = ", ".join(wording.plural(n, kind) for kind, n in kinds.items())
+    title = f"Voices, strongest first [dim]({kinds_met})[/dim]"
     rows = [
         [
             escape(one.title),
