@@ -5,7 +5,7 @@ import importlib
 
 from benchmarks import results
 
-SUBJECTS = ("arrays", "tables", "scale", "text", "files", "corpora", "gaussian", "accuracy", "stability")
+SUBJECTS = ("arrays", "tables", "scale", "text", "files", "corpora", "gaussian", "accuracy", "bayes", "stability")
 
 
 def main() -> None:

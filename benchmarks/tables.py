@@ -21,7 +21,7 @@ _OURS_FIT = """
 import time
 from candide.tasks.learn import learn
 start = time.perf_counter()
-learn({path!r}, "y")
+learn({path!r}, "y", model="naive")
 print("seconds", time.perf_counter() - start)
 """
 
@@ -60,7 +60,7 @@ _OURS_PREDICT = """
 import time
 from candide.tasks.learn import learn
 from candide.tasks.predict import predict
-fitted = learn({path!r}, "y").fitted
+fitted = learn({path!r}, "y", model="naive").fitted
 start = time.perf_counter()
 predict(fitted, {path!r}, out={out!r})
 print("seconds", time.perf_counter() - start)
@@ -98,8 +98,10 @@ def _parquet(path: Path, rows: int) -> list[list[str]]:
     from candide.tasks.learn import learn
     from candide.tasks.validate import cross_validate
 
-    bare, ours = seconds(lambda: duckdb.sql(_bare(path)).fetchall(), lambda: learn(str(path), "y"), repeat=4)
-    folds = seconds(lambda: cross_validate(str(path), "y", folds=10), repeat=2)[0]
+    bare, ours = seconds(
+        lambda: duckdb.sql(_bare(path)).fetchall(), lambda: learn(str(path), "y", model="naive"), repeat=4
+    )
+    folds = seconds(lambda: cross_validate(str(path), "y", folds=10, model="naive"), repeat=2)[0]
     mine, theirs = child(_OURS_FIT.format(path=str(path))), child(_THEIRS_FIT.format(path=str(path)))
     less = theirs.megabytes / mine.megabytes
     return [
@@ -117,7 +119,7 @@ def _csv(path: Path, rows: int) -> list[list[str]]:
     duckdb.sql(f"COPY (FROM '{path}') TO '{csv}' (HEADER)")
     counted = ", ".join(f"count({c})" for c in NUMBERS + TEXTS)
     scan = f"SELECT {counted} FROM '{csv}'"
-    bare, ours = seconds(lambda: duckdb.sql(scan).fetchall(), lambda: learn(str(csv), "y"), repeat=2)
+    bare, ours = seconds(lambda: duckdb.sql(scan).fetchall(), lambda: learn(str(csv), "y", model="naive"), repeat=2)
     csv.unlink()
     return [
         _line(
@@ -153,7 +155,7 @@ def _wide(quick: bool) -> list[list[str]]:
             path = f"{folder}/wide.parquet"
             columns = ", ".join(f"random() + i % 2 AS x{j}" for j in range(width))
             duckdb.sql(f"COPY (SELECT {columns}, i % 2 AS y FROM range(20000) t(i)) TO '{path}' (FORMAT parquet)")
-            [took] = seconds(lambda path=path: learn(path, "y"), repeat=2)
+            [took] = seconds(lambda path=path: learn(path, "y", model="naive"), repeat=2)
         if before is not None:
             name = f"fit 20,000 rows x {width:,} columns, against half as many"
             lines.append(_line(name, took, before, took / before, "about 2"))
