@@ -114,6 +114,18 @@ def number(one: float) -> str:
     return f"{one:,.0f}" if 1e4 <= abs(one) < 1e9 else f"{one:.4g}"
 
 
+def aligned(rows: Sequence[Sequence[str]], words: int = 1) -> list[str]:
+    """Rows of cells as lines; the first columns are words, the others numbers.
+
+    >>> aligned([["herb", "n"], ["sage", "12"], ["thyme", "3"]])
+    ['herb    n', 'sage   12', 'thyme   3']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    sides = "<" * words + ">" * (len(widths) - words)
+    each = ((f"{cell:{side}{w}}" for cell, side, w in zip(row, sides, widths, strict=True)) for row in rows)
+    return ["  ".join(cells).rstrip() for cells in each]
+
+
 def nats(one: float, digits: int = 3) -> str:
     """What speaks for or against, with its sign; what rounds to nothing speaks for neither.
 

@@ -271,6 +271,18 @@ def test_scores_print_make_frames_and_say_what_is_missing():
     assert error.value.value == "age"
 
 
+def test_columns_with_and_without_evidence_stand_by_what_they_tell():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 2000)
+    right = {name: np.where(rng.random(2000) < share, y, 1 - y) for name, share in (("weak", 0.6), ("strong", 0.95))}
+    X = {"weak": np.array(["no", "yes"])[right["weak"]], "number": y + rng.normal(0, 0.7, 2000)}
+    X |= {"noise": rng.normal(size=2000), "strong": np.array(["low", "high"])[right["strong"]]}
+    scores = cd.BayesClassifier().fit(X, y).feature_scores()
+    assert [score.column for score in scores] == ["strong", "number", "weak", "noise"]
+    assert [score.evidence is None for score in scores] == [False, True, False, True]  # of bins there is none
+    assert "< 1e-300" in str(scores)  # a p-value that is too small for a number is not nothing
+
+
 def test_too_few_values_for_a_test():
     scores = scored([[1.0, 5.0], [2.0, 5.0], [4.0, 5.0]], [0, 0, 1], "gaussian")
     assert (scores.of(0).statistic, scores.of(0).p_value) == (None, None)

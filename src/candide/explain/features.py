@@ -45,6 +45,14 @@ class FeatureScore:
     p_value: float | None
     chosen: bool = True  # whether the model uses it
 
+    def cells(self) -> list[str]:
+        """Column, event model, evidence, the same per row, information, test and p-value, for a person."""
+        figures = [(self.evidence, ".2f"), (self.per_row, ".3f"), (self.information, ".3f")]
+        test = "" if self.statistic is None else f"{self.test} = {self.statistic:.2f}"
+        p = "" if self.p_value is None else f"{self.p_value:.3g}" if self.p_value else "< 1e-300"
+        nats = ["" if value is None else f"{value:{form}}" for value, form in figures]
+        return [wording.column(self.column), self.event, *nats, test, p]
+
 
 @dataclass(frozen=True)
 class FeatureScores(Sequence[FeatureScore]):
@@ -80,30 +88,11 @@ class FeatureScores(Sequence[FeatureScore]):
     def __str__(self) -> str:
         some = not all(score.chosen for score in self.scores)
         heads = ["column", "event", "evidence", "per row", "information", "test", "p", *(["chosen"] if some else [])]
-        rows = [heads, *([*_cells(s), *(["yes" if s.chosen else ""] if some else [])] for s in self.scores[:_SHOWN])]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [
-            "  ".join(v.ljust(w) if i < 2 else v.rjust(w) for i, (v, w) in enumerate(zip(row, widths, strict=True)))
-            for row in rows
-        ]
-        if len(self.scores) > _SHOWN:
-            lines.append(f"... and {len(self.scores) - _SHOWN:,} more")
-        return "\n".join(line.rstrip() for line in lines)
+        rows = [heads, *([*s.cells(), *(["yes" if s.chosen else ""] if some else [])] for s in self.scores[:_SHOWN])]
+        more = [f"... and {len(self.scores) - _SHOWN:,} more"] if len(self.scores) > _SHOWN else []
+        return "\n".join([*wording.aligned(rows, words=2), *more])
 
     __repr__ = __str__
-
-
-def _cells(score: FeatureScore) -> list[str]:
-    test = f"{score.test} = {score.statistic:.2f}" if score.statistic is not None else ""
-    p = "" if score.p_value is None else f"{score.p_value:.3g}"
-    measures = [(score.evidence, ".2f"), (score.per_row, ".3f"), (score.information, ".3f")]
-    return [
-        wording.column(score.column),
-        score.event,
-        *("" if v is None else f"{v:{form}}" for v, form in measures),
-        test,
-        p,
-    ]
 
 
 def scores(census: Census, priors: Any = None, select: int | str | None = None) -> FeatureScores:
@@ -119,7 +108,13 @@ def scores(census: Census, priors: Any = None, select: int | str | None = None) 
             is_used = (unit[0] if isinstance(unit, tuple) else unit) in used
             per_row = None if one is None else min(one / rows, most)
             found.append(FeatureScore(unit, part.event.name, one, per_row, *measures, is_used))
-    return FeatureScores(tuple(sorted(found, key=lambda s: -np.inf if s.evidence is None else -s.evidence)))
+
+    def strength(one: FeatureScore) -> float:
+        """Nats a row: the evidence, or where there is none the information."""
+        known = one.information if one.evidence is None else one.evidence / rows
+        return -np.inf if known is None else known
+
+    return FeatureScores(tuple(sorted(found, key=strength, reverse=True)))
 
 
 def feature_scores(fitted: Fitted) -> FeatureScores:

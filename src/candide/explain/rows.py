@@ -149,10 +149,9 @@ class Decision:
             cells.append((f"and {len(more):,} more", "", wording.nats(sum(one.nats for one in more), 2)))
         rows = [(self.heading, "value", "nats"), *cells, (self.prior_title, "", wording.nats(self.class_prior, 2))]
         rows += [("calibration", "", wording.nats(self.calibration, 2))] if self.calibration else []
-        a, b, c = (max(map(len, column)) for column in zip(*rows, strict=True))
         first = f"{self.prediction}, p {wording.probability(self.probability, 3)}, against {self.runner_up}"
-        lines = [f"{name:{a}}  {value:>{b}}  {nats:>{c}}" for name, value, nats in rows]
-        return "\n".join([f"{first}, p {wording.probability(self.runner_up_probability, 3)}", *lines])
+        second = wording.probability(self.runner_up_probability, 3)
+        return "\n".join([f"{first}, p {second}", *wording.aligned(rows)])
 
     __repr__ = __str__
 

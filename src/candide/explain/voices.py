@@ -19,6 +19,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from candide import wording
 from candide.distributions import Distribution
 from candide.errors import InputError, unknown
 from candide.model.fitted import Fitted
@@ -97,15 +98,9 @@ class Voices(Sequence[Voice]):
     def __str__(self) -> str:
         cells = [[one.title, one.kind, f"{one.weight:.2f}", said(one.strength)] for one in self.voices[:_SHOWN]]
         rows = [["voice", "kind", "weight", "nats"], *cells]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [
-            "  ".join(v.ljust(w) if i < 2 else v.rjust(w) for i, (v, w) in enumerate(zip(row, widths, strict=True)))
-            for row in rows
-        ]
-        if len(self.voices) > _SHOWN:
-            lines.append(f"... and {len(self.voices) - _SHOWN:,} more")
-        lines += [f"{one.column}: no voice, {one.why}" for one in self.silent[:_SHOWN]]
-        return "\n".join(line.rstrip() for line in lines)
+        more = [f"... and {len(self.voices) - _SHOWN:,} more"] if len(self.voices) > _SHOWN else []
+        silent = (f"{one.column}: no voice, {one.why}" for one in self.silent[:_SHOWN])
+        return "\n".join([*wording.aligned(rows, words=2), *more, *silent])
 
     __repr__ = __str__
 

@@ -61,11 +61,8 @@ class BernoulliNB(DiscreteNB):
         fit_prior: bool = True,
         class_prior: Any = None,
     ):
-        self.alpha = alpha
-        self.force_alpha = force_alpha
+        super().__init__(alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior)
         self.binarize = binarize
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
 
     def _event(self) -> EventModel:
         return Bernoulli(threshold=None if self.binarize is None else float(self.binarize))

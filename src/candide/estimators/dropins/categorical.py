@@ -80,10 +80,7 @@ class CategoricalNB(DiscreteNB):
         class_prior: Any = None,
         min_categories: Any = None,
     ):
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
+        super().__init__(alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior)
         self.min_categories = min_categories
 
     def _event(self) -> Categorical:

@@ -29,10 +29,12 @@ class DiscreteNB(DropIn):
         "class_prior": ("array", "none"),
         "force_alpha": ("boolean",),
     }
-    alpha: Any
-    force_alpha: bool
-    fit_prior: bool
-    class_prior: Any
+
+    def __init__(self, *, alpha: Any = 1.0, force_alpha: bool = True, fit_prior: bool = True, class_prior: Any = None):
+        self.alpha = alpha
+        self.force_alpha = force_alpha
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
 
     def _settings(self, labels: Labels, n_features: int) -> Settings:
         return Settings(self._class_prior(labels), "mean", self._prior(self._check_alpha(n_features)))

@@ -66,12 +66,6 @@ class MultinomialNB(_WordsNB):
 
     _in_file = "MultinomialNB"
 
-    def __init__(self, *, alpha: Any = 1.0, force_alpha: bool = True, fit_prior: bool = True, class_prior: Any = None):
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-
     def _event(self) -> Multinomial:
         return Multinomial()
 
@@ -130,10 +124,7 @@ multinomial
         class_prior: Any = None,
         norm: bool = False,
     ):
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
+        super().__init__(alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior)
         self.norm = norm
 
     def _event(self) -> Complement:

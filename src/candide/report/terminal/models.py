@@ -183,12 +183,7 @@ def feature_scores(scores: Sequence[FeatureScore], chosen: int | None) -> Sheet:
     """How much each column tells of the class, three ways; and which are chosen, where not all are."""
     rows, with_choice = [], chosen is not None
     for one in scores:
-        figures = [(one.evidence, ".2f"), (one.per_row, ".3f"), (one.information, ".3f")]
-        cells = ["" if nats is None else f"{nats:{form}}" for nats, form in figures]
-        cells.append("" if one.statistic is None else f"{one.test} = {one.statistic:.2f}")
-        cells.append("" if one.p_value is None else f"{one.p_value:.3g}")
-        cells += ["yes" if one.chosen else ""] if with_choice else []
-        rows.append([escape(wording.column(one.column)), one.event, *cells])
+        rows.append([*map(escape, one.cells()), *(["yes" if one.chosen else ""] if with_choice else [])])
     heads = ["column", "event", "evidence", "per row", "information", "test", "p", *(["chosen"] if with_choice else [])]
     some = f"; {chosen:,} of {len(scores):,} chosen" if with_choice else ""
     title = f"How much each column tells of the class{some} [dim](evidence and information in nats)[/dim]"
