@@ -200,6 +200,8 @@ def test_bad_weights(weight, message):
             {"class_prior": "unform"},
             "unknown class prior 'unform'; did you mean 'uniform'. Known: empirical, uniform, d",
         ),
+        ({"class_prior": {"a": 0.5, "b": 0.2, "cc": 0.3}}, "unknown class in class_prior 'cc'"),
+        ({"class_prior": {"a": 0.5, "b": 0.5}}, "no share of 'c'; give every class a share"),
         ({"class_prior": [0.5, 0.5]}, "2 shares for 3 classes"),
         ({"class_prior": [0.5, 0.5, 0.5]}, "sum to 1"),
         ({"priors": {"poison": "gamma"}}, "unknown event in priors 'poison'; did you mean 'poisson'"),

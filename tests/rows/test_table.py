@@ -255,7 +255,7 @@ def test_two_columns_of_one_name():
         (np.zeros((2, 2), "M8[s]"), "datetime64"),
         (sp.csr_array(np.zeros((2, 2), complex)), "complex"),
         (sp.coo_array(np.zeros(3)), "2 dimensions"),
-        ("file.csv", "cannot read rows from str"),
+        ("file.csv", "cannot read rows from str.*predict_table"),
         (3, "cannot read rows from int"),
         (None, "cannot read rows from NoneType"),
         (pl.DataFrame({"a": [1]}).lazy(), r"LazyFrame.*collect\(\)"),

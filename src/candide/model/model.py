@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from candide import events, kernels, numerics
+from candide import events, kernels, numerics, wording
 from candide.errors import CellError, InputError, unknown
 from candide.kernels import threads
 from candide.model.census import Census
@@ -242,8 +242,11 @@ def _shares(census: Census, prior: Prior | None, how: str) -> Floats:
 
 def _given(shares: Any, labels: Labels) -> Floats:
     if isinstance(shares, Mapping):
-        for label in [*shares.keys() - set(labels.values), *set(labels.values) - shares.keys()]:
-            raise InputError(f"class_prior: {label!r} is not in both the given shares and the classes {labels.values}")
+        for label in shares.keys() - set(labels.values):
+            raise unknown("class in class_prior", label, labels.values)
+        if gone := [label for label in labels.values if label not in shares]:
+            what = f"class_prior has no share of {wording.listing(gone, 3)}"
+            raise InputError(what, value=gone, remedy="give every class a share, 0 where it is never met")
         shares = [shares[label] for label in labels.values]
     given = np.asarray(shares, np.float64)
     if given.shape != (len(labels),):

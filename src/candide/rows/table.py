@@ -7,6 +7,7 @@ A column is known by its name in a data frame and by its position in an array.
 (('age', 'job'), 2, [[30.0], [nan]])
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -72,7 +73,8 @@ class Table:
             return cls._of_frame(data)
         if (isinstance(data, Sequence) and not isinstance(data, str | bytes)) or hasattr(data, "__array__"):
             return cls._of_array(_as_array(data))
-        raise InputTypeError(f"cannot read rows from {type(data).__name__}", remedy=_PASS)
+        path = "; a file is read by cd.fit, and scored by predict_table" if isinstance(data, str | os.PathLike) else ""
+        raise InputTypeError(f"cannot read rows from {type(data).__name__}", remedy=_PASS + path)
 
     @classmethod
     def _of_array(cls, array: NDArray) -> "Table":
