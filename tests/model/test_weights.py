@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
+from candide.kernels import threads
 from candide.model.admission import score_test
 from candide.model.weights import Learned, _Problem, kept, learn
 
@@ -85,6 +86,28 @@ def test_the_curvature_is_the_variance_of_what_voices_say(monkeypatch):
     away = said - np.einsum("nc,ncu->nu", p, said)[:, None]
     wanted = np.einsum("n,nc,ncu,ncv->uv", weight, p, away, away)
     np.testing.assert_allclose(of.curvature(p), wanted, atol=1e-4 * np.abs(wanted).max())
+
+
+def test_what_a_row_costs_does_not_grow_with_the_square_of_the_classes(monkeypatch):
+    """A thousand classes took minutes: the bias of every class was multiplied with every other, row by row."""
+    over_rows, costs = threads.over_rows, []
+
+    def seen(work, n, cost, **how):
+        costs.append(cost * n)
+        return over_rows(work, n, cost=cost, **how)
+
+    monkeypatch.setattr(threads, "over_rows", seen)
+    for k in (4, 40):
+        terms, log_prior, y, groups = problem(4, n=300, k=k)
+        of = _Problem([terms], log_prior, y, None, groups, 3)
+        p = of.at(np.zeros(terms.shape[2] + k)).p
+        costs.clear()
+        found = of.curvature(p)
+        assert max(costs) <= 2 * terms.size * terms.shape[2]
+        said = np.concatenate([terms, np.broadcast_to(np.eye(k), (300, k, k))], axis=2)
+        away = said - np.einsum("nc,ncu->nu", p, said)[:, None]
+        wanted = np.einsum("nc,ncu,ncv->uv", p, away, away)
+        np.testing.assert_allclose(found, wanted, atol=1e-8 * np.abs(wanted).max())
 
 
 def test_a_voice_that_says_nothing_has_the_mean_of_its_group():

@@ -232,42 +232,54 @@ class _Problem:
         """(unknown, unknown) of the likelihood: the weighted sum over rows of the variance of what voices say.
 
         What they say of a class is taken against the likeliest: nothing is then lost where that is all but certain,
-        and classes that are all but excluded in a row (by the root of the precision) need not be looked at.
+        and classes that are all but excluded in a row (by the root of the precision) need not be looked at. A bias is
+        said of one class alone, so what grows with the square of the classes is one product.
         """
-        u, top = self.n_voices + self.k, p.argmax(axis=1)
+        v, top = self.n_voices, p.argmax(axis=1)
         share = p * self.weight[:, None]
         share[self.rows, top] = 0.0
-        least = np.sqrt(self.eps) * share.sum() / max(1, share.size)
-        row, c = np.nonzero(share > least)
+        share[share <= np.sqrt(self.eps) * share.sum() / max(1, share.size)] = 0.0
+        away = np.where(share > 0, p, 0.0)  # the mean of the biases, against that of the likeliest class
+        away[self.rows, top] = -away.sum(axis=1)
+        row, c = np.nonzero(share)
         first = np.append(np.flatnonzero(np.diff(row, prepend=-1)), len(row))  # where each row begins, and the end
-        cost = max(1, len(row) * u * u // len(first))
+        cost = max(1, len(row) * v * v // len(first))
 
         def work(rows: slice) -> Floats:
-            return self._spread(p, row, c, top, first[rows.start : rows.stop + 1])
+            return self._spread(share, away, row, c, top, first[rows.start : rows.stop + 1])
 
-        return np.sum(threads.over_rows(work, len(first) - 1, cost=cost, by_blas=True), axis=0)
+        out = np.empty((v + self.k, v + self.k))
+        out[:v] = np.sum(threads.over_rows(work, len(first) - 1, cost=cost, by_blas=True), axis=0)
+        out[v:, :v] = out[:v, v:].T
+        beside = _by_class(top, share, self.k)
+        own = np.diag(share.sum(axis=0) + np.bincount(top, share.sum(axis=1), self.k))
+        out[v:, v:] = own - beside - beside.T - (away * self.weight[:, None]).T @ away
+        return out
 
-    def _spread(self, p: Floats, row: Codes, c: Codes, top: Codes, first: Codes) -> Floats:
-        """The curvature of some rows; ``first`` is where each begins in ``row`` and ``c``, the classes that count."""
+    def _spread(self, share: Floats, away: Floats, row: Codes, c: Codes, top: Codes, first: Codes) -> Floats:
+        """(voice, unknown) the curvature of some rows; ``first`` is where each begins in ``row`` and ``c``.
+
+        ``share`` (row, class) is the probability of every class but the likeliest, times the weight of the row.
+        """
         v, k = self.n_voices, self.k
-        out = np.zeros((v + k, v + k))
-        i, at_once = 0, max(v + k, _PIECE // (v + k))  # fewer rows would cost more to add up than to multiply
+        out = np.zeros((v, v + k))
+        i, at_once = 0, max(v + 1, _PIECE // (v + 1))  # fewer rows would cost more to add up than to multiply
         while i < len(first) - 1:
             j = max(i + 1, int(np.searchsorted(first, first[i] + at_once, side="right")) - 1)
             own = slice(first[i], first[j])
             r, of_class = row[own], c[own]
-            share = p[r, of_class]
-            each = np.zeros((len(r), v + k), self.dtype)
+            each = np.empty((len(r), v), self.dtype)
             here, there = r * k + of_class, r * k + top[r]
             for part, voices in self.parts:
                 np.subtract(part.take(here, axis=0), part.take(there, axis=0), out=each[:, voices])
-            at = np.arange(len(r))
-            each[at, v + of_class], each[at, v + top[r]] = 1.0, -1.0
-            each *= np.sqrt(share * self.weight[r]).astype(self.dtype)[:, None]
-            out += each.T @ each
-            each *= np.sqrt(share).astype(self.dtype)[:, None]
-            mean = np.add.reduceat(each, first[i:j] - first[i], axis=0)
-            out -= mean.T @ mean
+            heard = np.sqrt(share[r, of_class]).astype(self.dtype)[:, None]
+            each *= heard
+            out[:, :v] += each.T @ each
+            each *= heard
+            starts = first[i:j] - first[i]
+            rows, total = r[starts], np.add.reduceat(each, starts, axis=0)  # (row, voice) the mean, times the weight
+            out[:, :v] -= (total / self.weight[rows, None]).T @ total
+            out[:, v:] += (_by_class(of_class, each, k) - _by_class(top[rows], total, k)).T - total.T @ away[rows]
             i = j
         return out
 
@@ -306,6 +318,16 @@ class _Problem:
         """(group,) the best common mean of the weights."""
         total = np.bincount(self.groups, x[: self.n_voices], len(self.size))
         return strength * total / (strength * self.size + 1.0)
+
+
+def _by_class(of_class: Codes, values: Floats, n_classes: int) -> Floats:
+    """(class, ...) the sums of the values of each class."""
+    out = np.zeros((n_classes, *values.shape[1:]))
+    if len(of_class):
+        order = np.argsort(of_class, kind="stable")
+        starts = np.flatnonzero(np.diff(of_class[order], prepend=-1))
+        out[of_class[order[starts]]] = np.add.reduceat(values[order], starts, axis=0)
+    return out
 
 
 def _pieces(rows: slice, width: int) -> Iterator[slice]:
