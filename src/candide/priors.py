@@ -50,7 +50,7 @@ class Prior:
         who = f"{type(self).__name__}: {name}"
         try:
             array = np.asarray(value, float)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InputTypeError(f"{who} is {value!r}", value=value, remedy="pass a number") from None
         if array.ndim > 1:
             what = f"{who} has {array.ndim} dimensions"

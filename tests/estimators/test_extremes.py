@@ -91,3 +91,14 @@ def test_whole_numbers_too_long_for_a_float_are_levels():
         model = kind().fit({"x": long}, y)
         assert model.score({"x": long}, y) == 1
         assert (cd.fit({"x": long, "y": y}, "y").predict({"x": long}) == y).all()
+
+
+@pytest.mark.parametrize("kind", [cd.NaiveBayes, cd.BayesClassifier, cd.GaussianNB, cd.GaussianBayes])
+def test_whole_numbers_too_long_for_a_float_are_no_numbers(kind):
+    X, y = np.column_stack([rows()[0]["b"], rows()[0]["a"]]), rows()[1]
+    model, long = kind().fit(X, y), np.array([[0.5, 10**400]], object)
+    with pytest.raises(InputError) as caught:
+        model.predict(long)
+    assert (caught.value.row, caught.value.value) in ((0, 10**400), (None, None))
+    with pytest.raises(InputError):
+        kind().fit(X, y, [10**400] * N)

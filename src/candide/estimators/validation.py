@@ -211,7 +211,7 @@ def checked_weights(weight: Any, n_rows: int) -> NDArray[np.float64] | None:
         return None
     try:
         array = np.asarray(weight, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"sample_weight must hold numbers, one a row: {error}") from None
     if array.ndim == 0:
         array = np.full(n_rows, array)

@@ -69,7 +69,7 @@ def _numbers(encoding: Any) -> Floats | None:
     """The values of the levels; None where they are no numbers."""
     try:
         return np.array([float(value) for value in encoding.labels.values])
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
 
 

@@ -326,7 +326,7 @@ def numbers_of(column: Any, name: Name | None = None) -> NDArray:
         return np.where(np.isnat(column), np.nan, column.astype(f"{column.dtype.kind}8[us]").astype(np.int64) / _DAY)
     try:
         return column.astype(np.float64)  # None becomes NaN, and text that spells a number that number
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return np.array([_number(value, name, row) for row, value in enumerate(column.tolist())], np.float64)
 
 
@@ -359,7 +359,7 @@ def _times(column: Any) -> NDArray:
 def _number(value: Any, name: Name | None, row: int) -> float:
     try:
         return np.nan if is_absent(value) else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):  # a whole number may be too long for a float
         raise InputError(
             f"{value!r} is not a number",
             column=name,

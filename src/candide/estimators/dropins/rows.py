@@ -105,7 +105,7 @@ def check_array_here(X: Any, who: str, **settings: Any) -> Any:
         )
     except (TypeError, NotImplementedError) as error:
         raise InputTypeError(str(error)) from None
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise InputError(str(error)) from None
 
 
@@ -118,7 +118,7 @@ def _not_a_number(X: Any) -> tuple[int, Any, Any] | None:
     for row, column in np.ndindex(values.shape):
         try:
             float(values[row, column])
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             return row, names[column], values[row, column]
     return None
 
