@@ -128,7 +128,10 @@ def voice_table(voices: Voices | None) -> Parts:
     ]
     heads = ("voice", "kind", "cells", "weight", "nats")
     shown: Parts = [Sheet(title, *heads, text=["kind"], spare=["cells", "kind"], vital=["weight"], rows=rows)]
-    shown.append("[dim]nats: how far a voice moves the log-odds of two classes, in the mean of the rows[/dim]")
+    shown.append(
+        "[dim]weight: of a column 1 is as much as in naive Bayes; "
+        "nats: how far a voice moves the log-odds of two classes, in the mean of the rows[/dim]"
+    )
     silent = [(escape(str(one.column)), escape(_silence(one))) for one in voices.silent[:MOST]]
     if more := len(voices.silent) - len(silent):
         silent.append(("", f"and {wording.plural(more, 'more column')} without a voice"))
