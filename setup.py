@@ -12,7 +12,8 @@ from setuptools import Extension, setup
 
 FOLDER = "src/candide/kernels"
 CODE_PARTS = ("_objects", "_grid", "_levels", "_cells", "_together")
-PARTS = ("_lanes", "_tables", "_counting", "_powers", "_rows", "_student", *CODE_PARTS, "_sparse", "_normalising")
+SPARSE_PARTS = ("_sparse", "_words")
+PARTS = ("_lanes", "_tables", "_counting", "_powers", "_rows", "_student", *CODE_PARTS, *SPARSE_PARTS, "_normalising")
 TEXT_PARTS = ("_text_table", "_text_sink", "_text_reading", "_text_counting", "_text_scoring")
 LOOPS = [f"{FOLDER}/{name}.pxi" for name in PARTS + TEXT_PARTS]
 CHECKED = os.environ.get("CANDIDE_BOUNDSCHECK", "0") not in ("", "0")

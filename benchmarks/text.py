@@ -29,9 +29,11 @@ before = high_water(reset=True)
 {work}
 print(high_water() - before)
 """
-_OURS = "TextNB(ngrams=(1, {n})).fit(documents, y)"
+_OURS = "TextNB(ngrams=(1, {n}), weights=None).fit(documents, y)"
 _THEIRS = "MultinomialNB().fit(CountVectorizer(ngram_range=(1, {n})).fit_transform(documents), y)"
-_HASHED = "TextNB(bits={bits}).fit(documents, [int(v) % {k} for v in range(len(y))]).predict(documents[:2000])"
+_HASHED = (
+    "TextNB(bits={bits}, weights=None).fit(documents, [int(v) % {k} for v in range(len(y))]).predict(documents[:2000])"
+)
 
 
 def run(*, quick: bool = False) -> str:
@@ -61,8 +63,8 @@ def _fit(documents: list, column: object, y: list, megabytes: float, quick: bool
     for n, asked in ((1, ("at least 12", "at least 15")), (2, ("at least 10", ""))):
         theirs, strings, arrow = seconds(
             lambda n=n: MultinomialNB().fit(CountVectorizer(ngram_range=(1, n)).fit_transform(documents), y),
-            lambda n=n: TextNB(ngrams=(1, n)).fit(documents, y),
-            lambda n=n: TextNB(ngrams=(1, n)).fit(column, y),
+            lambda n=n: TextNB(ngrams=(1, n), weights=None).fit(documents, y),
+            lambda n=n: TextNB(ngrams=(1, n), weights=None).fit(column, y),
             repeat=repeat,
             budget=120,
         )
@@ -81,7 +83,7 @@ def _predict(documents: list, y: list, quick: bool) -> list[list[str]]:
 
     vectorizer = CountVectorizer()
     theirs = MultinomialNB().fit(vectorizer.fit_transform(documents), y)
-    ours = TextNB().fit(documents, y)
+    ours = TextNB(weights=None).fit(documents, y)
     b, a = seconds(
         lambda: theirs.predict(vectorizer.transform(documents)),
         lambda: ours.predict(documents),
@@ -128,7 +130,9 @@ def _buckets(documents: list, times: int) -> list[list[str]]:
 
     lines, y = [], np.arange(len(documents)) % 20
     small, large = seconds(
-        lambda: TextNB(bits=18).fit(documents, y), lambda: TextNB(bits=26).fit(documents, y), repeat=2
+        lambda: TextNB(bits=18, weights=None).fit(documents, y),
+        lambda: TextNB(bits=26, weights=None).fit(documents, y),
+        repeat=2,
     )
     lines.append(_line("fit 2**26 buckets, 20 classes, seconds, against 2**18", large, small, large / small, "about 1"))
     for bits, k in ((26, 20), (28, 2)):

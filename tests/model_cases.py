@@ -155,7 +155,8 @@ def models():
     yield "by-name", by_name.fit(mixed(), y), mixed()
     spam = ["Free prize, call now", "See you at five", "free CALL é", "", None, "🙂 five words"] * 10
     for name, settings in TEXTS.items():
-        yield f"text-{name}", cd.TextNB(**settings).fit(spam, y), spam
+        yield f"text-{name}", cd.TextNB(**settings, weights=None).fit(spam, y), spam
+    yield "text-weights", cd.TextNB().fit(spam, y), spam
     both = {**mixed(), "words": np.array(spam, object)}
     yield "text-and-more", cd.NaiveBayes({"words": events.Text()}).fit(both, y), both
     wide = _rng(6).poisson(0.2, (N, 100)).astype(float)

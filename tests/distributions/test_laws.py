@@ -35,6 +35,11 @@ def _text(**settings):
     return make
 
 
+def _heard(rng):
+    base = _text(sublinear=True)(rng)
+    return laws.HeardTerms(base, rng.normal(size=base.cells.n_terms), 0.5)
+
+
 def _positive(rng):
     return rng.gamma(4.0, 1.0, (K, D)) + 0.1
 
@@ -97,12 +102,14 @@ MAKE = {
     "term_scores present": _text(model="bernoulli"),
     "term_scores complement": _text(model="complement", norm=True),
     "term_scores idf": _text(idf=True, sublinear=True),
+    "heard_terms": _heard,
     "polya_documents": _text(model="polya"),
     "weighted": lambda rng: _t(rng).weighted(rng.random(D)),
     "weighted levels": lambda rng: _categorical(rng).weighted(rng.random(D)),
 }
 WRITTEN = {name for name in MAKE if name not in (
-    "dirichlet_multinomial", "negative_binomial", "lomax", "multivariate_t", "polya_documents")}  # fmt: skip
+    "dirichlet_multinomial", "heard_terms", "negative_binomial", "lomax", "multivariate_t",
+    "polya_documents")}  # fmt: skip
 
 
 def block_of(law, rng, n=12):

@@ -103,7 +103,7 @@ def test_each_column_of_text_is_a_block_of_its_own():
 def test_top_terms_of_each_column_of_text():
     X, y = made(200)
     model = cd.NaiveBayes(events={"title": Text(), "body": Text(bits=16)}).fit(X, y)
-    alone = cd.TextNB().fit(X["title"], y)
+    alone = cd.TextNB(weights=None).fit(X["title"], y)
     assert model.top_terms("bill", 3, column="title") == alone.top_terms("bill", 3)
     assert all(top.term.startswith("bucket ") for top in model.top_terms("bill", 3, column="body"))
     with pytest.raises(UnknownNameError, match="Known: body, title"):
@@ -118,7 +118,7 @@ def test_top_terms_of_each_column_of_text():
 def test_the_joint_is_the_sum_of_the_columns():
     X, y = made(200)
     whole = cd.NaiveBayes(events={"body": Text()}).fit({"body": X["body"], "hour": X["hour"]}, y)
-    text = cd.TextNB().fit(X["body"], y)
+    text = cd.TextNB(weights=None).fit(X["body"], y)
     number = cd.NaiveBayes().fit({"hour": X["hour"]}, y)
     prior = np.log(np.unique(y, return_counts=True)[1] / len(y))
     want = text.predict_joint_log_proba(X["body"]) + number.predict_joint_log_proba({"hour": X["hour"]}) - prior
@@ -187,7 +187,7 @@ def test_free_text_is_recognised_in_a_real_table():
     learned = learn(data.corpus("sms_spam"), "class", drop=["split"], model="naive")
     assert [(c.name, c.event) for c in learned.columns] == [("text", "text")]
     table = pq.read_table(data.corpus("sms_spam"))
-    want = cd.TextNB().fit(table["text"], table["class"].to_pylist())
+    want = cd.TextNB(weights=None).fit(table["text"], table["class"].to_pylist())
     assert learned.fitted.census.tallies[0].n_terms == want.census_.tallies[0].n_terms
     scores = evaluate(learned.fitted, data.corpus("sms_spam"))
     assert scores.metrics()["accuracy"] == pytest.approx(want.score(table["text"], table["class"].to_pylist()))

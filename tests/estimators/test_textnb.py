@@ -27,7 +27,7 @@ NEW = ["a free prize", "see you", "", "unheard of"]
 
 @pytest.fixture(scope="module")
 def model():
-    return cd.TextNB().fit(DOCUMENTS, LABELS)
+    return cd.TextNB(weights=None).fit(DOCUMENTS, LABELS)
 
 
 @pytest.mark.parametrize(
@@ -53,14 +53,14 @@ def model():
     ],
 )
 def test_whatever_holds_the_documents(model, hold):
-    other = cd.TextNB().fit(hold(DOCUMENTS), LABELS)
+    other = cd.TextNB(weights=None).fit(hold(DOCUMENTS), LABELS)
     np.testing.assert_array_equal(other.predict_proba(hold(NEW)), model.predict_proba(NEW))
 
 
 def test_word_numbers_are_words(model):
     words = sorted({w for d in DOCUMENTS for w in d.lower().replace(",", "").split() if len(w) > 1})
     numbers = [[words.index(w) for w in d.lower().replace(",", "").split() if len(w) > 1] for d in DOCUMENTS]
-    other = cd.TextNB().fit(numbers, LABELS)
+    other = cd.TextNB(weights=None).fit(numbers, LABELS)
     want = model.predict_proba([DOCUMENTS[0], "see see"])
     np.testing.assert_allclose(other.predict_proba([numbers[0], [words.index("see")] * 2]), want, rtol=1e-12)
 
@@ -74,7 +74,7 @@ def test_the_contract(model):
     np.testing.assert_allclose(np.exp(model.predict_log_proba(NEW)), model.predict_proba(NEW))
     assert model.predict([]).tolist() == []
     with pytest.raises(NotFittedError):
-        cd.TextNB().predict(NEW)
+        cd.TextNB(weights=None).predict(NEW)
     copy = clone(cd.TextNB("complement", ngrams=(1, 2), stop_words=["the"]))
     assert copy.get_params()["ngrams"] == (1, 2)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(NEW), model.predict_proba(NEW))
@@ -82,25 +82,27 @@ def test_the_contract(model):
 
 def test_it_works_in_pipelines_and_searches():
     strip = FunctionTransformer(lambda docs: [d.replace("call", "") for d in docs])
-    assert make_pipeline(strip, cd.TextNB()).fit(DOCUMENTS, LABELS).predict(["free"]).tolist() == ["spam"]
-    assert cross_val_score(cd.TextNB(), DOCUMENTS * 3, LABELS * 3, cv=3).mean() > 0.9
+    assert make_pipeline(strip, cd.TextNB(weights=None)).fit(DOCUMENTS, LABELS).predict(["free"]).tolist() == ["spam"]
+    assert cross_val_score(cd.TextNB(weights=None), DOCUMENTS * 3, LABELS * 3, cv=3).mean() > 0.9
     search = GridSearchCV(
-        cd.TextNB(), {"alpha": [0.01, 1.0], "ngrams": [(1, 1), (1, 2)], "model": ["complement"]}, cv=3
+        cd.TextNB(weights=None), {"alpha": [0.01, 1.0], "ngrams": [(1, 1), (1, 2)], "model": ["complement"]}, cv=3
     )
     assert search.fit(DOCUMENTS * 3, LABELS * 3).best_score_ > 0.9
 
 
 @pytest.mark.parametrize("settings", [{}, {"model": "bernoulli", "ngrams": (1, 2)}, {"bits": 6}])
 def test_parts_add_up_and_come_off_again(settings):
-    whole = cd.TextNB(**settings).fit(DOCUMENTS, LABELS)
-    chunks = cd.TextNB(**settings)
+    whole = cd.TextNB(**settings, weights=None).fit(DOCUMENTS, LABELS)
+    chunks = cd.TextNB(**settings, weights=None)
     for i in range(0, 6, 2):
         chunks.partial_fit(DOCUMENTS[i : i + 2], LABELS[i : i + 2])
-    a, b = (cd.TextNB(**settings).partial_fit(DOCUMENTS[s], LABELS[s]) for s in (slice(0, 3), slice(3, 6)))
+    a, b = (
+        cd.TextNB(**settings, weights=None).partial_fit(DOCUMENTS[s], LABELS[s]) for s in (slice(0, 3), slice(3, 6))
+    )
     for other in (chunks, a + b, sum([a, b]), a + b + a - a):
         np.testing.assert_allclose(other.predict_proba(NEW), whole.predict_proba(NEW), rtol=1e-12)
     with pytest.raises(NotWithinError, match=r"term b?'"):
-        a - cd.TextNB(**settings).partial_fit(["unheard words"], ["spam"])
+        a - cd.TextNB(**settings, weights=None).partial_fit(["unheard words"], ["spam"])
 
 
 def test_another_prior_needs_no_documents(model):
@@ -124,14 +126,14 @@ def test_top_terms_are_the_largest_log_odds(model):
 
 
 def test_weights_are_copies():
-    weighed = cd.TextNB().fit(DOCUMENTS, LABELS, sample_weight=[2, 1, 0, 1, 1, 3])
+    weighed = cd.TextNB(weights=None).fit(DOCUMENTS, LABELS, sample_weight=[2, 1, 0, 1, 1, 3])
     copies = [0, 0, 1, 3, 4, 5, 5, 5]
-    want = cd.TextNB().fit([DOCUMENTS[i] for i in copies], [LABELS[i] for i in copies])
+    want = cd.TextNB(weights=None).fit([DOCUMENTS[i] for i in copies], [LABELS[i] for i in copies])
     np.testing.assert_allclose(weighed.predict_proba(NEW), want.predict_proba(NEW), rtol=1e-12)
 
 
 def test_a_model_file_keeps_it(model, tmp_path):
-    other = cd.TextNB(stop_words=list(ENGLISH_STOP_WORDS), ngrams=(1, 2), idf=True).fit(DOCUMENTS, LABELS)
+    other = cd.TextNB(stop_words=list(ENGLISH_STOP_WORDS), ngrams=(1, 2), idf=True, weights=None).fit(DOCUMENTS, LABELS)
     for each in (model, other):
         each.save(tmp_path / "text.candide")
         loaded = cd.load(tmp_path / "text.candide")
@@ -153,7 +155,7 @@ def test_a_model_file_keeps_it(model, tmp_path):
 )
 def test_what_is_refused(X, error):
     with pytest.raises(InputError, match=error):
-        cd.TextNB().fit(X, LABELS)
+        cd.TextNB(weights=None).fit(X, LABELS)
 
 
 # Accuracy on real documents: one set of options each, found in docs/how-to/text.md -----------------------------------
@@ -170,7 +172,7 @@ def corpus(name):
 def test_spam_in_five_folds():
     documents, y, _ = corpus("sms_spam")
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
-    assert cross_val_score(cd.TextNB(), documents, y, cv=folds).mean() >= 0.986
+    assert cross_val_score(cd.TextNB(weights=None), documents, y, cv=folds).mean() >= 0.986
 
 
 @needs_speed
@@ -185,5 +187,5 @@ def test_official_test_sets(name, settings, least):
     """With the options that cross-validation on the training documents chooses (``python -m benchmarks corpora``)."""
     documents, y, split = corpus(name)
     train, test = split == "train", split == "test"
-    model = cd.TextNB(**settings).fit(documents[train], y[train])
+    model = cd.TextNB(**settings, weights=None).fit(documents[train], y[train])
     assert (model.predict(documents[test]) == y[test]).mean() >= least

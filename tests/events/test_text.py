@@ -57,7 +57,7 @@ def test_probabilities_are_those_of_scikit_learn(name, model, theirs, settings, 
     train, y, test, _ = halves(name)
     vectorizer = CountVectorizer(ngram_range=ngrams)
     want = theirs.fit(vectorizer.fit_transform(train), y).predict_proba(vectorizer.transform(test))
-    ours = cd.TextNB(model, ngrams=ngrams, **settings).fit(train, y)
+    ours = cd.TextNB(model, ngrams=ngrams, **settings, weights=None).fit(train, y)
     np.testing.assert_allclose(ours.predict_proba(test), want, rtol=0, atol=1e-9)
     assert ours.predict(test).tolist() == theirs.predict(vectorizer.transform(test)).tolist()
 
@@ -69,7 +69,7 @@ def test_idf_and_sublinear_counts_are_those_of_tfidftransformer(model, theirs, s
     vectorizer, weigher = CountVectorizer(), TfidfTransformer(norm=None, sublinear_tf=sublinear)
     X = weigher.fit_transform(vectorizer.fit_transform(train))
     want = theirs.fit(X, y).predict_proba(weigher.transform(vectorizer.transform(test)))
-    ours = cd.TextNB(model, idf=True, sublinear=sublinear).fit(train, y)
+    ours = cd.TextNB(model, idf=True, sublinear=sublinear, weights=None).fit(train, y)
     np.testing.assert_allclose(ours.predict_proba(test), want, rtol=0, atol=1e-9)
 
 
@@ -78,7 +78,7 @@ def test_pruning_by_share_is_that_of_countvectorizer(low, high):
     train, y, test, _ = halves("sms_spam")
     vectorizer = CountVectorizer(min_df=low, max_df=high)
     want = MultinomialNB().fit(vectorizer.fit_transform(train), y).predict_proba(vectorizer.transform(test))
-    ours = cd.TextNB().fit(train, y)
+    ours = cd.TextNB(weights=None).fit(train, y)
     pruned = ours.with_prior(min_share=low, max_share=high)
     np.testing.assert_allclose(pruned.predict_proba(test), want, rtol=0, atol=1e-9)
     assert pruned.census_.tallies[0].n_terms == ours.census_.tallies[0].n_terms  # nothing counted is lost
@@ -90,7 +90,9 @@ def test_pruning_by_count_keeps_what_occurs_often():
     X = vectorizer.fit_transform(train)
     often = np.asarray(X.sum(axis=0)).ravel() >= 5
     want = MultinomialNB().fit(X[:, often], y).predict_proba(vectorizer.transform(test)[:, often])
-    np.testing.assert_allclose(cd.TextNB(min_count=5).fit(train, y).predict_proba(test), want, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(
+        cd.TextNB(min_count=5, weights=None).fit(train, y).predict_proba(test), want, rtol=0, atol=1e-9
+    )
 
 
 def test_hashed_terms_score_as_hashingvectorizer_does():
@@ -98,13 +100,15 @@ def test_hashed_terms_score_as_hashingvectorizer_does():
     X = HashingVectorizer(n_features=2**6, norm=None, alternate_sign=False).transform(train)
     for model, theirs in (("multinomial", MultinomialNB()), ("bernoulli", BernoulliNB())):
         want = theirs.fit(X, y).predict_proba(X)
-        np.testing.assert_allclose(cd.TextNB(model, bits=6).fit(train, y).predict_proba(train), want, atol=1e-9)
+        np.testing.assert_allclose(
+            cd.TextNB(model, bits=6, weights=None).fit(train, y).predict_proba(train), want, atol=1e-9
+        )
 
 
 def test_signed_buckets_disturb_less_than_they_are_few():
     train, y, test, truth = halves("sms_spam")
-    accuracy = (cd.TextNB(bits=18, signed=True).fit(train, y).predict(test) == truth).mean()
-    assert accuracy > (cd.TextNB().fit(train, y).predict(test) == truth).mean() - 0.01
+    accuracy = (cd.TextNB(bits=18, signed=True, weights=None).fit(train, y).predict(test) == truth).mean()
+    assert accuracy > (cd.TextNB(weights=None).fit(train, y).predict(test) == truth).mean() - 0.01
 
 
 def few(model, **settings):
@@ -149,7 +153,9 @@ def test_a_burst_says_less_under_polya():
     documents = [" ".join(["ant"] * 9 + ["bee", "cat"]), "ant bee cat dog", "eel " * 8 + "dog bee", "eel dog cat"] * 10
     y = ["a", "a", "b", "b"] * 10
     burst = ["eel " * 12 + "ant ant"]
-    plain, polya = (cd.TextNB(m).fit(documents, y).predict_log_proba(burst)[0] for m in ("multinomial", "polya"))
+    plain, polya = (
+        cd.TextNB(m, weights=None).fit(documents, y).predict_log_proba(burst)[0] for m in ("multinomial", "polya")
+    )
     assert abs(polya[1] - polya[0]) < abs(plain[1] - plain[0]) / 3
 
 
@@ -184,7 +190,7 @@ def test_a_class_without_words_and_an_absent_document():
 
 def test_documents_drawn_from_the_model_have_its_words():
     documents, y = ["ant ant ant bee"] * 30, ["a"] * 30
-    model = cd.TextNB().fit([*documents, "cat cat cat cat"], [*y, "b"])
+    model = cd.TextNB(weights=None).fit([*documents, "cat cat cat cat"], [*y, "b"])
     drawn, labels = model.sample(200, random_state=0)
     mine = " ".join(d for d, label in zip(drawn, labels, strict=True) if label == "a").split()
     assert mine.count("ant") / len(mine) == pytest.approx(91 / 123, abs=0.06)

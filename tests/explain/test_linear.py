@@ -174,7 +174,7 @@ def test_a_scorer_and_a_loaded_model_have_the_same_form(tmp_path):
 @pytest.mark.parametrize("labels", [["spam", "ham", "spam", "ham"], ["a", "b", "c", "a"]])
 def test_terms_of_documents(settings_of, labels):
     documents = ["free prize call now", "see you at five you", "free call free call", None]
-    model = cd.TextNB(**settings_of).fit(documents, labels)
+    model = cd.TextNB(**settings_of, weights=None).fit(documents, labels)
     form = model.linear()
     new = ["free free prize and more", "you you see", "", None]
     agrees(form, model, new)

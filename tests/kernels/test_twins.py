@@ -354,3 +354,37 @@ def test_first_largest(compiled, joint, tied):
     compiled.first_largest(joint, 1, mine)
     twin.first_largest(joint, 1, theirs)
     np.testing.assert_array_equal(mine, theirs)
+
+
+def _words(data, n_classes):
+    """Words of documents in CSR: empty documents, repeated terms, no terms at all."""
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    n, v = data.draw(st.sampled_from([0, 1, 5, 40])), data.draw(st.sampled_from([1, 3, 50]))
+    sizes = rng.integers(0, 12, n)
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    term = rng.integers(0, v, starts[-1]).astype(np.int32)
+    x, own = rng.normal(size=(2, starts[-1])).astype(np.float32)
+    table = np.zeros((v, -(-n_classes // 8) * 8), np.float32)
+    table[:, :n_classes] = rng.normal(size=(v, n_classes))
+    return rng, (starts, term, x, own, table, rng.integers(0, n_classes, n))
+
+
+@given(st.data(), st.sampled_from([1, 2, 7, 8, 9, 20]))
+def test_words(compiled, data, k):
+    rng, words = _words(data, k)
+    n, (v, wide) = len(words[-1]), words[4].shape
+    error = np.zeros((n, wide), np.float32)
+    error[:, :k] = rng.normal(size=(n, k))
+    share = np.abs(error) / np.maximum(np.abs(error).sum(axis=1, keepdims=True), 1e-9)
+    group = rng.integers(0, 3, v)
+    asked = {
+        "word_scores": (rng.normal(size=v), np.zeros((n, k))),
+        "word_slopes": (error, np.zeros(v)),
+        "word_spreads": (rng.random(n), share.astype(np.float32), np.zeros(v)),
+        "word_groups": (group, np.zeros((n, 3, wide))),
+    }
+    for name, (*given_, out) in asked.items():
+        ours, theirs = out.copy(), out.copy()
+        getattr(compiled, name)(*words, *given_, ours)
+        getattr(twin, name)(*words, *given_, theirs)
+        close(ours, theirs, rtol=1e-4, atol=1e-4)  # of single precision

@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 
 from candide.kernels import threads
 from candide.model.admission import score_test
-from candide.model.weights import Learned, _Problem, kept, learn
+from candide.model.weights import Learned, Problem, kept, learn
 
 
 def problem(seed, n=200, voices=6, k=3):
@@ -79,7 +79,7 @@ def test_the_curvature_is_the_variance_of_what_voices_say(monkeypatch):
     monkeypatch.setattr("candide.model.weights._PIECE", 50)  # a few rows at a time
     terms, log_prior, y, groups = problem(4, n=300, k=5)
     weight = np.random.default_rng(4).uniform(0, 2, len(y))
-    of = _Problem([terms[..., :4], terms[..., 4:]], log_prior, y, weight, groups, 3)
+    of = Problem([terms[..., :4], terms[..., 4:]], log_prior, y, weight, groups, 3)
     p = of.at(np.full(11, 3.0)).p  # many classes are all but excluded
     assert (p < 1e-6).mean() > 0.2
     said = np.concatenate([terms, np.broadcast_to(np.eye(5), (300, 5, 5))], axis=2)
@@ -99,7 +99,7 @@ def test_what_a_row_costs_does_not_grow_with_the_square_of_the_classes(monkeypat
     monkeypatch.setattr(threads, "over_rows", seen)
     for k in (4, 40):
         terms, log_prior, y, groups = problem(4, n=300, k=k)
-        of = _Problem([terms], log_prior, y, None, groups, 3)
+        of = Problem([terms], log_prior, y, None, groups, 3)
         p = of.at(np.zeros(terms.shape[2] + k)).p
         costs.clear()
         found = of.curvature(p)

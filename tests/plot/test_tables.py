@@ -64,7 +64,7 @@ def spam_odds(label):
 
 @pytest.mark.parametrize("detail", ["tally", "explain", "score"])
 def test_text_is_drawn_as_the_terms_that_speak_for_each_class(detail, tmp_path):
-    cd.TextNB().fit(SPAM, KINDS).save(tmp_path / "m.candide", detail=detail)
+    cd.TextNB(weights=None).fit(SPAM, KINDS).save(tmp_path / "m.candide", detail=detail)
     ax = plot.densities(cd.load(tmp_path / "m.candide"), feature="text")
     terms = [text.get_text() for text in ax.get_yticklabels()]
     assert [bars.get_label() for bars in ax.containers] == ["ham", "spam"]

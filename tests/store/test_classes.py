@@ -28,11 +28,11 @@ MODELS = {
     "a group under an own prior": (
         cd.NaiveBayes({tuple("abcd"): Gaussian(covariance="full", prior=NormalInverseWishart(kappa=0.5))}), ROWS, Y),
     "groups of words": (cd.NaiveBayes({("a", "b"): Multinomial(), ("c", "d"): Multinomial()}), ROWS, Y),
-    "documents": (cd.TextNB(alpha=0.2, ngrams=(1, 2), idf=True), TEXTS, SAID),
+    "documents": (cd.TextNB(alpha=0.2, ngrams=(1, 2), idf=True, weights=None), TEXTS, SAID),
     "documents, complement": (cd.TextNB("complement", norm=True, estimate="map", alpha=2.0), TEXTS, SAID),
-    "documents of given classes": (cd.TextNB(class_prior="empirical"), TEXTS, SAID),
-    "documents of given shares": (cd.TextNB(class_prior={"ham": 0.2, "spam": 0.8}), TEXTS, SAID),
-    "documents by event": (cd.TextNB(estimate={"text": "mean"}), TEXTS, SAID),
+    "documents of given classes": (cd.TextNB(class_prior="empirical", weights=None), TEXTS, SAID),
+    "documents of given shares": (cd.TextNB(class_prior={"ham": 0.2, "spam": 0.8}, weights=None), TEXTS, SAID),
+    "documents by event": (cd.TextNB(estimate={"text": "mean"}, weights=None), TEXTS, SAID),
 }  # fmt: skip
 for covariance in ("full", "tied", "diagonal", "tied-diagonal", "spherical", "fixed"):
     MODELS[covariance] = (cd.GaussianBayes(covariance, fixed=0.5, class_prior="uniform"), ROWS, Y)
@@ -86,7 +86,7 @@ def test_a_loaded_model_goes_on_as_the_one_that_was_saved(name, tmp_path):
 def test_the_usual_class_prior_of_documents_stays_the_usual_one(tmp_path):
     """That of another model of text is another."""
     for given, wanted in (("auto", "uniform"), ("empirical", "empirical")):
-        cd.TextNB(class_prior=given).fit(TEXTS[:3], SAID[:3]).save(tmp_path / "m")
+        cd.TextNB(class_prior=given, weights=None).fit(TEXTS[:3], SAID[:3]).save(tmp_path / "m")
         again = cd.load(tmp_path / "m").with_prior(model="complement")
         assert again.fitted_.settings.class_prior == wanted
 

@@ -40,7 +40,7 @@ def test_a_score_file_holds_no_counts_and_can_be_saved_again(name, tmp_path):
 
 def test_no_count_of_a_word_stands_in_a_score_file(tmp_path):
     texts = ["prize " * 37] * 11 + ["tea"] * 23
-    model = cd.TextNB().fit(texts, ["spam"] * 11 + ["ham"] * 23)
+    model = cd.TextNB(weights=None).fit(texts, ["spam"] * 11 + ["ham"] * 23)
     model.save(tmp_path / "tally")
     model.save(tmp_path / "score", detail="score")
     for count in (37.0 * 11, 11.0, 23.0, 34.0):
@@ -53,8 +53,8 @@ def test_no_count_of_a_word_stands_in_a_score_file(tmp_path):
 @pytest.mark.parametrize("settings", TEXTS.values(), ids=list(TEXTS))
 def test_the_order_of_documents_leaves_no_trace(settings, detail, tmp_path):
     order = np.random.default_rng(0).permutation(len(DOCUMENTS))
-    forth = cd.TextNB(**settings).fit(DOCUMENTS, LABELS)
-    back = cd.TextNB(**settings).fit([DOCUMENTS[i] for i in order], [LABELS[i] for i in order])
+    forth = cd.TextNB(**settings, weights=None).fit(DOCUMENTS, LABELS)
+    back = cd.TextNB(**settings, weights=None).fit([DOCUMENTS[i] for i in order], [LABELS[i] for i in order])
     if not settings.get("sublinear"):  # sums of logarithms depend on their order in the last digit
         forth.save(tmp_path / "a", detail=detail)
         back.save(tmp_path / "b", detail=detail)
@@ -66,7 +66,7 @@ def test_weighted_documents_are_scored_bit_equally_after_loading(settings, tmp_p
     rng = np.random.default_rng(1)
     words = [f"w{i}" for i in range(300)]
     texts = [" ".join(rng.choice(words, 30)) for _ in range(200)]
-    model = cd.TextNB(**settings).fit(texts, rng.integers(0, 3, 200), sample_weight=rng.random(200))
+    model = cd.TextNB(**settings, weights=None).fit(texts, rng.integers(0, 3, 200), sample_weight=rng.random(200))
     for detail in store.DETAILS:
         model.save(tmp_path / "m", detail=detail)
         np.testing.assert_array_equal(cd.load(tmp_path / "m").predict_proba(texts), model.predict_proba(texts))
@@ -166,7 +166,7 @@ def test_what_is_shown_of_weights_are_the_shares_of_telling_words(tmp_path):
     from candide.explain.columns import conditionals
 
     texts = ["free prize now"] * 3 + ["see you now"] * 2
-    model = cd.TextNB().fit(texts, ["spam"] * 3 + ["ham"] * 2)
+    model = cd.TextNB(weights=None).fit(texts, ["spam"] * 3 + ["ham"] * 2)
     model.save(tmp_path / "m", detail="score")
     [given] = conditionals(store.load(tmp_path / "m"), 4)
     assert given.rows == ["see", "you", "free", "prize"]

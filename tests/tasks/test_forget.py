@@ -1,21 +1,13 @@
 """What is forgotten leaves no trace: the model, and its file, are those that never saw the rows."""
 
-import datetime as dt
-
 import numpy as np
 import pytest
 from tests.data import table
 
 import candide as cd
 from candide import store
-from candide.encode.indicators import Indicators
-from candide.encode.normal_score import NormalScore
 from candide.errors import InputError
-from candide.events import Binned, Categorical
-from candide.events.discriminant import Discriminant
-from candide.model.plan import Part, Plan
 from candide.report import summary
-from candide.rows.table import Table
 from candide.tasks.learn import learn
 from candide.tasks.update import forget, slide, update
 
@@ -117,39 +109,3 @@ def test_a_country_of_one_row_is_forgotten_on_adult(tmp_path):
     left = forget(whole, b).fitted
     some = rows.slice(0, 500).drop_columns(["class"])
     np.testing.assert_allclose(left.posterior(some), alone.posterior(some), rtol=1e-9, atol=1e-12)
-
-
-def with_spies(kind="text"):
-    """Rows of two columns of levels, two of which nobody has but the first rows, and a plan with their indicators."""
-    rng = np.random.default_rng(3)
-    names = ["cook", "smith", "spy", "mole"] if kind == "text" else [dt.date(2024, 1, day) for day in (1, 2, 3, 4)]
-    job = np.array(names, object)[np.r_[[2] * 6, [3] * 3, rng.integers(0, 2, 91)]]
-    X = {"job": job, "size": rng.normal(size=100), "town": np.array([*"uvw"], object)[rng.integers(0, 3, 100)]}
-    y = np.where(rng.normal(size=100) + (job == names[0]) > 0.5, "yes", "no")
-    scores, marks = NormalScore().learn(X["size"]), [Indicators.of(X[name], 9) for name in ("job", "town")]
-    beside = Part(Discriminant(quadratic=False), ("size", "job", "town"), (scores, *marks))
-    parts = (Part(Binned(), ("size",)), Part(Categorical(), ("job", "town")), beside)
-    return X, y, Plan(("job", "size", "town"), parts).with_levels(Table.of(X)), names
-
-
-@pytest.mark.parametrize("kind", ["text", "date"])
-def test_levels_of_a_discriminant_are_forgotten_too(kind):
-    X, y, plan, names = with_spies(kind)
-    some = lambda rows: {name: column[rows] for name, column in X.items()}  # noqa: E731
-    model, last = cd.BayesClassifier(like=plan).fit(X, y), np.arange(100) > 5
-    before = store.loads(store.dumps(model.fitted_))  # dates are kept in the plan, too
-    np.testing.assert_array_equal(before.posterior(X), model.predict_proba(X))
-    model.unlearn(some(~last), y[~last])
-    assert model.fitted_.plan.parts[2].encodings[1].levels.count(None) == 1
-    for detail in store.DETAILS:
-        file = store.dumps(model.fitted_, detail=detail)
-        assert ("spy" if kind == "text" else "2024-01-03").encode() not in file
-        assert ("mole" if kind == "text" else "2024-01-04").encode() in file or kind == "date"
-        np.testing.assert_array_equal(store.loads(file).posterior(X), model.predict_proba(X))
-    others = {**some(slice(0, 1)), "job": np.array(["other"], object)}  # its own level is unknown as any other
-    np.testing.assert_allclose(model.predict_proba(some(slice(0, 1))), model.predict_proba(others))
-    back = model + cd.BayesClassifier(like=plan).fit(some(~last), y[~last])  # what never forgot still adds
-    assert back.fitted_.plan.parts[2] == cd.BayesClassifier(like=plan).fit(X, y).fitted_.plan.parts[2]
-    never, weighed = cd.BayesClassifier(like=plan).fit(some(last), y[last]), model.weigh(some(last), y[last])
-    np.testing.assert_allclose(weighed.predict_proba(some(last)), never.predict_proba(some(last)), atol=1e-6)
-    assert names[2] not in model.fitted_.plan.parts[1].levels[0].values

@@ -15,7 +15,7 @@ from candide.distributions.documents import Cells
 from candide.distributions.polya_documents import PolyaDocuments
 from candide.distributions.term_scores import TermScores
 from candide.encode.tokens import BINARY, Tokens, rows
-from candide.kernels.text_twin import weight_of
+from candide.kernels.text_twin import weights_of
 from candide.rows.blocks import Codes, Floats
 from candide.rows.documents import Documents
 from candide.tally import Terms
@@ -69,12 +69,15 @@ class Weighed:
         return max(1, round(min(mean, 1e9)))  # no document is longer; a weight next to nothing makes it look so
 
 
-def frequent(tally: Terms, min_count: float, min_share: float, max_share: float) -> NDArray[np.bool_]:
+def frequent(
+    tally: Terms, min_count: float, min_share: float, max_share: float, min_documents: float
+) -> NDArray[np.bool_]:
     """(term,) which terms occur often enough in all, in neither too few nor too many of the documents."""
     pooled, n = tally.pool(), max(float(tally.n.sum()), 1e-300)
     share = pooled.documents / n
     near = 1e-9  # a share that is exactly the limit is within it, whatever the rounding
-    return (pooled.total >= min_count) & (share >= min_share - near) & (share <= max_share + near)
+    often = (pooled.total >= min_count) & (pooled.documents >= min_documents * (1 - near))
+    return often & (share >= min_share - near) & (share <= max_share + near)
 
 
 def inverse_shares(tally: Terms) -> Floats:
@@ -119,7 +122,7 @@ def multinomial_held_out(
     n, k = counted.cells(counted.total), counted.tally.n_classes
     times, term, starts = rows(n.words, documents, counted.tokens)
     row, w = np.repeat(np.arange(len(documents)), np.diff(starts)), np.ones(len(y)) if weight is None else weight
-    often = np.array([weight_of(counted.tokens.manner, one) for one in times.tolist()])
+    often = weights_of(counted.tokens.manner, times)
     others = counted.by_term(counted.tally.documents)[term] - w[row]
     known = others > 1e-9 * np.maximum(w[row], 1.0)
     gone, length = w * summed(row, often, len(y)), summed(row, often * known, len(y))

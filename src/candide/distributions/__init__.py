@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from candide.distributions.dirichlet_multinomial import DirichletMultinomial
     from candide.distributions.discriminants import Discriminants
     from candide.distributions.exponential import Exponential
+    from candide.distributions.heard_terms import HeardTerms
     from candide.distributions.interactions import Interactions
     from candide.distributions.log_scale import LogScale
     from candide.distributions.lomax import Lomax
@@ -41,6 +42,7 @@ __all__ = [
     "Discriminants",
     "Distribution",
     "Exponential",
+    "HeardTerms",
     "Interactions",
     "LogScale",
     "Lomax",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # read when they are needed, so that loading a model stays qu
     from candide.distributions.form import Form
     from candide.distributions.pairs import LevelPair
     from candide.distributions.weighted import Weighted
+    from candide.distributions.word_weights import WordWeights
 
 _CELLS = 1 << 16  # (row, class, feature) cells worked at once: temporaries that stay in cache
 
@@ -113,6 +114,10 @@ class Distribution(ABC):
 
         return Weighted(self, np.asarray(weight, np.float64))
 
+    def heard(self, words: "WordWeights") -> "Distribution":
+        """The law of documents in which every term has a weight of its own."""
+        self._refuse("has no terms that could have weights")
+
     def scaled(self, weight: Floats) -> "Distribution | None":
         """A law that scores as the weighted one does, by tables that are multiplied; None where there is none."""
         return None
@@ -132,6 +137,11 @@ class Distribution(ABC):
     def unweighted(self) -> "tuple[Distribution, Floats]":
         """The law whose features count once, and how much each counts here."""
         return self, np.ones(self.n_features)
+
+    @property
+    def story(self) -> "Distribution":
+        """The law behind, whose features all count once: what rows are expected, and drawn, by."""
+        return self.unweighted[0]
 
     # What others want to know
 

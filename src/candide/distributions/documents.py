@@ -134,6 +134,14 @@ class OfDocuments(Distribution):
     def weights(self, place: Codes, times: Floats) -> Floats:
         """(term, class) what so many occurrences of these terms add."""
 
+    def said(self, place: Codes, times: Floats) -> Floats:
+        """(term, class) what the terms of one document add to its score: these are all of them that are known."""
+        return self.weights(place, times)
+
+    def heard_as(self, letters: NDArray[np.uint8], starts: NDArray[np.int64]) -> Floats:
+        """(term,) how much some terms count: once, where they have no weights."""
+        return np.ones(len(starts) - 1)
+
     def shares(self, place: Codes) -> Floats | None:
         """(term, class) how likely it is that the next term is one of these; None where scores are no such thing."""
         return None

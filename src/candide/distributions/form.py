@@ -253,11 +253,11 @@ class PerTerm(Form):
     def inputs(self, block: Any) -> Any:
         from scipy.sparse import csr_array
 
-        from candide.kernels.text_twin import weight_of
+        from candide.kernels.text_twin import weights_of
 
         times_, place, ends = self.law.rows(block)
         counts, which = np.unique(times_, return_inverse=True)
-        weighed = np.array([weight_of(self.manner, n) for n in counts.tolist()], np.float64)
+        weighed = weights_of(self.manner, counts)
         return csr_array((weighed[which], place, ends), shape=(len(ends) - 1, self.weight.shape[1]))
 
     def absent(self, block: Any) -> NDArray[np.bool_] | None:

@@ -20,6 +20,7 @@ LAWS: "Table[Distribution]" = Table(
         "dirichlet_multinomial": "DirichletMultinomial",
         "discriminants": "Discriminants",
         "exponential": "Exponential",
+        "heard_terms": "HeardTerms",
         "interactions": "Interactions",
         "log_scale": "LogScale",
         "lomax": "Lomax",

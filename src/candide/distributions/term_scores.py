@@ -18,13 +18,15 @@ from candide.distributions.documents import Cells, OfDocuments
 from candide.encode.tokens import MANNERS, Tokens, score
 from candide.errors import InputError
 from candide.kernels import text as kernel
-from candide.kernels.text_twin import weight_of
+from candide.kernels.text_twin import weights_of
 from candide.rows.blocks import Block, Codes, Floats
 from candide.rows.documents import Documents
 
 if TYPE_CHECKING:
     from candide.distributions.form import PerTerm
+    from candide.distributions.heard_terms import HeardTerms
     from candide.distributions.pairs import LevelPair
+    from candide.distributions.word_weights import WordWeights
 
 _MANNER = Rule("a known manner of counting", lambda a: np.isin(a, list(MANNERS.values())))
 
@@ -70,10 +72,16 @@ class TermScores(OfDocuments):
         out[owner, self.cells.column[at]] += self.cells.value[at]
         if self.common is not None and self.scale is not None:
             out += self.common[place][:, None] * self.scale
-        return out * np.array([weight_of(self.manner, n) for n in times.tolist()])[:, None]
+        return out * weights_of(self.manner, times)[:, None]
 
     def shares(self, place: Codes) -> Floats | None:
         return np.exp(self.weights(place, np.ones(len(place)))) if self.mean_length else None
+
+    def heard(self, words: "WordWeights") -> "HeardTerms":
+        """The law in which every term has a weight of its own."""
+        from candide.distributions.heard_terms import HeardTerms
+
+        return HeardTerms(self, words.among(self.cells.letters, self.cells.starts), words.power)
 
     def scaled(self, weight: Floats) -> "TermScores":
         """One feature, and so one weight for all."""
@@ -160,6 +168,10 @@ class TermScores(OfDocuments):
         self, j: int, columns: Sequence[Any] = (), levels: Sequence[str] = (), often: Any = None, most: int = 12
     ) -> tuple[list[str], Floats]:
         """Of each class the terms that weigh most beside the next class, as the shares they stand for."""
+        return self.describe_by(np.ones(self.cells.n_terms), most)
+
+    def describe_by(self, heard: Floats, most: int) -> tuple[list[str], Floats]:
+        """The same where each term counts as often as ``heard`` says."""
         if self.mean_length == 0 or self.tokens.bits:  # hashed, or weights that are no shares
             return [], np.empty((0, self.n_classes))
         n, each = self.cells.n_terms, max(1, most // max(1, self.n_classes))
@@ -167,7 +179,8 @@ class TermScores(OfDocuments):
         best: dict[int, None] = {}
         for c in range(self.n_classes if n else 0):
             others = np.delete(weight, c, axis=1).max(axis=1, initial=-np.inf)
-            best |= dict.fromkeys(np.argsort(others - weight[:, c], kind="stable")[:each].tolist())
+            gain = heard * (weight[:, c] - others)
+            best |= dict.fromkeys(np.argsort(-gain, kind="stable")[:each].tolist())
         return self.cells.names(np.array(list(best), np.intp)), np.exp(weight[list(best)])
 
     def arrays(self) -> dict[str, NDArray]:

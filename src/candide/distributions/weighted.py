@@ -86,6 +86,10 @@ class Weighted(Distribution):
     def unweighted(self) -> tuple[Distribution, Floats]:
         return self.base, self.weight
 
+    @property
+    def story(self) -> Distribution:
+        return self.base.story
+
     def answers(self) -> Answers | None:
         base = self.base.answers()
         if base is None:

@@ -28,7 +28,6 @@ from numpy.typing import NDArray
 from candide import wording
 from candide.errors import ALIKE, MergeError
 from candide.rows.blocks import Codes
-from candide.rows.labels import Labels
 from candide.rows.table import Coded
 
 _LONG = 100  # letters of an encoding in print
@@ -116,10 +115,6 @@ class Encoding:
 
     def left(self, met: NDArray[np.bool_]) -> Self:
         """The encoding with the levels that stay known."""
-        return self
-
-    def among(self, labels: Labels) -> Self:
-        """The encoding without the names of levels that are not among these."""
         return self
 
     def names(self, dates: bool = False) -> tuple[str, ...]:

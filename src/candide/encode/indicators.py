@@ -7,16 +7,16 @@ Each is 0 in the mean, with a deviation of 1, in the column that was learned fro
 (('cook',), [[1.73], [-0.58], [0.0]])
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
-from candide.encode.base import STAY, Encoding, Move
+from candide.encode.base import Encoding
 from candide.errors import InputError
 from candide.rows import matching
-from candide.rows.blocks import Codes, Floats
+from candide.rows.blocks import Floats
 from candide.rows.labels import Labels
 
 _RARE = 1e-3  # the least variance of an indicator
@@ -24,10 +24,7 @@ _RARE = 1e-3  # the least variance of an indicator
 
 @dataclass(frozen=True)
 class Indicators(Encoding):
-    """For each of some levels whether a value is it, less the share that it had, over its deviation.
-
-    A level of which every row was removed has no name any more (None): no value is it, and its place stays.
-    """
+    """For each of some levels whether a value is it, less the share that it had, over its deviation."""
 
     levels: tuple[Any, ...] = ()
     shares: tuple[float, ...] = ()
@@ -40,11 +37,8 @@ class Indicators(Encoding):
             raise InputError("no share in 0..1 for each level", value=self.shares)
 
     @cached_property
-    def _known(self) -> tuple[Labels, Codes]:
-        """The levels that have a name, and the place of each; then of what is none of them, and of what is absent."""
-        places = [i for i, level in enumerate(self.levels) if level is not None]
-        labels = Labels(tuple(self.levels[i] for i in places))
-        return labels, np.array([*places, len(self.levels), -1], np.intp)
+    def labels(self) -> Labels:
+        return Labels(self.levels)
 
     @property
     def width(self) -> int:  # type: ignore[override]
@@ -62,8 +56,7 @@ class Indicators(Encoding):
 
     def read(self, column: Any) -> Floats:
         """(row, level); a value is the same level however it is written."""
-        labels, place = self._known
-        code = place[matching.codes(labels, column)]
+        code = matching.codes(self.labels, column)
         share = np.array(self.shares)
         scale = np.sqrt(np.maximum(share * (1 - share), _RARE))
         out = np.empty((len(code), len(share)), order="F")
@@ -72,16 +65,3 @@ class Indicators(Encoding):
         out[met, code[met]] = ((1 - share) / scale)[code[met]]
         out[np.flatnonzero(code < 0)] = 0.0
         return out
-
-    def among(self, labels: Labels) -> Self:
-        left = tuple(level if matching.place(level, labels) is not None else None for level in self.levels)
-        return self if left == self.levels else replace(self, levels=left)
-
-    def union(self, other: Self) -> tuple[Self, Move, Move]:
-        """Levels that have lost their name in one of both have that of the other."""
-        if self.shares == other.shares:
-            both = tuple(a if b is None else b for a, b in zip(self.levels, other.levels, strict=True))
-            theirs = tuple(b if a is None else a for a, b in zip(self.levels, other.levels, strict=True))
-            if both == theirs:
-                return replace(self, levels=both), STAY, STAY
-        return super().union(other)

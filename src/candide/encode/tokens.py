@@ -104,6 +104,11 @@ class Tokens(Encoding):
     def manner(self) -> int:
         return SUBLINEAR if self.sublinear else PLAIN
 
+    @property
+    def has_words(self) -> bool:
+        """Whether a term is words with spaces between them: neither characters nor the number of a bucket."""
+        return self.analyzer == "word" and not self.bits
+
     def most_bytes(self, n_classes: int) -> int:
         """What the counts of hashed terms take at most, when every bucket is met in every class."""
         return (1 << self.bits) * (12 + 20 * n_classes) if self.bits else 0

@@ -7,6 +7,7 @@ become a model (``_settings``); its verbs are these.
 import os
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -41,6 +42,7 @@ class Classifier(Generative):
     feature_names_in_: NDArray
     _columns: tuple[Name, ...] | None  # of the rows it was fitted on; None: a file does not say
     _in_file: str = ""  # the name of its class in files
+    _before: Mapping[str, Any] = MappingProxyType({})  # what a file means that does not name a parameter
 
     # What a kind of classifier gives.
 
@@ -301,7 +303,7 @@ class Classifier(Generative):
         record = fitted.estimator
         if record is None or record.name != cls._in_file:
             raise InputError(f"these counts were not made by {cls.__name__}", remedy="use NaiveBayes.of for them")
-        return cls(**record.params)._adopt(fitted)
+        return cls(**{**cls._before, **record.params})._adopt(fitted)
 
     def _adopt(self, fitted: Fitted) -> Self:
         """This estimator of counts that were made under its parameters; an error where they were not."""

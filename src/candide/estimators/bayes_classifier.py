@@ -2,15 +2,14 @@
 
 from copy import copy, deepcopy
 from dataclasses import replace
-from numbers import Integral
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from numpy.typing import NDArray
 
 from candide.errors import InputError, InputTypeError
 from candide.estimators.naive_bayes import NaiveBayes
-from candide.estimators.turns import turn
-from candide.model.fitted import EstimatorRecord, Fitted, missing_column
+from candide.estimators.weighted import Weighted
+from candide.model.fitted import Fitted, missing_column
 from candide.model.plan import Plan, is_one
 from candide.model.settings import Settings
 from candide.rows import remarks
@@ -18,11 +17,8 @@ from candide.rows.blocks import Floats
 from candide.rows.labels import Labels
 from candide.rows.table import Table
 
-if TYPE_CHECKING:
-    from candide.explain.voices import Voices
 
-
-class BayesClassifier(NaiveBayes):
+class BayesClassifier(Weighted):
     """A Bayes classifier for any table, whose columns may depend on each other. Its score is a sum that can be read.
 
     Parameters
@@ -98,45 +94,6 @@ class BayesClassifier(NaiveBayes):
         """
         return super().partial_fit(X, y, classes, sample_weight)
 
-    def weigh(self, X: Any, y: Any, sample_weight: Any = None, *, new: bool = False) -> Self:
-        """Learn the weights again, from rows that were counted: after a sum, after rows were taken out.
-
-        Each row is left out of the counts while it teaches. ``new`` says that none of the rows was ever counted, and
-        so none is left out.
-
-        >>> import candide as cd
-        >>> X, y = [[1.0], [2.0], [8.0], [9.0]] * 9, ["low", "low", "top", "top"] * 9
-        >>> model = cd.BayesClassifier().fit(X, y).unlearn(X[:4], y[:4])
-        >>> model.fitted_.voices.said(32)
-        'weights learned on 36 of 32 rows, before 4 rows were taken out'
-        >>> model.weigh(X[4:], y[4:]).fitted_.voices.said(32)
-        'weights learned on 32 of 32 rows'
-        """
-        from candide.tasks.weighing import weighed
-
-        with turn(self):
-            table = self._read_again(X, self.census_.plan)
-            y, weight = self._labelled(table, y, sample_weight)
-            return self._change(weighed(self.fitted_, self._look(table, y, weight), new=new))
-
-    def voices(self) -> "Voices":
-        """Who speaks, strongest first: columns, pairs, triples and discriminants, with their weights.
-
-        ``strength`` is how far a voice moves the log-odds of two classes, in the mean of the rows counted.
-
-        >>> import numpy as np
-        >>> import candide as cd
-        >>> rng = np.random.default_rng(0)
-        >>> X = {"a": rng.integers(0, 2, 400), "b": rng.integers(0, 2, 400)}
-        >>> voices = cd.BayesClassifier().fit(X, X["a"] == X["b"]).voices()
-        >>> voices[0].title, voices[0].kind
-        ('a x b', 'pair')
-        """
-        from candide.explain.voices import voices
-
-        self._check_fitted()
-        return voices(self.fitted_)
-
     def log_density(self, X: Any) -> NDArray:
         """log p(x), (rows,), of the columns' own laws: a weighted score is no density.
 
@@ -174,9 +131,7 @@ class BayesClassifier(NaiveBayes):
     def _learned(self, table: Table, y: NDArray, weight: Floats | None, labels: Labels) -> Fitted:
         from candide.rows.kinds import inspect
         from candide.tasks.models import plan_like
-        from candide.tasks.weigh import learn
 
-        self._check_numbers()
         like, known = (None, None) if self.like is None else plan_like(self.like)
         if like is not None:
             self._check_alike(table, like)
@@ -184,26 +139,13 @@ class BayesClassifier(NaiveBayes):
                 remedy = "fit a NaiveBayes with the same events, or use candide.fit(..., like=)"
                 raise InputError("like is a model without weights", value=self.like, remedy=remedy)
             table = table if known is None else known.read(table)
-        given = {"labels": labels, "events": self.events, "settings": self._settings(labels, len(table.names))}
-        given |= {"sets": self.sets, "rows": self.rows, "seed": self.random_state, "calibration": self.calibration}
-        fitted = learn(table, y, weight, **given, like=like)
-        plan = fitted.census.plan
-        record = EstimatorRecord(self._in_file, self._kept_params(plan), len(table.names))
-        fitted = replace(fitted, estimator=record, dates=table.dates & set(plan.columns))
+        given = {"events": self.events, "sets": self.sets, "rows": self.rows, "calibration": self.calibration}
+        fitted = self._weighed(table, y, weight, labels, like, **given)
         if known is not None:
             fitted = replace(fitted, spelled=known.spelled, na=known.na)
-        if fitted.census.class_weight.all():
-            self._settle(fitted)
-        remarks.warn(self._remarks(table, plan), stacklevel=3)
         if like is None and not is_one(self.events):
-            remarks.warn(self._of_columns(inspect(table), table, plan), stacklevel=3)
+            remarks.warn(self._of_columns(inspect(table), table, fitted.census.plan), stacklevel=3)
         return fitted
-
-    def _check_numbers(self) -> None:
-        for name, least in (("rows", 1), ("random_state", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-                raise InputError(f"{name}: {value!r}", value=value, remedy=f"pass a whole number of at least {least}")
 
     def _check_alike(self, table: Table, plan: Plan) -> None:
         if self.events != "auto":
@@ -212,21 +154,6 @@ class BayesClassifier(NaiveBayes):
         for name in plan.columns:
             if name not in there:
                 raise missing_column(name, plan)
-
-    def _with_rows(self, fitted: Fitted, table: Table, y: NDArray, weight: Floats | None) -> Fitted:
-        from candide.tasks.weighing import weighed
-
-        if fitted.voices is None or not fitted.voices.due(fitted.census.n_rows, len(y)):
-            return fitted
-        return weighed(fitted, self._look(table, y, weight), sure=True)
-
-    def _look(self, table: Table, y: NDArray, weight: Floats | None) -> Any:
-        """The rows that weights are learned from."""
-        from candide.tasks.look import Look
-
-        self._check_numbers()
-        labels = Labels.of(y)
-        return Look.of(table, labels.encode(y), labels, weight).bounded(self.rows, self.random_state)
 
     def _kept_params(self, plan: Plan) -> dict[str, Any]:
         """The plan says what ``like`` said, which may be a model of any size."""

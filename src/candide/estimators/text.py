@@ -1,18 +1,24 @@
 """TextNB: documents in, classes out."""
 
 from collections.abc import Mapping
+from copy import copy
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.errors import InputError
+from candide.errors import InputError, unknown
 from candide.estimators.naive_bayes import NaiveBayes
+from candide.estimators.weighted import Weighted
 from candide.events import Text
+from candide.events.text import HEARD
 from candide.model.fitted import Fitted
 from candide.model.plan import Part, Plan
 from candide.model.settings import Settings
 from candide.priors import Dirichlet
+from candide.rows.blocks import Floats
 from candide.rows.documents import Documents
 from candide.rows.labels import Labels
 from candide.rows.table import Name, Table
@@ -20,35 +26,45 @@ from candide.rows.table import Name, Table
 _COLUMN = "text"
 
 
-class TextNB(NaiveBayes):
+class TextNB(Weighted):
     """Naive Bayes of documents: counts their terms class by class, with no document-term matrix.
 
     Takes a list, an array, a pandas, polars or Arrow column of text (or of UTF-8 bytes); None is a document that says
-    nothing. A document may also be a list of words, or of word numbers. With the settings below left as they are it
-    predicts what scikit-learn's ``CountVectorizer`` and ``MultinomialNB`` predict.
+    nothing. A document may also be a list of words, or of word numbers.
+
+    Each term, a word or a pair of words, has a weight, learned from what it says of documents that it has not counted:
+    so what words say twice is not counted twice, and probabilities can be believed. ``weights=None`` is naive Bayes,
+    and predicts what scikit-learn's ``CountVectorizer`` and ``MultinomialNB`` predict.
 
     Parameters
     ----------
+    weights : "auto", "learned" or None
+        "auto": learned, where the model is multinomial, without ``idf`` or ``signed``.
     model : "multinomial", "bernoulli", "complement" or "polya"
         Whether each occurrence of a term counts, or its presence and absence, or how little a document resembles the
         other classes, or repeats less than first occurrences.
     ngrams : (shortest, longest) run of words, or of characters, that is a term
+        None: words, and pairs of words where weights are learned.
     analyzer : "word" or "char"
     lowercase : whether capitals are small letters
-    stop_words : words left out
+    stop_words : words left out, or "english" for scikit-learn's list; common words have small weights without it
     max_token_length : longer words are left out
     pattern : an own regular expression for words; slower
     errors : "strict", "replace" or "ignore": the rule for bytes that are no UTF-8
     bits : terms are hashed into 2**bits buckets, for constant memory; 0 for an open vocabulary
     signed : a hashed term is counted with the sign of its hash
-    sublinear : n occurrences in a document count 1 + log n
+    sublinear : n occurrences in a document count 1 + log n; None: where weights are learned
     idf : terms of few documents weigh more
     norm : complement: divide by a class's sum of weights
     min_count, min_share, max_share : leave out terms by their count or by the share of documents that have them;
         chosen after the counting, as are ``model``, ``idf``, ``norm`` and ``alpha``
-    alpha : imaginary occurrences of every term in every class
+    min_documents : leave out terms that fewer documents have; None: where weights are learned, of more than 50
+        documents, those that one document has alone
+    alpha : imaginary occurrences of every term in every class; None: 1/2 where weights are learned, else 1
     class_prior : "auto" (the shares of the documents; none for "complement"), or as in :class:`NaiveBayes`
-    estimate : "mean", "map" or "mle"
+    estimate : "mean", "map" or "mle"; with learned weights "mean"
+    rows : how many documents the weights are learned from, at most; the counts are of all of them
+    random_state : which documents these are, where there are more
 
     Examples
     --------
@@ -64,12 +80,14 @@ class TextNB(NaiveBayes):
     """
 
     _in_file = "TextNB"
+    _before = MappingProxyType({"weights": None})
 
     def __init__(
         self,
         model: str = "multinomial",
         *,
-        ngrams: tuple[int, int] = (1, 1),
+        weights: str | None = "auto",
+        ngrams: tuple[int, int] | None = None,
         analyzer: str = "word",
         lowercase: bool = True,
         stop_words: Any = (),
@@ -78,17 +96,21 @@ class TextNB(NaiveBayes):
         errors: str = "strict",
         bits: int = 0,
         signed: bool = False,
-        sublinear: bool = False,
+        sublinear: bool | None = None,
         idf: bool = False,
         norm: bool = False,
         min_count: float = 0.0,
         min_share: float = 0.0,
         max_share: float = 1.0,
-        alpha: float = 1.0,
+        min_documents: float | None = None,
+        alpha: float | None = None,
         class_prior: Any = "auto",
         estimate: str = "mean",
+        rows: int = 100_000,
+        random_state: int = 0,
     ):
         self.model = model
+        self.weights = weights
         self.ngrams = ngrams
         self.analyzer = analyzer
         self.lowercase = lowercase
@@ -104,9 +126,12 @@ class TextNB(NaiveBayes):
         self.min_count = min_count
         self.min_share = min_share
         self.max_share = max_share
+        self.min_documents = min_documents
         self.alpha = alpha
         self.class_prior = class_prior
         self.estimate = estimate
+        self.rows = rows
+        self.random_state = random_state
 
     @property
     def event_(self) -> Text:
@@ -116,8 +141,29 @@ class TextNB(NaiveBayes):
         >>> cd.TextNB("bernoulli", ngrams=(1, 2)).event_.ngrams
         (1, 2)
         """
-        settings = {name: value for name, value in self.get_params().items() if name not in _NOT_OF_THE_EVENT}
-        return Text(**settings, prior=Dirichlet(self.alpha))
+        given = self.get_params()
+        settings = {name: value for name, value in given.items() if name not in _NOT_OF_THE_EVENT}
+        usual = {name: getattr(HEARD if self._learns else Text(), name) for name in _BY_WEIGHTS}
+        if self.analyzer == "char":
+            usual["ngrams"] = Text().ngrams
+        settings |= {name: usual[name] for name in _BY_WEIGHTS if name in given and given[name] is None}
+        if isinstance(self.stop_words, str) and self.stop_words == "english":
+            from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+            settings["stop_words"] = tuple(ENGLISH_STOP_WORDS)
+        prior = usual["prior"] if self.alpha is None else Dirichlet(self.alpha)
+        return Text(**settings, prior=prior)
+
+    @property
+    def _learns(self) -> bool:
+        """Whether words have weights that are learned."""
+        if self.weights not in ("auto", "learned", None):
+            raise unknown("weights", self.weights, ("auto", "learned", None))
+        possible = self.model == "multinomial" and not (self.idf or self.signed) and self.estimate == "mean"
+        if self.weights == "learned" and not possible:
+            what = "weights are learned of model='multinomial', estimate='mean', without idf and signed"
+            raise InputError(what, value=self.weights, remedy="leave these out, or pass weights=None")
+        return self.weights is not None and possible and self.alpha != 0
 
     def with_prior(  # type: ignore[override]  # the prior of terms is one number
         self, alpha: Any = None, *, class_prior: Any = None, estimate: Any = None, **settings: Any
@@ -131,11 +177,14 @@ class TextNB(NaiveBayes):
         """
         given = {"alpha": alpha, "class_prior": class_prior, "estimate": estimate, **settings}
         changes = {name: value for name, value in given.items() if value is not None}
-        other = self._unfitted().set_params(**changes)
-        if other.event_.spec(1) != self.census_.plan.parts[0].event.spec(1):
+        counted = self.census_.plan.parts[0].event
+        kept = {name: getattr(counted, name) for name in ("ngrams", "sublinear") if getattr(self, name) is None}
+        other = self._unfitted().set_params(**kept, **changes)
+        if other.event_.spec(1) != counted.spec(1):
             changed = sorted(name for name in settings if getattr(self, name) != getattr(other, name))
             raise InputError(f"{', '.join(changed)}: this changes what is counted", value=changed, remedy="fit again")
-        return self._with(self._own, **changes)
+        fitted = self._own if other._learns else replace(self._own, voices=None)
+        return self._with(fitted, **kept, **changes)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, NDArray]:
         """Documents and labels drawn from the model: words in no order.
@@ -146,8 +195,35 @@ class TextNB(NaiveBayes):
         >>> len(documents), set(labels) <= {"ham", "spam"}
         (2, True)
         """
-        columns, y = super().sample(n_samples, random_state)
+        columns, y = NaiveBayes.sample(self._story, n_samples, random_state)
         return next(iter(columns.values())).tolist(), y
+
+    def log_density(self, X: Any) -> NDArray:
+        """log p(document), (documents,), of the words' own laws: a weighted score is no density.
+
+        >>> import candide as cd
+        >>> model = cd.TextNB().fit(["Free prize, call now", "See you at five", "Free call"], ["spam", "ham", "spam"])
+        >>> model.log_density(["a free call"]).shape
+        (1,)
+        """
+        return NaiveBayes.log_density(self._story, X)
+
+    @property
+    def _story(self) -> "TextNB":
+        """The same documents, in which every word counts once."""
+        self._check_fitted()
+        alone = copy(self)
+        alone.fitted_ = self.fitted_.story
+        return alone
+
+    def _learned(self, table: Table, y: NDArray, weight: Floats | None, labels: Labels) -> Fitted:
+        if not self._learns:
+            return super()._learned(table, y, weight, labels)
+        return self._weighed(table, y, weight, labels, self._plan(table), rows=self._most(table))
+
+    def _most(self, table: Table) -> int:
+        """How many documents weights are learned from: as many as have so many words in all."""
+        return min(self.rows, max(1, _WORDS * _BYTES // max(1, table.documents(_COLUMN).width)))
 
     def _read(self, X: Any) -> Table:
         """Documents, or a frame of one column of them, as a table of one column."""
@@ -175,7 +251,7 @@ class TextNB(NaiveBayes):
     def _settings(self, labels: Labels, n_features: int) -> Settings:
         prior = self.class_prior
         if isinstance(prior, str) and prior == "auto":
-            prior = "uniform" if self.model == "complement" else "empirical"
+            prior = "uniform" if self.model == "complement" else "jeffreys" if self._learns else "empirical"
         return Settings(prior, self.estimate)
 
     def _keep(self, fitted: Fitted, classes: NDArray, columns: tuple[Name, ...] | None, names: NDArray | None) -> Self:
@@ -188,4 +264,7 @@ class TextNB(NaiveBayes):
         return tags
 
 
-_NOT_OF_THE_EVENT = ("alpha", "class_prior", "estimate")
+_NOT_OF_THE_EVENT = ("alpha", "class_prior", "estimate", "weights", "rows", "random_state")
+_BY_WEIGHTS = ("ngrams", "sublinear", "min_documents", "prior")  # what depends on whether weights are learned
+_WORDS = 1 << 23  # of all documents that weights are learned from, at most: about 300 MB
+_BYTES = 4  # of a document to each word or pair of words that is in it, about

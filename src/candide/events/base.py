@@ -27,6 +27,7 @@ from candide.rows.table import Name
 from candide.tally import KINDS, Moments, Spec, Tally
 
 if TYPE_CHECKING:  # read when a test is asked for, so that loading a model stays quick
+    from candide.conjugate.words import Words
     from candide.tally.association import Test
 
 HOWS = ("mle", "map", "mean", "predictive")
@@ -230,6 +231,29 @@ class EventModel:
             with conjugate.leave_one_out.of_rows(range(start, rows.stop)):
                 out[rows] = self._held_out(tally, chosen, how, rows_of(block, rows), y[rows], w)
         return out
+
+    hears_words: ClassVar[bool] = False  # whether it is of documents in which every word may have a weight of its own
+
+    def words(
+        self,
+        tally: Any,
+        prior: Prior | str | None,
+        block: Block,
+        y: Codes,
+        weight: Floats | None = None,
+        *,
+        power: float,
+        is_counted: bool = True,
+    ) -> "Words":
+        """What each word of documents says, had its document not been counted; ``is_counted``: whether they were.
+
+        Only events of documents have words, and ``hears_words`` says whether each may have a weight of its own.
+
+        >>> from candide.events import Poisson, Text
+        >>> Poisson.hears_words, Text().hears_words, Text(model="bernoulli").hears_words
+        (False, True, False)
+        """
+        raise InputError(f"the {self._title} event model has no words")
 
     def _resolve(self, prior: Prior | str | None) -> Any:
         chosen = prior_of(self.prior if prior is None else prior)

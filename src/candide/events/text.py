@@ -29,6 +29,7 @@ import numpy as np
 from candide.conjugate import terms
 from candide.conjugate.checks import refuse_improper
 from candide.conjugate.dirichlet import pseudo_counts
+from candide.conjugate.words import Words, words_of
 from candide.distributions import Distribution
 from candide.encode.tokens import Tokens, tokens_of
 from candide.errors import InputError, unknown
@@ -41,6 +42,7 @@ from candide.tally import Terms
 
 __all__ = ["MODELS", "Documents", "Text"]
 MODELS = ("multinomial", "bernoulli", "complement", "polya")
+_FEW = 50  # documents: of so few, terms of single ones are all that some have
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,7 @@ class Text(EventModel):
     min_count: float = 0.0  # terms that occur less often in all are left out
     min_share: float = 0.0  # terms in a smaller share of the documents are left out
     max_share: float = 1.0
+    min_documents: float | None = 0.0  # terms that fewer documents have are left out; None: 2, of more than a few
     prior: Prior | str | None = field(default=Dirichlet(1.0))
 
     def __post_init__(self) -> None:
@@ -92,10 +95,14 @@ class Text(EventModel):
         tokens = tokens_of(self)
         object.__setattr__(self, "ngrams", tokens.ngrams)
         object.__setattr__(self, "stop_words", tokens.stop_words)
+        if self.min_documents is not None and not self.min_documents >= 0:
+            what = f"min_documents: {self.min_documents}"
+            raise InputError(what, value=self.min_documents, remedy="pass how many documents must have a term")
         for name in ("min_share", "max_share"):
             if not 0 <= getattr(self, name) <= 1:
                 raise InputError(f"{name}: {getattr(self, name)}; pass a share of the documents, from 0 to 1")
-        if self.signed and (self.idf or self.model in ("bernoulli", "polya") or self.min_share or self.max_share < 1):
+        by_documents = self.min_documents != 0 or self.min_share or self.max_share < 1
+        if self.signed and (self.idf or self.model in ("bernoulli", "polya") or by_documents):
             raise InputError("signed counts do not say how many documents have a term; pass signed=False for this")
         if self.norm and self.model != "complement":
             raise InputError("norm is for model='complement'")
@@ -132,10 +139,46 @@ class Text(EventModel):
     def _held_out(self, tally: Any, prior: Any, how: str, block: Any, y: Codes, weight: Floats | None) -> Floats:
         """In closed form where terms are weighed one by one; else document by document, which takes its time."""
         extra = float(pseudo_counts(self._alpha(prior), how))
-        whole = self.model == "multinomial" and not (self.signed or self.idf or self.min_count or self.min_share)
-        if not whole or self.max_share < 1 or extra <= 0:
+        whole = self.model == "multinomial" and not (self.signed or self.idf or self._prunes)
+        if not whole or extra <= 0:
             return super()._held_out(tally, prior, how, block, y, weight)
         return terms.multinomial_held_out(self.weighed(tally), extra, block, y, weight)[:, :, None]
+
+    @property
+    def _prunes(self) -> bool:
+        return self.min_count > 0 or self.min_share > 0 or self.max_share < 1 or self.min_documents != 0
+
+    @property
+    def hears_words(self) -> bool:  # type: ignore[override]
+        """Whether every word may have a weight: where the score is a sum over the words that there are.
+
+        >>> Text().hears_words, Text(model="complement").hears_words
+        (True, False)
+        """
+        adds_up = self.model == "multinomial" and not (self.signed or self.idf)
+        return adds_up and float(self._alpha(self._resolve(None))) > 0
+
+    def words(
+        self,
+        tally: Terms,
+        prior: Prior | str | None,
+        block: Any,
+        y: Codes,
+        weight: Floats | None = None,
+        *,
+        power: float,
+        is_counted: bool = True,
+    ) -> Words:
+        """What each word of documents says, had its document not been counted.
+
+        >>> documents, y = Documents.of(["free prize", "see you", "free call"]), np.array([0, 1, 0])
+        >>> tally = Terms.of(documents, y, n_classes=2, spec=Text().spec(1))
+        >>> Text().words(tally, None, documents, y, power=0.5).keys()  # no other document has the other words
+        [b'free']
+        """
+        extra = float(pseudo_counts(self._alpha(self._resolve(prior)), "mean"))
+        documents = Documents.of(block)
+        return words_of(self.weighed(tally), extra, documents, y, weight, power=power, is_counted=is_counted)
 
     def _cells(self, tally: Any) -> int:
         return int(tally.n_classes * max(1.0, tally.length.sum() / max(tally.n.sum(), 1e-300)))
@@ -182,6 +225,16 @@ class Text(EventModel):
         """The tally as this model weighs it: pruned, without signs, with ``idf``."""
         if self.signed:
             tally = terms.without_signs(tally)
-        if self.min_count > 0 or self.min_share > 0 or self.max_share < 1:
-            tally = tally.kept(terms.frequent(tally, self.min_count, self.min_share, self.max_share))
+        if self._prunes:
+            least = self.min_documents
+            if least is None:
+                least = 2.0 if tally.n.sum() > _FEW else 0.0
+            limits = self.min_count, self.min_share, self.max_share, least
+            tally = tally.kept(terms.frequent(tally, *limits))
         return terms.Weighed(tally, self.tokens, terms.inverse_shares(tally) if self.idf else None)
+
+
+# Where every word has a weight: pairs of words may mean more than their words do; repeats say less than first
+# occurrences; of a term that one document has no other was heard, so that its weight could not be learned; and counts
+# are drawn to evenness by Jeffreys' half.
+HEARD = Text(ngrams=(1, 2), sublinear=True, min_documents=None, prior=Dirichlet(0.5))

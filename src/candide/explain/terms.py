@@ -15,7 +15,10 @@ from candide.rows.table import Name
 
 @dataclass(frozen=True)
 class TopTerm:
-    """A term that speaks for a class: log-odds against all other classes, and how often it occurs in both."""
+    """A term that speaks for a class: log-odds against all other classes, and how often it occurs in both.
+
+    Where words have weights these are in the log-odds; where repeats count less, it is the documents that are counted.
+    """
 
     term: str
     log_odds: float
@@ -30,10 +33,13 @@ def top_terms(fitted: Fitted, column: Name | None, label: Any, n: int = 10) -> l
         raise unknown("class", label, fitted.labels.values)
     event, c = part.event, fitted.labels.values.index(label)
     odds, tally = event.log_odds(fitted.chosen.tallies[i], c)  # type: ignore[attr-defined]
+    law: Any = fitted.model.distributions[i].unweighted[0]
+    odds = odds * law.heard_as(tally.letters, tally.starts)
     mine = tally.class_of_cell == c
-    count = np.bincount(tally.word[mine], tally.total[mine], tally.n_terms)
-    others = tally.pool().total - count
     names, tokens = tally.keys(), event.tokens  # type: ignore[attr-defined]
+    often = tally.documents if tokens.sublinear else tally.total
+    count = np.bincount(tally.word[mine], often[mine], tally.n_terms)
+    others = np.bincount(tally.word[~mine], often[~mine], tally.n_terms)
     best = np.flatnonzero(odds >= np.sort(odds)[-n:][0]) if 0 < n < len(odds) else np.arange(len(odds))
     order = sorted(best.tolist(), key=lambda i: (-odds[i], -count[i], names[i]))[: max(n, 0)]
     terms = [shown(names[i], tokens) for i in order]
@@ -69,7 +75,7 @@ def terms_of(law: Any, document: Documents, first: int, second: int) -> tuple[Do
     """
     law, [counts] = law.unweighted
     times, place, _ = law.rows(document)
-    weight = counts * law.weights(place, times)
+    weight = counts * law.said(place, times)
     gain = weight[:, first] - weight[:, second]
     order = np.argsort(-np.abs(gain), kind="stable")
     if law.tokens.bits:

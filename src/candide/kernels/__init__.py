@@ -33,6 +33,10 @@ from candide.kernels.choice import (
     power_sums,
     score_cells,
     take_cells,
+    word_groups,
+    word_scores,
+    word_slopes,
+    word_spreads,
 )
 
 __all__ = [
@@ -65,4 +69,8 @@ __all__ = [
     "power_sums",
     "score_cells",
     "take_cells",
+    "word_groups",
+    "word_scores",
+    "word_slopes",
+    "word_spreads",
 ]

@@ -12,6 +12,7 @@ include "_levels.pxi"
 include "_cells.pxi"
 include "_together.pxi"
 include "_sparse.pxi"
+include "_words.pxi"
 include "_normalising.pxi"
 
 cdef extern from *:

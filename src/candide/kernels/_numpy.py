@@ -18,6 +18,7 @@ from candide.kernels.cells import (  # noqa: F401  twins of their own
     take_cells,
 )
 from candide.kernels.powers import moments_of, power_sums  # noqa: F401  twins of their own
+from candide.kernels.words import word_groups, word_scores, word_slopes, word_spreads  # noqa: F401  twins of their own
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]

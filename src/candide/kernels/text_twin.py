@@ -68,6 +68,17 @@ def weight_of(manner: int, times: float) -> float:
     return times if manner == PLAIN else 1.0 if manner == BINARY else 1.0 + math.log(times)
 
 
+def weights_of(manner: int, times: NDArray) -> NDArray[np.float64]:
+    """The same of many.
+
+    >>> weights_of(SUBLINEAR, np.array([1.0, 2.0])).round(3).tolist(), weights_of(BINARY, np.array([3.0])).tolist()
+    ([1.0, 1.693], [1.0])
+    """
+    if manner == PLAIN:
+        return times.astype(np.float64)
+    return np.ones(len(times)) if manner == BINARY else 1.0 + np.log(times)
+
+
 def murmur(key: bytes) -> int:
     """MurmurHash3 of 32 bits (Appleby), seed 0, as a signed number.
 

@@ -105,9 +105,7 @@ class Census:
             for one, some in zip(part.coded, tally.met() if part.coded else (), strict=True):
                 levels[one] = some | levels.get(one, False)
         found = [part.pruned(tally, [levels[one] for one in part.coded]) for part, tally in counted]
-        left = {name: labels for part, _ in found if part.event.has_density for name, labels in part.named_levels}
-        parts, tallies = tuple(part.naming_only(left) for part, _ in found), tuple(tally for _, tally in found)
-        plan = Plan(self.plan.columns, parts)
+        plan, tallies = Plan(self.plan.columns, tuple(part for part, _ in found)), tuple(tally for _, tally in found)
         met = self.class_weight > 0
         labels, stays = self.labels.left(met), np.flatnonzero(self.labels.stays(met))
         if len(stays) < len(met):

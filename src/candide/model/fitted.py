@@ -140,7 +140,7 @@ class Fitted:
             return self
         if self.parameters is not None:
             plan, at = self.plan.of_columns()
-            laws = tuple(self.model.distributions[i].unweighted[0] for i in at)
+            laws = tuple(self.model.distributions[i].story for i in at)
             alone = replace(self.parameters, plan=plan, model=Model(np.log(self.shares), laws))
             return replace(self, parameters=alone, voices=None)
         return replace(self, counts=self.census.of_columns(), voices=None)
@@ -212,7 +212,9 @@ class Fitted:
     def minus(self, part: Census) -> "Fitted":
         """This model without rows that were counted in it. Weights that they taught stay, and say so."""
         left = self.with_census(self.census - part.like(self.census))
-        return left if left.voices is None else replace(left, voices=left.voices.without(part.n_rows))
+        if left.voices is None:
+            return left
+        return replace(left, voices=left.voices.without(part.n_rows, left.census.tallies))
 
     def __add__(self, other: "Fitted") -> "Fitted":
         both = self.plus(other.census)

@@ -58,12 +58,6 @@ class Part:
         """The levels of each column, where they are categories."""
         return tuple(encoding.labels for encoding in self.encodings) if self.holds == "codes" else ()  # type: ignore[attr-defined]
 
-    @property
-    def named_levels(self) -> list[tuple[Name, Labels]]:
-        """Its columns with their levels, where these are values and no cells of a grid."""
-        each = zip(self.columns, self.encodings, strict=True)
-        return [(name, encoding.labels) for name, encoding in each if isinstance(encoding, Levels)]
-
     @cached_property
     def spec(self) -> Spec:
         return self.event.spec(len(self.columns), self.encodings)
@@ -98,12 +92,6 @@ class Part:
         encodings = tuple(encoding.left(some) for encoding, some in zip(self.encodings, stays, strict=True))
         return replace(self, encodings=encodings), tally.some_levels(stays)
 
-    def naming_only(self, levels: Mapping[Name, Labels]) -> "Part":
-        """This part without the names of levels that its columns no longer have."""
-        each = zip(self.columns, self.encodings, strict=True)
-        encodings = tuple(e.among(levels[name]) if name in levels else e for name, e in each)
-        return self if encodings == self.encodings else replace(self, encodings=encodings)
-
     def only(self, features: Sequence[int]) -> "Part":
         """The part of some of these columns, with their encodings and their share of a prior with a value a column."""
         event = _of_features(self.event, features, len(self.columns), self.holds == "codes")
@@ -126,8 +114,7 @@ class Part:
             with naming(name):
                 united.append(mine.union(theirs))
         both, a, b = zip(*united, strict=True)
-        moves = (a, b) if self.holds == "codes" else ((), ())
-        return replace(self, encodings=both), *moves
+        return replace(self, encodings=both), a, b
 
     def block(self, table: Table) -> Block:
         """The rows of this part's columns: the one place where rows become blocks."""

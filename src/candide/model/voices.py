@@ -15,8 +15,9 @@ taken away again with rows that are: what was learned with them stays learned, a
 ('weights learned on 100 of 4,993 rows, before 7 rows were taken out', False, True)
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,11 @@ from candide.model.settings import Settings
 from candide.rows import matching
 from candide.rows.blocks import Block, Codes, Floats
 from candide.rows.labels import Labels
+from candide.tally import Tally
+
+if TYPE_CHECKING:
+    from candide.conjugate.words import Words
+    from candide.distributions.word_weights import WordWeights
 
 _WORSE = -2.33  # z by which a column tells worse than the class shares, and is silent: by chance one in a hundred
 
@@ -48,13 +54,19 @@ class Voices:
     gone: int = 0  # rows that were taken out since
     fresh: int = 0  # rows from which they were learned, and that were not counted then
     curve: Isotonic | None = None  # what bends the probabilities at last; a sum of models has none
+    words: "tuple[WordWeights | None, ...]" = ()  # of each part, where every word has a weight of its own
 
     def weigh(self, model: Model) -> Model:
         """A model whose laws count as these weights say, and whose class prior has the biases in it."""
-        laws = tuple(law.weighted(w) for law, w in zip(model.distributions, self.weight, strict=True))
+        each = zip(model.distributions, self.weight, self._words, strict=True)
+        laws = tuple((law if words is None else law.heard(words)).weighted(w) for law, w, words in each)
         log_prior = model.log_prior + self.bias
         shares = log_prior - np.logaddexp.reduce(log_prior)
         return replace(model, log_prior=shares, distributions=laws, curve=self.curve)
+
+    @property
+    def _words(self) -> "tuple[WordWeights | None, ...]":
+        return self.words or (None,) * len(self.weight)
 
     def calibrated(self, bent: Logistic | Isotonic, log_prior: Floats) -> "Voices":
         """The voices of scores that are multiplied and moved, or bent: ``log_prior`` is what the scores begin with."""
@@ -90,11 +102,22 @@ class Voices:
             max(self.counted, other.counted),
             self.gone + other.gone,
             self.fresh + other.fresh,
+            words=tuple(
+                a if b is None else b if a is None else a.mixed(b, part)
+                for a, b in zip(self._words, other._words, strict=True)
+            ),
         )
 
-    def without(self, rows: int) -> "Voices":
-        """The same voices, and word of rows that were taken out of the counts: they may have been learned from."""
-        return replace(self, gone=self.gone + rows)
+    def without(self, rows: int, left: Sequence[Tally] = ()) -> "Voices":
+        """The same voices, and word of rows that were taken out of the counts: they may have been learned from.
+
+        ``left`` are the counts without them: terms of which nothing is left have no weight any more.
+        """
+        words = self.words
+        if left:
+            each = zip(words, left, strict=True) if words else ()
+            words = tuple(one and one.only(tally.letters, tally.starts) for one, tally in each)  # type: ignore[attr-defined]
+        return replace(self, gone=self.gone + rows, words=words)
 
     def stale(self, counted: int) -> bool:
         """Whether rows were taken out since they were learned, or have doubled."""
@@ -152,6 +175,9 @@ def terms_of(
     out = []
     shares = np.broadcast_to(np.exp(_shares(census)), (len(y), len(census.labels)))
     for part, tally, block in zip(census.plan.parts, census.tallies, blocks, strict=True):
+        if part.event.hears_words:
+            out.append(np.zeros((len(y), len(census.labels), 1)))  # until its words are heard
+            continue
         terms = weights.room(len(y), len(census.labels), len(part.event.voices(part.columns)))
         prior = prior_for(part.event, settings.priors)
         terms = weights.kept(part.event.held_out(tally, prior, "predictive", block, y, weight, terms))
@@ -165,9 +191,32 @@ def fresh_terms(census: Census, settings: Settings, blocks: Sequence[Block]) -> 
     """(row, class, voice) of each part what it says of rows that were never counted: nothing is left out."""
     parts = zip(census.plan.parts, census.tallies, blocks, strict=True)
     return [
-        weights.kept(part.event.estimate(tally, prior_for(part.event, settings.priors)).terms(block))
+        np.zeros((block.shape[0], len(census.labels), 1))  # until its words are heard
+        if part.event.hears_words
+        else weights.kept(part.event.estimate(tally, prior_for(part.event, settings.priors)).terms(block))
         for part, tally, block in parts
     ]
+
+
+def spoken(
+    census: Census,
+    settings: Settings,
+    blocks: Sequence[Block],
+    y: Codes,
+    weight: Floats | None = None,
+    *,
+    is_counted: bool = True,
+) -> "dict[int, Words]":
+    """The words of each part whose words are heard, by its place: what they say of rows, each without itself."""
+    from candide.model import words
+
+    parts = enumerate(zip(census.plan.parts, census.tallies, blocks, strict=True))
+    found = {}
+    for i, (part, tally, block) in parts:
+        if part.event.hears_words:
+            prior, how = prior_for(part.event, settings.priors), {"is_counted": is_counted}
+            found[i] = part.event.words(tally, prior, block, y, weight, power=words.POWER, **how)
+    return found
 
 
 def learn(
@@ -176,27 +225,91 @@ def learn(
     blocks: Sequence[Block],
     y: Codes,
     weight: Floats | None = None,
-    terms: Sequence[NDArray] | None = None,
     start: Voices | None = None,
     *,
+    is_counted: bool = True,
     patient: bool = False,
 ) -> Voices:
     """Weights for the voices of a census, from ``blocks`` of some of its rows; sooner from ``start``.
 
-    Rows of one class tell nothing: then each column counts once, as in naive Bayes, and was learned from no row.
+    Words are heard first as if they were alone, then the other voices beside them, then both once more: each time what
+    the others say is where they begin, so that all weights are those that make the rows likeliest together.
+    ``is_counted`` says that the rows were counted, and each is to be left out while it teaches.
     """
+    if not teaches(y):
+        return untaught(census)
+    terms = terms_of(census, settings, blocks, y, weight) if is_counted else fresh_terms(census, settings, blocks)
+    texts, found = spoken(census, settings, blocks, y, weight, is_counted=is_counted), start
+    for _ in range(2 if 0 < len(texts) < len(terms) else 1):
+        heard = hear(census, y, weight, terms, texts, found)
+        found = balance(census, y, weight, terms, heard, found, patient=patient)
+    assert found is not None
+    return found
+
+
+def teaches(y: Codes) -> bool:
+    """Whether rows can tell how much a voice counts: those of one class tell nothing."""
+    return not bool((y == y[:1]).all())
+
+
+def untaught(census: Census) -> Voices:
+    """Each column counts once, as in naive Bayes: that was learned from no row."""
     groups = np.array(groups_of(census.plan), np.intp)
-    ends = np.cumsum([len(part.event.voices(part.columns)) for part in census.plan.parts])
-    if (y == y[:1]).all():
-        once = tuple(np.split((groups == 0).astype(np.float64), ends[:-1]))
-        return Voices(once, np.zeros(len(census.labels)), 0, np.ones(1 + max(groups, default=-1)), 0)
-    terms = terms_of(census, settings, blocks, y, weight) if terms is None else terms
-    prior, taught = _shares(census), None if weight is None else weights.relative(weight)
+    once = tuple(np.split((groups == 0).astype(np.float64), _ends(census.plan)))
+    return Voices(once, np.zeros(len(census.labels)), 0, np.ones(1 + max(groups, default=-1)), 0)
+
+
+def hear(
+    census: Census,
+    y: Codes,
+    weight: Floats | None,
+    terms: Sequence[NDArray],
+    texts: "Mapping[int, Words]",
+    found: Voices | None,
+) -> "tuple[WordWeights | None, ...]":
+    """The weights of words, given the voices ``found`` so far; what they come to is put among the ``terms``."""
+    from candide.model import words
+
+    out = list(found._words if found is not None else (None,) * len(terms))
+    taught = None if weight is None else weights.relative(weight)
+    for i, said in texts.items():
+        offset = _shares(census)
+        if found is not None:
+            others = [(one, w) for j, (one, w) in enumerate(zip(terms, found.weight, strict=True)) if j != i]
+            offset = offset + found.bias + sum((one @ w.astype(one.dtype) for one, w in others), np.zeros((1, 1)))
+        learned = words.learn(said, offset, taught, out[i])
+        out[i], terms[i][:, :, 0] = learned.words, learned.said
+    return tuple(out)
+
+
+def balance(
+    census: Census,
+    y: Codes,
+    weight: Floats | None,
+    terms: Sequence[NDArray],
+    heard: "tuple[WordWeights | None, ...]",
+    start: Voices | None,
+    *,
+    patient: bool = False,
+) -> Voices:
+    """The weights of all other voices, beside words that have theirs: these are neither more nor less than they say."""
+    groups = np.array(groups_of(census.plan), np.intp)
+    taught = None if weight is None else weights.relative(weight)
     known = None if start is None else weights.Learned(np.concatenate(start.weight), start.bias, start.strength)
-    learned = weights.learn(terms, prior, y, taught, groups=groups, start=known, patient=patient)
-    each = zip(terms, np.split(learned.weight, ends[:-1]), strict=True)
-    heard = tuple(np.where(part.any(axis=(0, 1)), w, 0.0) for part, w in each)
-    return Voices(heard, learned.bias, len(y), learned.strength, census.n_rows)
+    free = [one if w is None else np.zeros_like(one) for one, w in zip(terms, heard, strict=True)]
+    said = [one[:, :, 0] for one, w in zip(terms, heard, strict=True) if w is not None]
+    offset = _shares(census) + sum(said) if said else _shares(census)
+    learned = weights.learn(free, offset, y, taught, groups=groups, start=known, patient=patient)
+    each = zip(terms, np.split(learned.weight, _ends(census.plan)), heard, strict=True)
+    weight_of = tuple(
+        np.ones(1) if words is not None else np.where(part.any(axis=(0, 1)), w, 0.0) for part, w, words in each
+    )
+    counted, own = census.n_rows, tuple(heard) if said else ()
+    return Voices(weight_of, learned.bias, len(y), learned.strength, counted, words=own)
+
+
+def _ends(plan: Plan) -> Codes:
+    return np.cumsum([len(part.event.voices(part.columns)) for part in plan.parts])[:-1]
 
 
 def _shares(census: Census) -> Floats:

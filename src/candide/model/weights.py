@@ -35,7 +35,7 @@ _STEPS = 50  # of Newton's method, once the strengths stand
 _CLOSE = 0.1  # strengths that change by less than this share stand
 _HELD = 0.1  # of a weight more, near its mean: else weights that part few rows run away
 _STRENGTHS = (1e-3, 1e6)
-_BIAS = 0.02  # the strength with which a class bias is held at 0: hardly
+BIAS = 0.02  # the strength with which a class bias is held at 0: hardly
 _EXACT = 1 << 22  # so many terms of a part are kept in double precision; more of them in single
 _PIECE = 1 << 17  # numbers worked at once: they stay in cache
 _SILENT = 1e-9  # a term that says less than this says nothing
@@ -97,6 +97,7 @@ def learn(
 ) -> Learned:
     """The weights of voices whose ``terms`` are parts (row, class, voice); ``groups`` numbers the group of each voice.
 
+    ``log_prior`` is what they are added to, (class) or (row, class).
     ``weight`` says how often each row counts. ``start`` is where to begin: the same answer, sooner. Without it the
     strengths may take long to stand; ``patient`` waits for them. Voices that say nothing of any row have the mean of
     their group, and need not be asked.
@@ -105,7 +106,7 @@ def learn(
     each = [_heard(part) for part in terms]
     terms = [part if own.all() else part.compress(own, axis=2) for part, own in zip(terms, each, strict=True)]
     heard = np.concatenate(each) if each else np.zeros(0, bool)
-    problem = _Problem(terms, log_prior, y, weight, groups[heard], 1 + int(groups.max(initial=-1)))
+    problem = Problem(terms, log_prior, y, weight, groups[heard], 1 + int(groups.max(initial=-1)))
     x, strength = problem.start(np.where(groups == 0, 1.0 / np.sqrt(max(1, (groups == 0).sum())), 0.0), heard, start)
     at = problem.at(x)
     with threads.one_blas_thread():  # the products are small, and rows are shared out among threads
@@ -134,7 +135,7 @@ def _heard(part: NDArray) -> NDArray[np.bool_]:
 def posterior(terms: Sequence[NDArray], base: Floats, weight: Floats) -> Floats:
     """(row, class) what weighted voices come to; ``base`` is what they are added to."""
     nothing = np.zeros(len(terms[0]), np.intp)
-    return _Problem(terms, base, nothing, None, nothing[:0], 0).at(np.append(weight, np.zeros(len(base)))).p
+    return Problem(terms, base, nothing, None, nothing[:0], 0).at(np.append(weight, np.zeros(base.shape[-1]))).p
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,13 +151,13 @@ class _Point:
         return self.loss + 0.5 * float(self.x @ precision @ self.x)
 
 
-class _Problem:
+class Problem:
     """The penalised likelihood: unknown are the weights, and the biases of all classes."""
 
     def __init__(
         self, terms: Sequence[NDArray], log_prior: Floats, y: Codes, weight: Floats | None, groups: Codes, n_groups: int
     ):
-        self.n, self.k = len(y), len(log_prior)
+        self.n, self.k = len(y), log_prior.shape[-1]
         ends = np.cumsum([0, *(part.shape[2] for part in terms)])
         self.n_voices = int(ends[-1])
         # Each part by (row and class, voice), and which of the voices are its own.
@@ -195,7 +196,7 @@ class _Problem:
 
         def work(rows: slice) -> float:
             scores, own = p[rows], slice(rows.start * self.k, rows.stop * self.k)
-            scores[:] = base
+            scores[:] = base[rows] if base.ndim == 2 else base
             for part, voices in self.parts:
                 scores += (part[own] @ x[voices].astype(part.dtype)).reshape(scores.shape)
             scores -= scores.max(axis=1, keepdims=True)
@@ -211,7 +212,7 @@ class _Problem:
         """(unknown, unknown) of the prior: a strength each, and a common mean that is nearly free."""
         v, same = self.n_voices, self.groups[:, None] == self.groups
         shared = (strength**2 / (1.0 + strength * self.size))[self.groups]
-        out = np.diag(np.full(v + self.k, _BIAS))
+        out = np.diag(np.full(v + self.k, BIAS))
         out[:v, :v] = np.diag(strength[self.groups]) - np.where(same, shared, 0.0)
         return out
 

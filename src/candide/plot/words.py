@@ -1,7 +1,8 @@
 """A column of text given the class: the terms that speak most for each class, by their log-odds.
 
 >>> import candide as cd
->>> model = cd.TextNB().fit(["free prize", "see you", "free call", "you see"], ["spam", "ham", "spam", "ham"])
+>>> texts, y = ["free prize", "see you", "free call", "you see"], ["spam", "ham", "spam", "ham"]
+>>> model = cd.TextNB(weights=None).fit(texts, y)
 >>> [(c, term, round(odds, 2)) for c, term, odds in class_terms(Drawable.of(model), "text", 2)]
 [(0, 'see', 1.1), (1, 'free', 1.1)]
 """

@@ -75,6 +75,17 @@ class Documents:
         present = None if self.present is None else self.present[start:stop]
         return Documents(None, self.letters, self.starts[start : stop + 1], present, first)  # type: ignore[index]
 
+    def take(self, rows: NDArray) -> "Documents":
+        """Some of the documents, by their places."""
+        if self.objects is not None:
+            return Documents([self.objects[row] for row in rows.tolist()])
+        assert self.letters is not None
+        assert self.starts is not None
+        sizes = np.diff(self.starts)[rows]
+        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        at = np.arange(starts[-1]) + np.repeat(self.starts[:-1][rows] - starts[:-1], sizes)
+        return Documents(None, self.letters[at], starts, None if self.present is None else self.present[rows])
+
     @cached_property
     def given(self) -> bool:
         """Whether a document is a sequence of words rather than text."""

@@ -25,7 +25,8 @@ again; save it with detail='tally' for that
 import mmap
 import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -39,13 +40,8 @@ from candide.model.plan import Plan
 from candide.store import plans, values
 from candide.store.container import fields, is_count, is_model, pack, unpack
 
-if TYPE_CHECKING:
-    from candide.model.calibration import Isotonic
-    from candide.model.voices import Voices
-
 FORMAT = 3
 _READS = (2, FORMAT)  # one of format 2 keeps nothing of what rounding took from its sums, and nothing declared
-_VOICES = ("rows", "counted", "gone", "fresh")  # numbers of rows that weights are known by
 DETAILS = ("tally", "explain", "score")
 READ_WHOLE = 1 << 26  # bytes: a longer file is mapped, and its arrays are read where and when they are used
 
@@ -144,7 +140,7 @@ def _pieces(fitted: Fitted, detail: str | None, provenance: Mapping[str, str] | 
         **({} if fitted.estimator is None else {"estimator": values.pack_estimator(fitted.estimator, arrays)}),
         **({"na": list(fitted.na)} if fitted.na else {}),
         **({"dates": sorted(fitted.dates)} if fitted.dates else {}),
-        **({} if fitted.voices is None else {"voices": _pack_voices(fitted.voices, arrays)}),
+        **({} if fitted.voices is None else {"voices": _pack_voices(fitted, detail, arrays)}),
         **({"spelled": {name: how.settings() for name, how in fitted.spelled.items()}} if fitted.spelled else {}),
     }
     return pack(header, arrays)
@@ -160,50 +156,12 @@ def _pack_counts(census: Census, arrays: plans.Arrays) -> dict[str, Any]:
     return {"rows": census.n_rows, "distributions": None, "strengths": False}
 
 
-def _pack_voices(voices: "Voices", arrays: plans.Arrays) -> dict[str, Any]:
-    arrays |= {"voices.weights": np.concatenate(voices.weight), "voices.bias": voices.bias}
-    arrays["voices.strength"] = voices.strength
-    _pack_curve(voices.curve, arrays)
-    return {name: getattr(voices, name) for name in _VOICES}
+def _pack_voices(fitted: Fitted, detail: str, arrays: plans.Arrays) -> dict[str, Any]:
+    """Of a model without counts the laws have the weights of words in them."""
+    from candide.store.voices import pack_voices
 
-
-def _unpack_voices(header: dict[str, Any], arrays: plans.Taken, plan: Plan, n_classes: int) -> "Voices":
-    from candide.model.voices import Voices, groups_of
-
-    known = fields(header, "voices", dict.fromkeys(_VOICES, int))
-    if odd := [number for number in known.values() if not is_count(number)]:
-        raise ModelFileError(f"voices learned from {odd[0]!r} rows", value=odd[0])
-    sizes = [len(part.event.voices(part.columns)) for part in plan.parts]
-    weight = arrays.floats("voices.weights", (sum(sizes),))
-    strength = arrays.floats("voices.strength", (1 + max(groups_of(plan), default=-1),))
-    if not (strength > 0).all():
-        raise ModelFileError("array 'voices.strength' holds what is not above 0")
-    each = tuple(np.split(weight, np.cumsum(sizes)[:-1]))
-    curve = _unpack_curve(arrays, n_classes)
-    return Voices(each, arrays.floats("voices.bias", (n_classes,)), strength=strength, curve=curve, **known)
-
-
-def _pack_curve(curve: "Isotonic | None", arrays: plans.Arrays) -> None:
-    """What bends the probabilities of a model, one curve after another."""
-    if curve is not None:
-        arrays["curve.sizes"] = np.array([len(odds) for odds in curve.odds], np.int64)
-        arrays |= {"curve.odds": np.concatenate(curve.odds), "curve.shares": np.concatenate(curve.shares)}
-
-
-def _unpack_curve(arrays: plans.Taken, n_classes: int) -> "Isotonic | None":
-    from candide.model.calibration import Isotonic
-
-    if not arrays.has("curve.sizes"):
-        return None
-    sizes = np.array(arrays.whole("curve.sizes", n_classes if n_classes > 2 else 1))
-    if not (sizes > 0).all():
-        raise ModelFileError("array 'curve.sizes' holds what is no length of a curve")
-    n, ends = (int(sizes.sum()),), np.cumsum(sizes)[:-1]
-    odds, shares = (tuple(np.split(arrays.floats(f"curve.{name}", n), ends)) for name in ("odds", "shares"))
-    rise = all((np.diff(curve) >= 0).all() for curve in (*odds, *shares))
-    if not rise or not all(((p > 0) & (p < 1)).all() for p in shares):
-        raise ModelFileError("the arrays 'curve.odds' and 'curve.shares' are no curves of probabilities that rise")
-    return Isotonic(odds, shares)
+    assert fitted.voices is not None
+    return pack_voices(fitted.voices if detail == "tally" else replace(fitted.voices, words=()), arrays)
 
 
 def _pack_model(fitted: Fitted, detail: str, arrays: plans.Arrays) -> dict[str, Any]:
@@ -257,7 +215,9 @@ def _unpack(file: memoryview, *, verify: bool) -> tuple[Fitted, bool]:
     if "spelled" in header:
         known["spelled"] = values.unpack_spelled(header["spelled"])
     if "voices" in header:
-        known["voices"] = _unpack_voices(header["voices"], arrays, plan, len(labels))
+        from candide.store.voices import unpack_voices
+
+        known["voices"] = unpack_voices(header["voices"], arrays, plan, len(labels))
     if detail == "tally":
         out = Fitted(plans.unpack_counts(plan, labels, header["rows"], arrays), **known)
     else:
@@ -275,6 +235,7 @@ def _dates(names: list[Any], plan: Plan) -> frozenset[str]:
 
 def _unpack_model(header: dict[str, Any], arrays: plans.Taken, plan: Plan, n_classes: int) -> tuple[Model, Any]:
     from candide.store import laws
+    from candide.store.voices import unpack_curve
 
     packed, log_prior = header["distributions"], arrays.get("log_prior")
     if not isinstance(packed, list) or len(packed) != len(plan.parts):
@@ -291,7 +252,7 @@ def _unpack_model(header: dict[str, Any], arrays: plans.Taken, plan: Plan, n_cla
         laws.unpack(one, arrays, str(i), plans.shape_of(part, n_classes))
         for i, (one, part) in enumerate(zip(packed, plan.parts, strict=True))
     )
-    model = Model(log_prior, distributions, curve=_unpack_curve(arrays, n_classes))
+    model = Model(log_prior, distributions, curve=unpack_curve(arrays, n_classes))
     if not header["strengths"]:
         return model, None
     found, rows = arrays.get("strength"), header["rows"]

@@ -44,7 +44,7 @@ def unpack(packed: Any, arrays: Found, prefix: str, shape: Shape, depth: int = 0
         raise ModelFileError(f"unknown distribution {name[:40]!r}", value=name[:40])
     base = unpack(packed["base"], arrays, f"{prefix}.base", shape, depth + 1) if nested else None
     try:
-        made = LAWS[name].from_arrays(_Prefixed(arrays, prefix), shape, base)
+        made = LAWS[name].from_arrays(Prefixed(arrays, prefix), shape, base)
     except InputError as error:
         raise ModelFileError(f"distribution {prefix!r} ({name}): {error.what}", value=error.value) from None
     if made.reads != shape.holds:
@@ -52,7 +52,7 @@ def unpack(packed: Any, arrays: Found, prefix: str, shape: Shape, depth: int = 0
     return made
 
 
-class _Prefixed:
+class Prefixed:
     """The arrays whose names begin with a prefix."""
 
     def __init__(self, arrays: Found, prefix: str) -> None:

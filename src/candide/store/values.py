@@ -12,10 +12,9 @@ Traceback (most recent call last):
 candide.errors.ModelFileError: unknown prior 'os.system'
 """
 
-import datetime as dt
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import Field
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, Field
 from dataclasses import fields as fields_of
 from typing import Any, get_args, get_origin
 
@@ -48,12 +47,6 @@ _TABLES: tuple[tuple[str, Mapping[str, type]], ...] = (
     ("prior", PRIORS),
     ("encoding", _ENCODINGS),
 )
-_TIMES: dict[str, Callable[[Any], Any]] = {
-    "date": dt.date.fromisoformat,
-    "datetime": dt.datetime.fromisoformat,
-    "time": dt.time.fromisoformat,
-    "timedelta": lambda n: dt.timedelta(microseconds=n),
-}
 _LONG = 32  # numbers in a sequence from which it is kept as an array
 _DEEPEST = 6
 _SEQUENCES = (np.float64, np.int64)
@@ -65,10 +58,6 @@ def pack(value: Any, arrays: dict[str, NDArray]) -> Any:
         value = value.item()
     if value is None or isinstance(value, str | int | float | bool):
         return value
-    if isinstance(value, dt.timedelta):
-        return {"time": value // dt.timedelta(microseconds=1), "of": "timedelta"}
-    if isinstance(value, dt.date | dt.time):
-        return {"time": value.isoformat(), "of": type(value).__name__}
     if isinstance(value, EventModel | Prior | Encoding):
         return _named(value, arrays)
     if isinstance(value, Mapping):
@@ -77,10 +66,10 @@ def pack(value: Any, arrays: dict[str, NDArray]) -> Any:
         values = value.tolist() if isinstance(value, np.ndarray) else list(value)
     except TypeError:
         raise InputError(f"{value!r} is a {type(value).__name__}, which cannot be kept in a model file") from None
-    whole = all(type(v) is int and abs(v) < 1 << 62 for v in values)
-    if len(values) < _LONG or not (whole or all(type(v) is float for v in values)):
+    if len(values) < _LONG or not all(isinstance(v, int | float) for v in values):
         return {"sequence": [pack(v, arrays) for v in values]}
     name = f"sequence.{len(arrays)}"
+    whole = all(type(v) is int and abs(v) < 1 << 62 for v in values)
     arrays[name] = np.asarray(values, np.int64 if whole else np.float64)
     return {"array": name}
 
@@ -120,8 +109,6 @@ def unpack(packed: Any, arrays: Any, depth: int = 0) -> Any:
         if not all(isinstance(v, str | int | float | None) for v in parts):
             raise ModelFileError("a setting by name has a name that is neither text nor a number, nor several of them")
         return dict(zip(keys, (unpack(v, arrays, depth + 1) for _, v in pairs), strict=True))
-    if "time" in packed:
-        return _time(fields(packed, "time", {"time": (str, int), "of": str}))
     if "array" in packed:
         name = fields(packed, "array", {"array": str})["array"]
         array = arrays.get(name)
@@ -132,23 +119,14 @@ def unpack(packed: Any, arrays: Any, depth: int = 0) -> Any:
     return tuple(unpack(v, arrays, depth + 1) for v in values)
 
 
-def _time(packed: dict[str, Any]) -> Any:
-    """A date, a time or a duration."""
-    value, kind = packed["time"], packed["of"]
-    if kind not in _TIMES or isinstance(value, str) == (kind == "timedelta"):
-        raise ModelFileError(f"a value that is no date, time or duration: {value!r} of {kind[:20]!r}")
-    try:
-        return _TIMES[kind](value)
-    except (ValueError, OverflowError):
-        raise ModelFileError(f"{value!r:.40} is no {kind}") from None
-
-
 def _build(kind: str, table: Mapping[str, Any], packed: dict[str, Any], arrays: Any, depth: int) -> Any:
     name = packed[kind]
     if name not in table:
         raise ModelFileError(f"unknown {kind} {name!r}")
     known = {f.name: f for f in fields_of(table[name])}
-    settings = fields(packed["settings"], f"{kind} {name!r}", dict.fromkeys(known, object))
+    # A setting that was not there yet when the file was written has its default.
+    asked = [key for key, one in known.items() if key in packed["settings"] or one.default is MISSING]
+    settings = fields(packed["settings"], f"{kind} {name!r}", dict.fromkeys(asked, object))
     values = {key: unpack(value, arrays, depth + 1) for key, value in settings.items()}
     if not all(_fits(known[key], value) for key, value in values.items()):
         raise ModelFileError(f"{kind} {name!r}: a setting is of the wrong type")
@@ -179,7 +157,7 @@ def _types(declared: Any) -> set[Any]:
 
 def _is_one(value: Any, types: set[Any]) -> bool:
     if Any in types:
-        return value is None or isinstance(value, str | int | float | bool | dt.date | dt.time | dt.timedelta)
+        return value is None or isinstance(value, str | int | float | bool)
     if value is None or isinstance(value, str | bool):
         return type(value) in types
     return _is_number(value) and (float in types or (int in types and type(value) is int))

@@ -22,7 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.conjugate.interaction import TOWARDS
+from candide.conjugate.words import Words
 from candide.distributions.base import dense
+from candide.distributions.word_weights import WordWeights
 from candide.encode import Encoding, Grid
 from candide.encode.indicators import Indicators
 from candide.encode.normal_score import NormalScore
@@ -31,6 +33,7 @@ from candide.events import EventModel, event_of
 from candide.events.binned import Binned
 from candide.events.discriminant import Discriminant
 from candide.events.interaction import Interaction
+from candide.events.text import HEARD
 from candide.model import voices
 from candide.model.admission import admit, score_test
 from candide.model.census import Census
@@ -75,6 +78,7 @@ def compose(
     scores = [(name, encodings.scores(name)) for name in numbers]
     if 2 <= len(numbers) <= min(_NUMBERS, table.n_rows - 1):  # of fewer rows no covariance can be told
         composer.add(_part(Discriminant(), scores))
+    composer.hear()
     composer.listen()
     marks = [(name, encodings.indicators(name)) for name in levels]
     beside = scores + [(name, mark) for name, mark in marks if mark.width]
@@ -83,12 +87,15 @@ def compose(
     if sets:
         pairs = composer.grow(2, None)
         composer.grow(3, pairs)
+    if 0 < len(composer.texts) < len(composer.parts):  # once more, now that all others have spoken
+        composer.hear()
+        composer.listen()
     assert composer.found is not None
     return composer.plan, composer.found
 
 
 def columns_plan(columns: Sequence[Column], events: Any = "auto") -> Plan:
-    """The plan of the columns alone: numbers are binned, where no other event model is asked for.
+    """The plan of the columns alone: numbers are binned, where no other event model is asked for, and words heard.
 
     Whole numbers for which the counts would decide what they are need no decision: they are binned too.
     """
@@ -98,8 +105,9 @@ def columns_plan(columns: Sequence[Column], events: Any = "auto") -> Plan:
     asked = for_each(events, names) if isinstance(events, Mapping) else {}
     asked = {key: Binned() if event_of(event).most is not None else event for key, event in asked.items()}
     named = set(named_events(asked))
-    numbers = {c.name: Binned() for c in columns if c.kind in ("number", "whole", "date") and c.name not in named}
-    return plan_of(columns, {**numbers, **asked})
+    usual = {kind: Binned() for kind in ("number", "whole", "date")} | {"text": HEARD}
+    inferred = {c.name: usual[c.kind] for c in columns if c.kind in usual and c.name not in named}
+    return plan_of(columns, {**inferred, **asked})
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +160,8 @@ class _Composer:
         self.parts: list[Part] = []
         self.tallies: list[Tally] = []
         self.terms: list[NDArray] = []  # of each part, (row, class, voice)
+        self.texts: dict[int, Words] = {}  # what the words of documents say, of the parts that have any
+        self.words: tuple[WordWeights | None, ...] = ()  # of the first parts, their weights
         self.found: voices.Voices | None = None  # their weights
 
     @property
@@ -177,13 +187,20 @@ class _Composer:
         """A part's counts, and (row, class, voice) what it says of the rows."""
         block = part.block(self.table)
         tally = arrays.tally(part, block, self.y, self.weight, len(self.labels))
-        census = self.census([part], [tally])
-        [terms] = voices.terms_of(census, self.settings, [block], self.y, self.weight)
+        census, rows = self.census([part], [tally]), ([block], self.y, self.weight)
+        [terms] = voices.terms_of(census, self.settings, *rows)
+        self.texts |= {len(self.parts): said for said in voices.spoken(census, self.settings, *rows).values()}
         return tally, terms
 
     def add(self, *parts: Part) -> None:
         for part in parts:
             self._keep(part, *self.say(part))
+
+    def hear(self) -> None:
+        """Learn the weights of words, given what the other voices say so far."""
+        if voices.teaches(self.y):
+            census = self.census(self.parts, self.tallies)
+            self.words = voices.hear(census, self.y, self.weight, self.terms, self.texts, self.found)
 
     def _keep(self, part: Part, tally: Tally, terms: NDArray) -> None:
         self.parts.append(part)
@@ -198,7 +215,8 @@ class _Composer:
         """
         while True:
             census = self.census(self.parts, self.tallies)
-            self.found = voices.learn(census, self.settings, (), self.y, self.weight, self.terms, self.found)
+            words = (*self.words, *(None for _ in self.terms[len(self.words) :]))
+            self.found = voices.balance(census, self.y, self.weight, self.terms, words, self.found)
             heard = [
                 np.flatnonzero(weight >= 0) if part.spec.sets else np.arange(len(weight))
                 for part, weight in zip(self.parts, self.found.weight, strict=True)

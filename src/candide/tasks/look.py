@@ -22,6 +22,7 @@ from candide.errors import InputError
 from candide.model.plan import Plan
 from candide.rows import matching
 from candide.rows.blocks import Codes, Floats
+from candide.rows.documents import Documents
 from candide.rows.labels import Labels, is_arrow
 from candide.rows.lots import drawn
 from candide.rows.table import Table
@@ -125,6 +126,8 @@ def taken(table: Table, rows: Codes) -> Table:
     if isinstance(table.source, np.ndarray):
         return Table.of(table.source[rows])
     own = {name: table.source[name] for name in table.names}
+    if any(isinstance(column, Documents) for column in own.values()):  # which are all that such a table has
+        return Table(table.names, len(rows), {name: column.take(rows) for name, column in own.items()})
     columns = {name: c if is_arrow(c) or isinstance(c, np.ndarray) else table.column(name) for name, c in own.items()}
     return Table.of({name: c.take(rows) if is_arrow(c) else c[rows] for name, c in columns.items()})
 

@@ -41,8 +41,7 @@ def weighed(fitted: Fitted, seen: Look, *, new: bool = False, sure: bool = False
     seen, census, settings = _among(fitted, seen), fitted.census, fitted.settings
     if new:
         blocks = census.plan.blocks(seen.table)
-        terms = voices.fresh_terms(census, settings, blocks)
-        found = voices.learn(census, settings, blocks, seen.y, seen.weight, terms, patient=True)
+        found = voices.learn(census, settings, blocks, seen.y, seen.weight, is_counted=False, patient=True)
         found = replace(found, fresh=found.rows)
     else:
         if not sure:

@@ -1,0 +1,213 @@
+"""TextNB with weights of words: better answers, honest probabilities, and models that still add."""
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.naive_bayes import MultinomialNB
+from tests.data import corpus
+
+import candide as cd
+from candide.errors import InputError
+
+RNG = np.random.default_rng(0)
+COMMON = np.array([f"word{i}" for i in range(40)])
+TOPICS = {"tea": ["leaf", "cup", "green"], "rail": ["train", "track", "late"], "sea": ["wave", "salt", "ship"]}
+
+
+def story(n, seed):
+    """Documents whose telling words come in bursts: naive Bayes is far too sure of them."""
+    rng = np.random.default_rng(seed)
+    y = rng.choice(list(TOPICS), n)
+    texts = []
+    for label in y:
+        topic = label if rng.random() < 0.8 else rng.choice(list(TOPICS))
+        said = list(rng.choice(COMMON, rng.integers(3, 30)))
+        texts.append(" ".join(rng.permutation([*said, *list(rng.choice(TOPICS[topic], 3)) * rng.integers(1, 5)])))
+    return texts, y
+
+
+TEXTS, Y = story(600, 1)
+NEW, TRUTH = story(400, 2)
+
+
+def log_loss(model, X=NEW, y=TRUTH):
+    p = model.predict_proba(X)
+    return float(-np.log(p[np.arange(len(y)), np.searchsorted(model.classes_, y)]).mean())
+
+
+def known(model):
+    return model.fitted_.voices.words[0].keys()
+
+
+@pytest.fixture(scope="module")
+def model():
+    return cd.TextNB().fit(TEXTS, Y)
+
+
+def test_probabilities_are_honest_where_those_of_naive_bayes_are_not(model):
+    plain = cd.TextNB(weights=None).fit(TEXTS, Y)
+    assert log_loss(model) < 0.9 < 1.1 < log_loss(plain)
+    p = model.predict_proba(NEW)
+    sure, right = p.max(axis=1), model.predict(NEW) == TRUTH
+    assert abs(sure.mean() - right.mean()) < 0.03
+
+
+def test_without_weights_it_is_scikit_learns():
+    vector = CountVectorizer()
+    want = MultinomialNB().fit(vector.fit_transform(TEXTS), Y).predict_proba(vector.transform(NEW))
+    np.testing.assert_allclose(cd.TextNB(weights=None).fit(TEXTS, Y).predict_proba(NEW), want, atol=1e-9)
+
+
+def test_explanations_add_up_to_the_log_odds(model):
+    log_p = np.sort(model.predict_log_proba(NEW[:50]), axis=1)
+    for row, found in zip(log_p, model.explain(NEW[:50]), strict=True):
+        assert found.log_odds == pytest.approx(row[-1] - row[-2], abs=1e-9)
+        [one] = found.contributions
+        assert sum(word.weight for word in one.words) == pytest.approx(one.nats, abs=1e-9)
+
+
+def test_the_sum_of_parts_weighed_again_is_the_whole(model):
+    parts = [cd.TextNB().fit(TEXTS[s], Y[s]) for s in (slice(0, 300), slice(300, 600))]
+    both = parts[0] + parts[1]
+    assert both.fitted_.voices.said(600) == "weights learned on 600 of 600 rows"
+    assert log_loss(both) < log_loss(cd.TextNB(weights=None).fit(TEXTS, Y))
+    np.testing.assert_allclose(both.weigh(TEXTS, Y).predict_proba(NEW), model.predict_proba(NEW), atol=1e-3)
+    left = (model + parts[1]) - parts[1]
+    counts = [one.census_.tallies[0].arrays()["total"] for one in (left, model)]
+    np.testing.assert_allclose(*counts, rtol=1e-12)
+
+
+def test_forgotten_words_have_no_weight():
+    texts, y = [*TEXTS, "zanzibar wave", "zanzibar salt"], [*Y, "sea", "sea"]
+    model = cd.TextNB().fit(texts, y)
+    assert b"zanzibar" in known(model)
+    model.unlearn(texts[-2:], y[-2:])
+    assert not any(b"zanzibar" in key for key in known(model))
+
+
+@pytest.mark.parametrize("detail", ["tally", "explain", "score"])
+def test_files_bring_it_back(model, detail, tmp_path):
+    model.save(tmp_path / "m", detail=detail)
+    again = cd.load(tmp_path / "m")
+    np.testing.assert_array_equal(again.predict_proba(NEW), model.predict_proba(NEW))
+    np.testing.assert_allclose(again.log_density(NEW), model.log_density(NEW))
+    assert again.get_params() == model.get_params()
+
+
+def test_densities_and_samples_are_those_of_words_that_count_once(model):
+    given = {"ngrams": (1, 2), "sublinear": True, "min_documents": 2, "alpha": 0.5, "class_prior": "jeffreys"}
+    plain = cd.TextNB(weights=None, **given).fit(TEXTS, Y)
+    np.testing.assert_allclose(model.log_density(NEW), plain.log_density(NEW))
+    assert model.sample(5, random_state=0)[0] == plain.sample(5, random_state=0)[0]
+
+
+def test_top_terms_are_those_that_say_most(model):
+    assert {term.term for term in model.top_terms("tea", 2)} <= {
+        f"{a} {b}".strip() for a in ("", *TOPICS["tea"]) for b in TOPICS["tea"]
+    }
+
+
+def test_a_stream_learns_again_when_documents_have_doubled():
+    model = cd.TextNB()
+    for start in range(0, 600, 100):
+        model.partial_fit(TEXTS[start : start + 100], Y[start : start + 100], classes=list(TOPICS))
+    assert model.fitted_.voices.counted == 400
+    assert log_loss(model) < log_loss(cd.TextNB(weights=None).fit(TEXTS, Y))
+
+
+def test_weights_of_rows_count_as_copies(model):
+    w = RNG.integers(0, 3, 600).astype(float)
+    weighed = cd.TextNB(weights=None, ngrams=(1, 2)).fit(TEXTS, Y, sample_weight=w)
+    copies = np.repeat(np.arange(600), w.astype(int))
+    want = cd.TextNB(weights=None, ngrams=(1, 2)).fit([TEXTS[i] for i in copies], Y[copies])
+    np.testing.assert_allclose(weighed.predict_proba(NEW), want.predict_proba(NEW), atol=1e-9)
+    assert log_loss(cd.TextNB().fit(TEXTS, Y, sample_weight=w)) < 0.95
+
+
+def test_some_of_the_documents_are_enough_to_learn_from():
+    model = cd.TextNB(rows=200).fit(TEXTS, Y)
+    assert model.fitted_.voices.rows == 200
+    assert model.census_.n_rows == 600
+    assert log_loss(model) < 0.95
+
+
+@pytest.mark.parametrize(
+    ("texts", "y"),
+    [
+        (["", "", None], ["a", "b", "a"]),
+        (["one", "two", "one two"], ["a", "b", "a"]),
+        (["word " * 100_000, "other", "word"], ["a", "b", "b"]),
+        (["\0 \ud800 x\0y", "日本 語", "русский текст"] * 2, ["a", "b", "c"] * 2),
+    ],
+    ids=["nothing", "three", "one word a hundred thousand times", "any script"],
+)
+def test_odd_documents_leave_probabilities(texts, y):
+    model = cd.TextNB().fit(texts, y)
+    p = model.predict_proba([*texts, "never met", ""])
+    assert np.isfinite(p).all()
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    np.testing.assert_allclose(p[-1], p[-2], atol=1e-12)  # where nothing is known, the class shares
+
+
+def test_a_vocabulary_that_is_empty_leaves_the_class_shares():
+    model = cd.TextNB(min_count=1e6).fit(TEXTS, Y)
+    shares = np.unique(Y, return_counts=True)[1] / len(Y)
+    np.testing.assert_allclose(model.predict_proba(NEW[:3]), np.tile(shares, (3, 1)), atol=1e-3)
+
+
+def test_hashed_terms_and_characters_have_weights_too():
+    for settings in ({"bits": 12}, {"analyzer": "char", "ngrams": (3, 4)}):
+        assert log_loss(cd.TextNB(**settings).fit(TEXTS, Y)) < 0.95
+
+
+def test_what_cannot_have_weights_says_so():
+    with pytest.raises(InputError) as error:
+        cd.TextNB("bernoulli", weights="learned").fit(TEXTS, Y)
+    assert error.value.value == "learned"
+    with pytest.raises(InputError) as error:
+        cd.TextNB(weights="some").fit(TEXTS, Y)
+    assert error.value.value == "some"
+    assert cd.TextNB("bernoulli").fit(TEXTS, Y).fitted_.voices is None
+
+
+def test_text_beside_columns_is_weighed_with_them():
+    rng = np.random.default_rng(5)
+    y = np.where(rng.random(500) < 0.5, "ham", "spam")
+    hour = np.where(y == "spam", rng.normal(3, 3, 500), rng.normal(14, 5, 500))
+    words = [" ".join([*rng.choice(COMMON, 8), *(["prize"] * (c == "spam") * (rng.random() < 0.5))]) for c in y]
+    X = {"hour": hour, "body": words}
+    both = cd.BayesClassifier().fit({n: v[:300] for n, v in X.items()}, y[:300])
+    alone = [cd.BayesClassifier().fit({n: X[n][:300]}, y[:300]) for n in X]
+    rest = {n: v[300:] for n, v in X.items()}
+    of = [log_loss(one, {n: rest[n]}, y[300:]) for one, n in zip(alone, X, strict=True)]
+    assert log_loss(both, rest, y[300:]) < min(of)
+    for row, found in zip(np.sort(both.predict_log_proba(rest)), both.explain(rest), strict=True):
+        assert found.log_odds == pytest.approx(row[-1] - row[-2], abs=1e-9)
+
+
+@pytest.mark.parametrize(("name", "least", "most"), [("sms_spam", 0.98, 0.07), ("reuters_r8", 0.965, 0.11)])
+def test_real_documents(name, least, most):
+    found = pq.read_table(corpus(name)).to_pylist()
+    split = np.array([row["split"] == "test" or (not row["split"] and i % 5 == 0) for i, row in enumerate(found)])
+    train, test = ([row["text"] for row, there in zip(found, split == side, strict=True) if there] for side in (0, 1))
+    labels = np.array([row["class"] for row in found])
+    y, truth = labels[~split], labels[split]
+    model = cd.TextNB().fit(train, y)
+    assert (model.predict(test) == truth).mean() >= least
+    assert log_loss(model, test, truth) <= most
+
+
+def test_english_stop_words_are_those_of_scikit_learn():
+    texts, y = ["the cup of tea", "the train is late"] * 9, ["tea", "rail"] * 9
+    model = cd.TextNB(stop_words="english", weights=None).fit(texts, y)
+    assert sorted(model.census_.tallies[0].words()) == ["cup", "late", "tea", "train"]
+    assert sorted(CountVectorizer(stop_words="english").fit(texts).vocabulary_) == ["cup", "late", "tea", "train"]
+
+
+def test_another_prior_drops_weights_that_it_cannot_have(model):
+    careful = model.with_prior(model="complement")
+    assert careful.fitted_.voices is None
+    assert careful.census_ is not None
+    assert (careful.predict(NEW) == TRUTH).mean() > 0.7
+    assert model.with_prior(class_prior="uniform").fitted_.voices is not None
