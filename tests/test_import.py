@@ -12,7 +12,7 @@ HEAVY = {"sklearn", "pyarrow", "duckdb", "matplotlib", "pandas", "polars", "scip
 
 def modules_after(statement):
     """What a fresh interpreter has loaded after one statement."""
-    code = f"import sys; {statement}; print(*sys.modules)"
+    code = f"import sys; {statement}\nprint(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return set(done.stdout.split())
 
@@ -89,6 +89,13 @@ def test_tables_and_the_command_line_take_no_scikit_learn(tmp_path):
     (tmp_path / "a.csv").write_text("size,kind\n" + "1,a\n2,a\n8,b\n9,b\n" * 5)
     data, model, out = (str(tmp_path / name) for name in ("a.csv", "m.candide", "out.csv"))
     loaded = modules_after(f"import candide as cd; cd.fit({data!r}, 'kind').save({model!r})")
-    assert "sklearn" not in loaded
+    assert not loaded & {"sklearn", "pandas"}
     command = f"cli(['predict', {model!r}, {data!r}, '-o', {out!r}], standalone_mode=False)"
     assert "sklearn" not in modules_after(f"from candide.cli import cli; {command}")
+
+
+def test_help_takes_no_numpy():
+    code = "from contextlib import redirect_stdout as to; import io; from candide.cli import cli"
+    loaded = modules_after(f"{code}\nwith to(io.StringIO()): cli(['--help'], standalone_mode=False)")
+    assert "candide.cli.learning" in loaded
+    assert not loaded & {"numpy", *HEAVY - {"rich"}}

@@ -21,7 +21,7 @@ from candide.cli.options import (
     retyped,
 )
 from candide.errors import InputError
-from candide.model.calibration import CALIBRATIONS
+from candide.model.settings import CALIBRATIONS
 
 if TYPE_CHECKING:
     from candide.model.fitted import Fitted

@@ -23,6 +23,7 @@ import numpy as np
 
 from candide.encode import Coded
 from candide.model.plan import Part, Plan
+from candide.rows.arrow import arrow_numbers
 from candide.rows.blocks import Block
 from candide.rows.table import Table
 
@@ -82,7 +83,7 @@ def blocks(plan: Plan, batch: Any) -> list[Block]:
 
     def read() -> Any:
         name, column = next(columns)
-        return Coded(column.to_numpy()) if name.startswith("code") else column
+        return Coded(arrow_numbers(column)) if name.startswith("code") else column
 
     return [part.block(Table.of({name: read() for name in part.columns})) for part in plan.parts]
 

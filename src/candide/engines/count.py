@@ -27,6 +27,7 @@ from candide.errors import InputError
 from candide.kernels import threads
 from candide.model.census import Census, join
 from candide.model.plan import Part, Plan
+from candide.rows.arrow import arrow_numbers
 from candide.rows.labels import Labels
 from candide.rows.matching import read_levels
 from candide.rows.table import Table
@@ -225,7 +226,7 @@ def weights(name: str, column: Any) -> NDArray[np.float64]:
     import pyarrow as pa
 
     try:
-        w = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        w = arrow_numbers(column.cast(pa.float64()))
     except pa.ArrowInvalid as error:
         raise InputError(f"weights must be numbers >= 0; {error}", column=name) from None
     bad = np.flatnonzero(~(np.isfinite(w) & (w >= 0)))

@@ -15,6 +15,7 @@ import numpy as np
 from candide.engines.base import Rows
 from candide.engines.count import labelled, weights
 from candide.model.plan import Plan
+from candide.rows.arrow import arrow_indices, arrow_numbers
 from candide.rows.lots import drawn, lots
 
 
@@ -34,17 +35,17 @@ def sample(rows: Rows, plan: Plan, most: int, seed: int = 0) -> Any:
         numbers = np.arange(start, start + batch.num_rows)
         start += batch.num_rows
         taken = np.flatnonzero((lots(numbers, seed) <= bound) & _there(rows, batch))
-        some = pa.Table.from_batches([batch.take(pa.array(taken))])
-        found.append(some.append_column("row", pa.array(numbers[taken])))
+        some = pa.Table.from_batches([batch.take(arrow_indices(taken))])
+        found.append(some.append_column("row", arrow_indices(numbers[taken])))
         if sum(map(len, found)) > 2 * most:
             found = [_drawn(found, most, seed)]
-            bound = lots(found[0]["row"].to_numpy(), seed).max()
+            bound = lots(arrow_numbers(found[0]["row"]), seed).max()
     return _drawn(found, most, seed).unify_dictionaries().combine_chunks()
 
 
 def _there(rows: Rows, batch: Any) -> Any:
     """Which rows have a label, and count."""
-    there = np.asarray(labelled(batch.column("k0")))
+    there = arrow_numbers(labelled(batch.column("k0")))
     return there & (weights(rows.weight, batch.column("k1")) > 0) if rows.weight else there
 
 
@@ -52,4 +53,4 @@ def _drawn(found: list[Any], most: int, seed: int) -> Any:
     import pyarrow as pa
 
     some = pa.concat_tables(found)
-    return some.take(pa.array(drawn(some["row"].to_numpy(), most, seed)))
+    return some.take(arrow_indices(drawn(arrow_numbers(some["row"]), most, seed)))

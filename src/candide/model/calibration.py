@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from candide.model.settings import CALIBRATIONS
 from candide.rows.blocks import Codes, Floats
 
 _STEPS = 50
@@ -122,4 +123,4 @@ def _log_odds(log_posterior: Floats) -> Floats:
 
 
 Calibrate = Callable[[Floats, Codes, Floats | None], Logistic | Isotonic]
-CALIBRATIONS: dict[str, Calibrate] = {"logistic": logistic, "isotonic": isotonic}
+BY_NAME: dict[str, Calibrate] = dict(zip(CALIBRATIONS, (logistic, isotonic), strict=True))

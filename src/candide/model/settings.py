@@ -84,6 +84,7 @@ class Settings:
 
 
 MODELS = {"naive": Settings(), "bayes": Settings(class_prior="jeffreys")}  # the settings that each has by itself
+CALIBRATIONS = ("logistic", "isotonic")  # of a weighted model, by name; model/calibration.py has them
 DEFAULT_MODEL = "bayes"  # what is fitted where nothing else is asked for
 
 

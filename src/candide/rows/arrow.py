@@ -50,22 +50,49 @@ def table_in_plain_types(table: Any) -> Any:
 
 
 def arrow_floats(column: Any) -> NDArray[np.float64]:
-    """An Arrow column of numbers as float64, NaN where null; without pandas, which pyarrow's own way would import."""
+    """An Arrow column of numbers as float64, NaN where null."""
     import pyarrow as pa
 
-    column = column.cast(pa.float64(), safe=False)  # whole numbers past 2**53 are rounded
+    return arrow_numbers(column.cast(pa.float64(), safe=False))  # whole numbers past 2**53 are rounded
+
+
+def arrow_numbers(column: Any, absent: int | None = None) -> NDArray:
+    """An Arrow column of numbers or truths where it lies; with nulls floats, NaN where null, or ``absent`` if given.
+
+    By its buffers, for pyarrow's own way imports pandas, which takes longer than to fit a small table.
+
+    >>> import pyarrow as pa
+    >>> arrow_numbers(pa.chunked_array([[1, None], [3]])).tolist(), arrow_numbers(pa.array([True, False])).tolist()
+    ([1.0, nan, 3.0], [True, False])
+    """
+    import pyarrow as pa
+
+    if pa.types.is_boolean(column.type):
+        return arrow_numbers(column.cast(pa.uint8())).view(np.bool_) if not column.null_count else arrow_floats(column)
+    if column.null_count and absent is None and not pa.types.is_floating(column.type):
+        return arrow_floats(column)
     chunks = [column] if isinstance(column, pa.Array) else column.chunks
-    out = np.empty(len(column))
-    start = 0
-    for chunk in chunks:
-        part = out[start : start + len(chunk)]
-        valid, values = chunk.buffers()
-        part[:] = np.frombuffer(values, np.float64, len(chunk) + chunk.offset)[chunk.offset :]
-        if chunk.null_count:
-            bits = np.unpackbits(np.frombuffer(valid, np.uint8), bitorder="little")
-            part[bits[chunk.offset : chunk.offset + len(chunk)] == 0] = np.nan
-        start += len(chunk)
-    return out
+    parts = [_chunk(chunk, np.nan if absent is None else absent) for chunk in chunks if len(chunk)]
+    empty = np.empty(0, column.type.to_pandas_dtype())
+    return parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else empty
+
+
+def arrow_indices(rows: NDArray) -> Any:
+    """Numbers of rows, none absent, as an Arrow array: by their buffer, too."""
+    import pyarrow as pa
+
+    whole = np.ascontiguousarray(rows, np.int64)
+    return pa.Array.from_buffers(pa.int64(), len(whole), [None, pa.py_buffer(whole)])
+
+
+def _chunk(chunk: Any, absent: float) -> NDArray:
+    valid, values = chunk.buffers()
+    some = slice(chunk.offset, chunk.offset + len(chunk))
+    own = np.frombuffer(values, chunk.type.to_pandas_dtype(), some.stop)[some]
+    if not chunk.null_count:
+        return own
+    bits = np.unpackbits(np.frombuffer(valid, np.uint8), bitorder="little")[some]
+    return np.where(bits == 0, own.dtype.type(absent), own)
 
 
 def is_nested(kind: Any) -> bool:

@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.rows.arrow import arrow_floats
+from candide.rows.arrow import arrow_floats, arrow_numbers
 from candide.rows.labels import is_absent, is_arrow
 from candide.rows.spelling import strayed
 from candide.rows.table import Name, Table
@@ -146,7 +146,7 @@ def _look_arrow(name: Name, values: Any) -> Column:
         return Column(name, "category")
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         whole = pa.types.is_integer(kind)  # looked at as they are: as floats, large ones would seem equal
-        return _look_numbers(name, values.drop_null().to_numpy() if whole else arrow_floats(values))
+        return _look_numbers(name, arrow_numbers(values.drop_null()) if whole else arrow_floats(values))
     return Column(name, "category")
 
 

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.errors import InputTypeError
+from candide.rows.arrow import arrow_numbers
 from candide.rows.identity import meaning, moment, plain
 
 _NARROW = 1 << 16  # integers spanning less than this are looked up in a table, not sorted
@@ -263,7 +264,7 @@ def _coded(column: Any) -> tuple[list[Any], NDArray[np.intp]]:
         raise InputTypeError(f"a column of {column.type} has no levels", remedy="pass text, numbers or dates") from None
     if isinstance(coded, pa.ChunkedArray):
         coded = coded.unify_dictionaries().combine_chunks()
-    place = coded.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+    place = arrow_numbers(coded.indices.cast(pa.int64()), absent=-1)
     return _values(coded.dictionary), place
 
 
@@ -273,7 +274,7 @@ def _values(column: Any) -> list[Any]:
 
     kind = column.type
     if pa.types.is_float32(kind):
-        return list(map(plain, column.to_numpy(zero_copy_only=False)))
+        return list(map(plain, arrow_numbers(column)))
     if pa.types.is_timestamp(kind):
         column = column.cast(pa.int64()).cast(pa.timestamp(kind.unit)).cast(pa.timestamp("us"), safe=False)
     elif pa.types.is_duration(kind):

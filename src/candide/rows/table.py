@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from candide import kernels
 from candide.errors import InputError, InputTypeError
-from candide.rows.arrow import arrow_floats, check_not_nested, in_plain_type, is_nested
+from candide.rows.arrow import arrow_floats, arrow_numbers, check_not_nested, in_plain_type, is_nested
 from candide.rows.blocks import Csr
 from candide.rows.labels import as_column, is_absent, is_arrow
 from candide.rows.objects import as_arrow, typed
@@ -299,7 +299,7 @@ def _from_arrow(column: Any) -> Any:
     if pa.types.is_integer(kind) and column.null_count and _is_wide(column):
         return column
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or (pa.types.is_boolean(kind) and not column.null_count):
-        return column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.to_numpy()
+        return arrow_numbers(column)
     if pa.types.is_decimal(kind) and not kind.scale:
         return column if _is_wide(column) else _from_arrow(column.cast(pa.float64()))
     if pa.types.is_decimal(kind):  # by its text, for Arrow's own cast is off by a bit

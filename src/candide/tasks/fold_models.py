@@ -26,6 +26,7 @@ from candide.engines.batch import blocks
 from candide.model.census import Census
 from candide.model.fitted import Fitted
 from candide.model.plan import Part, Plan
+from candide.rows.arrow import arrow_numbers
 from candide.rows.blocks import Block, Floats, rows_of
 from candide.tasks.scoring import scored_blocks
 
@@ -34,7 +35,7 @@ Places = Sequence[tuple[int, Part]]  # of each part of a fold's model: which par
 
 def by_fold(plan: Plan, models: Sequence["FoldModel"], batch: Any) -> Iterator[tuple[int, NDArray, Floats]]:
     """Fold by fold its rows and their log p(class | x) under its model; the rows are encoded once for all of them."""
-    fold = batch.column("fold").to_numpy()
+    fold = arrow_numbers(batch.column("fold"))
     order = np.argsort(fold, kind="stable")  # by counting, where integers are narrow
     bounds = np.searchsorted(fold[order], np.arange(len(models) + 1))
     encoded = blocks(plan, batch.take(order))

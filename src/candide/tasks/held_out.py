@@ -21,12 +21,12 @@ import numpy as np
 from candide import wording
 from candide.engines import arrays
 from candide.errors import InputError, unknown
-from candide.model.calibration import CALIBRATIONS
+from candide.model.calibration import BY_NAME
 from candide.model.census import Census
 from candide.model.fitted import Fitted
 from candide.model.model import Model, class_log_prior
 from candide.model.plan import Plan, plan_of
-from candide.model.settings import Settings, usual
+from candide.model.settings import CALIBRATIONS, Settings, usual
 from candide.rows.blocks import Codes, Floats
 from candide.rows.kinds import inspect
 from candide.rows.labels import Labels
@@ -71,7 +71,7 @@ class HeldOut:
 
     def calibrated(self, how: str) -> "HeldOut":
         """The same rows calibrated, those of each fold by what came true in the others."""
-        calibrate = CALIBRATIONS[how]
+        calibrate = BY_NAME[how]
         out = np.empty_like(self.log_posterior)
         for fold in range(self.folds):
             rest, mine = self._fold != fold, self._fold == fold
@@ -132,7 +132,7 @@ def enough(seen: Look) -> bool:
 def calibrated(fitted: Fitted, found: HeldOut, how: str) -> Fitted:
     """A weighted model whose probabilities are bent to what came true of rows held out, which know its classes."""
     assert fitted.voices is not None
-    bent = CALIBRATIONS[how](found.log_posterior, found.seen.y, found.seen.weight)
+    bent = BY_NAME[how](found.log_posterior, found.seen.y, found.seen.weight)
     starts = class_log_prior(fitted.census, fitted.settings.class_prior, "mean")
     voices, record = fitted.voices.calibrated(bent, starts), fitted.estimator
     record = record and replace(record, params={**record.params, "calibration": how})

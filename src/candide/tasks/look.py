@@ -21,6 +21,7 @@ from candide.engines.sample import sample
 from candide.errors import InputError
 from candide.model.plan import Plan
 from candide.rows import matching
+from candide.rows.arrow import arrow_indices, arrow_numbers
 from candide.rows.blocks import Codes, Floats
 from candide.rows.documents import Documents
 from candide.rows.labels import Labels, is_arrow
@@ -93,8 +94,9 @@ def look(rows_of: Rows, prepared: Prepared, *, rows: int = ROWS, seed: int = 0) 
     y = _read(found["k0"]) if source.untyped else found["k0"]
     labels = Labels.of(y)
     weight = weights(rows_of.weight, found["k1"]) if rows_of.weight else None
-    fold = found["fold"].to_numpy().astype(np.intp) if rows_of.folds else None
-    return Look(Table.of(columns), found["row"].to_numpy(), labels.encode(y), labels, weight, fold).bounded(rows, seed)
+    fold = arrow_numbers(found["fold"]).astype(np.intp) if rows_of.folds else None
+    row = arrow_numbers(found["row"])
+    return Look(Table.of(columns), row, labels.encode(y), labels, weight, fold).bounded(rows, seed)
 
 
 def with_grids(rows_of: Rows, prepared: Prepared) -> Prepared:
@@ -129,7 +131,7 @@ def taken(table: Table, rows: Codes) -> Table:
     if any(isinstance(column, Documents) for column in own.values()):  # which are all that such a table has
         return Table(table.names, len(rows), {name: column.take(rows) for name, column in own.items()})
     columns = {name: c if is_arrow(c) or isinstance(c, np.ndarray) else table.column(name) for name, c in own.items()}
-    return Table.of({name: c.take(rows) if is_arrow(c) else c[rows] for name, c in columns.items()})
+    return Table.of({name: c.take(arrow_indices(rows)) if is_arrow(c) else c[rows] for name, c in columns.items()})
 
 
 def _read(column: Any) -> Any:

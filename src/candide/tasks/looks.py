@@ -22,6 +22,7 @@ from candide import wording
 from candide.errors import InputError
 from candide.model.census import Census
 from candide.model.plan import Part
+from candide.rows.arrow import arrow_indices, arrow_numbers
 from candide.rows.blocks import Codes, Floats
 from candide.rows.matching import codes
 from candide.rows.remarks import Remark
@@ -51,7 +52,7 @@ class Sample:
     @classmethod
     def of(cls, rows: pa.Table, target: str, census: Census, dates: Collection[Name] = (), most: int = 1 << 62) -> Self:
         """At most so many of some rows, evenly spread over them, with the classes and columns of a census."""
-        rows = rows.take(np.arange(0, rows.num_rows, max(1, -(-rows.num_rows // most))))
+        rows = rows.take(arrow_indices(np.arange(0, rows.num_rows, max(1, -(-rows.num_rows // most)))))
         y, n = codes(census.labels, rows.column(target)), len(census.labels)
         if not (there := (y >= 0) & (y < n)).all():
             rows, y = rows.filter(pa.array(there)), y[there]
@@ -232,7 +233,7 @@ def _codes_by_place(column: Any) -> bytes | None:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     coded = column.combine_chunks().dictionary_encode()
-    found = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    found = arrow_numbers(coded.indices, absent=-1)
     n = np.bincount(found + 1)
     share = n[n > 0] / len(found)
     surprise = -float((share * np.log(share)).sum()) * len(found)
