@@ -87,8 +87,8 @@ def test_density_and_samples_are_those_of_the_columns(model):
 
 
 def test_weights_of_rows_count_as_copies():
-    X, y = mixed(400)
-    times = RNG(1).integers(1, 4, 400)
+    X, y = mixed(2000)  # of few rows, copies make bins by chance, which rows that weigh as much do not believe
+    times = RNG(1).integers(1, 4, 2000)
     copies = {name: np.repeat(column, times) for name, column in X.items()}
     asked = mixed(50, seed=2)[0]
     weighted = cd.BayesClassifier(sets=False).fit(X, y, sample_weight=times)

@@ -57,20 +57,55 @@ def test_what_is_said_of_a_row_left_out_is_said_by_laws_without_it(seed, weighte
     w, plan = w if weighted else None, plan_of(table)
     census = arrays.count(table, LABELS.array[y], w, plan=plan, labels=LABELS)
     blocks = plan.blocks(table)
-    found = voices.terms_of(census, Settings(), blocks, y, w)
+    found, fold = voices.terms_of(census, Settings(), blocks, y, w), voices._folds(np.asarray(blocks[0]), y, w)
     for i in (0, 1, 7):
         row = np.array([i])
         one = {name: table.column(name)[row] for name in table.names}
         alone = arrays.count(Table.of(one), LABELS.array[y[row]], w if w is None else w[row], plan=plan, labels=LABELS)
-        for part, tally, gone, block, terms in zip(
-            plan.parts, census.tallies, alone.tallies, blocks, found, strict=True
+        same = np.flatnonzero(fold == fold[i])
+        many = {name: table.column(name)[same] for name in table.names}
+        apart = arrays.count(
+            Table.of(many), LABELS.array[y[same]], w if w is None else w[same], plan=plan, labels=LABELS
+        )
+        for part, tally, gone, others, block, terms in zip(
+            plan.parts, census.tallies, alone.tallies, apart.tallies, blocks, found, strict=True
         ):
-            law = part.event.held_at(tally).estimate(tally - gone)
+            law = part.event.held_at(tally - others).estimate(tally - gone)  # in bins that its fold has not chosen
             want = law.terms(np.asarray(block)[row])[0]
             want -= want.mean(axis=0)
             silent = ~terms.any(axis=(0, 1))  # a column that tells these rows worse than nothing
             assert part.event.has_density or not silent.any()
             np.testing.assert_allclose(terms[i], np.where(silent, 0.0, want), atol=1e-8, err_msg=part.event.name)
+
+
+def test_a_cut_that_chance_has_made_tells_nothing_of_rows_that_have_not_made_it():
+    """Of many columns of noise some have a cut that seems to tell of every row, even without the row itself."""
+    rng = np.random.default_rng(0)
+    y, x = rng.integers(0, 2, 120), rng.normal(size=(120, 1500))
+    table = Table.of(x)
+    plan = Plan(table.names, (Part(Binned(), table.names),)).with_levels(table)
+    census, blocks, own = arrays.count(table, y, plan=plan), plan.blocks(table), np.arange(120)
+    [apart] = voices.terms_of(census, Settings(), blocks, y)
+    at_once = Binned().held_out(census.tallies[0], None, "predictive", blocks[0], y)
+    told, believed = ((terms[own, y] - terms[own, 1 - y]).mean(axis=0) for terms in (at_once, apart))
+    cut = np.abs(told) > 1e-3
+    assert 3 < cut.sum() < 60
+    assert told[cut].mean() > 0.1
+    assert believed[cut].mean() < 0.3 * told[cut].mean()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_order_of_rows_and_columns_makes_no_difference(weighted):
+    rng = np.random.default_rng(0)
+    y, x, w = rng.integers(0, 2, 90), rng.normal(size=(90, 3)), rng.choice([0.5, 1.0, 2.0], 90) if weighted else None
+    rows, columns = rng.permutation(90), [2, 0, 1]
+    said = []
+    for x_, y_, w_ in ((x, y, w), (x[rows][:, columns], y[rows], w if w is None else w[rows])):
+        table = Table.of(x_)
+        plan = Plan(table.names, (Part(Binned(), table.names),)).with_levels(table)
+        census = arrays.count(table, y_, w_, plan=plan)
+        said += voices.terms_of(census, Settings(), plan.blocks(table), y_, w_)
+    np.testing.assert_allclose(said[0][rows][:, :, columns], said[1], atol=1e-10)
 
 
 WEIGHTS = st.builds(

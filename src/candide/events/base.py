@@ -100,6 +100,7 @@ class EventModel:
     joint: ClassVar[bool] = False  # whether the columns of a group depend on each other: then each group is a block
     accepts: ClassVar[tuple[type[Prior], ...]] = (Prior,)  # the priors it knows
     support: ClassVar[Support | None] = Support()  # None: its values are no numbers
+    chooses: ClassVar[bool] = False  # whether the counts choose more than numbers, such as bins (``held_at``)
     most: ClassVar[int | None] = None  # levels beyond which a column is counted as a number
     outcome: ClassVar[str] = ""  # where a class says one thing of a column, a probability or a weight: of what
     _leads: ClassVar[bool] = False  # whether its estimate carries axes before (class, feature) along

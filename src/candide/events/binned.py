@@ -52,6 +52,7 @@ class Binned(EventModel):
     kind: ClassVar[str] = "levels"
     accepts: ClassVar[tuple[type[Prior], ...]] = (Dirichlet, Jeffreys, Uniform)
     support: ClassVar[Support | None] = None
+    chooses: ClassVar[bool] = True
 
     prior: Prior | str | None = None
     cells: int = 255

@@ -17,7 +17,7 @@ taken away again with rows that are: what was learned with them stays learned, a
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,17 +28,19 @@ from candide.model.admission import score_test
 from candide.model.calibration import Isotonic, Logistic
 from candide.model.census import Census
 from candide.model.model import Model, class_log_prior, prior_for
-from candide.model.plan import Plan
+from candide.model.plan import Part, Plan
 from candide.model.settings import Settings
 from candide.rows import matching
 from candide.rows.blocks import Block, Codes, Floats
 from candide.rows.labels import Labels
+from candide.rows.lots import by_value, dealt
 from candide.tally import Tally
 
 if TYPE_CHECKING:
     from candide.conjugate.words import Words
     from candide.distributions.word_weights import WordWeights
 
+_FOLDS = 5  # of the rows: what the counts choose for those of one is chosen by those of the others
 _WORSE = -2.33  # z by which a column tells worse than the class shares, and is silent: by chance one in a hundred
 
 
@@ -180,11 +182,35 @@ def terms_of(
             continue
         terms = weights.room(len(y), len(census.labels), len(part.event.voices(part.columns)))
         prior = prior_for(part.event, settings.priors)
-        terms = weights.kept(part.event.held_out(tally, prior, "predictive", block, y, weight, terms))
+        terms = weights.kept(_held_out(part, tally, prior, block, y, weight, terms))
         if part.event.has_density or part.event.joint:
             terms[:, :, score_test(terms, y, shares, weight) < _WORSE] = 0.0
         out.append(terms)
     return out
+
+
+def _held_out(part: Part, tally: Any, prior: Any, block: Any, y: Codes, weight: Floats | None, out: NDArray) -> NDArray:
+    """(row, class, voice) what a part says of rows without themselves.
+
+    Cuts between bins lie where they tell most of the rows that were counted, and tell less of others: of many columns
+    and few rows most of what they seem to tell is that. So those that a row is judged by are chosen by other folds.
+    """
+    if not part.event.chooses:
+        return part.event.held_out(tally, prior, "predictive", block, y, weight, out)
+    fold = _folds(block, y, weight)
+    for f in range(_FOLDS):
+        own = np.flatnonzero(fold == f)
+        rows, classes, of_rows = block[own], y[own], None if weight is None else weight[own]
+        gone = type(tally).of(rows, classes, of_rows, n_classes=len(tally.n), spec=part.spec)
+        chosen = part.event.held_at(tally - gone)
+        out[own] = chosen.held_out(tally, prior, "predictive", rows, classes, of_rows)
+    return out
+
+
+def _folds(codes: Any, y: Codes, weight: Floats | None) -> Codes:
+    """The fold of each row, by its values; rows that are equal are dealt out in turn."""
+    lot = by_value(codes if weight is None else np.column_stack([codes, weight.view(np.int64)]))
+    return dealt(y, _FOLDS, lot)
 
 
 def fresh_terms(census: Census, settings: Settings, blocks: Sequence[Block]) -> list[NDArray]:

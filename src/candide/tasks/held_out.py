@@ -30,6 +30,7 @@ from candide.model.settings import CALIBRATIONS, Settings, usual
 from candide.rows.blocks import Codes, Floats
 from candide.rows.kinds import inspect
 from candide.rows.labels import Labels
+from candide.rows.lots import dealt
 from candide.rows.table import Table
 from candide.tasks.compose import Encodings, compose
 from candide.tasks.fold_models import among_all
@@ -104,7 +105,7 @@ def held_out(
     if not enough(seen):
         raise InputError(f"{wording.plural(len(seen))} are too few to hold some of them out", value=len(seen))
     columns = inspect(seen.table) if columns is None else columns
-    seen = replace(seen, fold=_dealt(seen.y, folds, seed))
+    seen = replace(seen, fold=dealt(seen.y, folds, np.random.default_rng(seed).permutation(len(seen))))
     encodings, plain = Encodings.of(seen.table, events, columns, is_part=seen.is_part), plan_of(columns, events)
     out = np.empty((2, len(seen), len(seen.labels)))
     for fold in range(folds):
@@ -154,10 +155,3 @@ def check_calibration(how: str, model: str, settings: Settings) -> None:
 def _counted(seen: Look, plan: Plan) -> Census:
     plan = plan.with_levels(seen.table)
     return arrays.count(seen.table, seen.labels.array[seen.y], seen.weight, plan=plan)
-
-
-def _dealt(y: Codes, folds: int, seed: int) -> Codes:
-    """The fold of each row: those of each class are dealt out in turn."""
-    fold = np.empty(len(y), np.intp)
-    fold[np.lexsort([np.random.default_rng(seed).permutation(len(y)), y])] = np.arange(len(y)) % folds
-    return fold
