@@ -8,9 +8,11 @@ import candide as cd
 from candide import events, priors
 from candide.encode import Grid, Levels
 from candide.encode.indicators import Indicators
+from candide.encode.likeness import Likeness
 from candide.encode.normal_score import NormalScore
 from candide.events.discriminant import Discriminant
 from candide.events.interaction import Interaction
+from candide.events.resemblance import Resemblance
 from candide.model.plan import Part, Plan
 from candide.rows.table import Table
 
@@ -114,6 +116,7 @@ def voices(X):
     table = Table.of(X)
     cells = Grid(cells=4).learn(X["age"]), Levels().learn(X["job"]), Levels().learn(X["zip"])
     scores = NormalScore().learn(X["age"]), NormalScore().learn(X[""])
+    like = Likeness.of(Part(Discriminant(), ("age", ""), scores).block(table), 9)
     parts = (
         Part(events.Binned(), ("age", "")),
         Part(events.Categorical(), ("job", "zip")),
@@ -121,6 +124,7 @@ def voices(X):
         Part(Discriminant(quadratic=False), ("age", "job"), (scores[0], Indicators.of(X["job"], 9))),
         Part(Interaction(((0, 1), (1, 2))), ("age", "job", "zip"), cells),
         Part(Interaction(((0, 1, 2),)), ("age", "job", "zip"), cells),
+        Part(Resemblance(), ("age", ""), scores, like),
     )
     return Plan(("age", "job", "zip", ""), parts).with_levels(table)
 

@@ -66,6 +66,14 @@ class NormalScore(Encoding):
         scores = normal_quantile(np.clip(rank, 0.5 / len(x), 1 - 0.5 / len(x)))
         return type(self)(tuple(values.tolist()), tuple(scores.tolist()))
 
+    def decode(self, x: Floats) -> Floats:
+        """The numbers that have these scores.
+
+        >>> NormalScore().learn([1.0, 2.0, 2.0, 900.0]).decode(np.array([0.0, 9.0])).tolist()
+        [2.0, 900.0]
+        """
+        return np.interp(x, self.scores, self.values)
+
     def _read(self, column: Any) -> Floats:
         x, knots, scores = finite(numbers_of(as_column(column))), np.array(self.values), np.array(self.scores)
         out = np.empty(len(x))

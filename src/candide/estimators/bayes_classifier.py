@@ -94,6 +94,24 @@ class BayesClassifier(Weighted):
         """
         return super().partial_fit(X, y, classes, sample_weight)
 
+    def typical_rows(self) -> dict[Any, list[Any]]:
+        """The rows with which others are compared, in the units of the columns: ``pandas.DataFrame`` makes a table.
+
+        ``speaks_for`` is the class for which a row just like it speaks most, ``nats`` by how much more than for the
+        next. Empty where nothing is compared, as where there are fewer than two columns of numbers.
+
+        >>> import numpy as np
+        >>> import candide as cd
+        >>> X = np.random.default_rng(0).normal(size=(400, 2))
+        >>> rows = cd.BayesClassifier().fit({"a": X[:, 0], "b": X[:, 1]}, (X**2).sum(axis=1) < 1).typical_rows()
+        >>> list(rows), len(rows["nats"])
+        (['typical_row', 'a', 'b', 'speaks_for', 'nats'], 64)
+        """
+        from candide.explain.typical import typical_rows
+
+        self._check_fitted()
+        return typical_rows(self.fitted_)
+
     def log_density(self, X: Any) -> NDArray:
         """log p(x), (rows,), of the columns' own laws: a weighted score is no density.
 

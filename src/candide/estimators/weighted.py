@@ -48,7 +48,7 @@ class Weighted(NaiveBayes):
             return self._change(weighed(self.fitted_, self._look(table, y, weight), new=new))
 
     def voices(self) -> "Voices":
-        """Who speaks, strongest first: columns, pairs, triples and discriminants, with their weights.
+        """Who speaks, strongest first: columns, pairs, triples, discriminants, resemblance, with their weights.
 
         ``strength`` is how far a voice moves the log-odds of two classes, in the mean of the rows counted.
 

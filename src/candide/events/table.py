@@ -28,7 +28,10 @@ EVENTS: Table[EventModel] = Table(
 attribute = EVENTS.attribute
 
 # What BayesClassifier hears besides: columns that speak together. A file may name them.
-VOICES: Table[EventModel] = Table("candide.events", {"discriminant": "Discriminant", "interaction": "Interaction"})
+VOICES: Table[EventModel] = Table(
+    "candide.events",
+    {"discriminant": "Discriminant", "interaction": "Interaction", "resemblance": "Resemblance"},
+)
 
 
 def event_of(x: EventModel | type[EventModel] | str) -> EventModel:

@@ -52,6 +52,7 @@ class Contribution:
     words: tuple[DocumentTerm, ...] = ()  # of a document its known terms, strongest first
     voice: str = ""  # what columns that speak together are called, such as "age x job"
     cells: tuple[str | None, ...] = ()  # of each value the bin or cell that it is counted in, where it has one
+    like: int | None = None  # of values compared with typical rows, the number of the one that they are most like
 
     @property
     def title(self) -> str:
@@ -71,7 +72,7 @@ class Contribution:
     @property
     def shown(self) -> str:
         """The value for a person."""
-        text = wording.value(self.value)
+        text = wording.value(self.value) if self.like is None else f"most like typical row {self.like}"
         if any(self.cells):
             values = self.value if isinstance(self.column, tuple) else (self.value,)
             each = zip(values, self.cells, strict=True)
@@ -135,7 +136,7 @@ class Decision:
             share = one.nats / (sum(there) or len(there))
             for name, value, speaks in zip(one.columns, values, there, strict=True):
                 nats = share if speaks or not any(there) else 0.0
-                part = replace(one, column=name, value=value, nats=nats, voice="", cells=())
+                part = replace(one, column=name, value=value, nats=nats, voice="", cells=(), like=None)
                 part = part if several else replace(part, cells=one.cells)
                 known = found.get(name)
                 found[name] = part if known is None else known.plus(part)
@@ -198,6 +199,7 @@ def _contributions(
     at = {name: j for j, name in enumerate(part.columns)}
     values = [_values(part, block, table, j, dates) for j in range(len(part.columns))]
     cells = [places(part, law, j, dates) for j in range(len(part.columns))]
+    like = [None] * len(order) if part.together is None else (part.together.nearest(block) + 1).tolist()
     step = max(1, _VALUES // (law.n_classes * max(1, len(units))))
     for start in range(0, len(order), step):
         some = slice(start, start + step)
@@ -212,7 +214,8 @@ def _contributions(
                 alone = len(unit) == 1 and not whole
                 column, value = (unit[0], seen[0]) if alone else (unit, _together(seen))
                 known = unmet.isdisjoint(unit)
-                found.append(Contribution(column, value, one, known, words, title, inside if any(inside) else ()))
+                inside = inside if any(inside) else ()
+                found.append(Contribution(column, value, one, known, words, title, inside, like[row]))
             yield found
 
 

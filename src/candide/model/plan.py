@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from candide import wording
 from candide.encode import Encoding, Levels, Move
+from candide.encode.likeness import Likeness
 from candide.errors import ALIKE, InputError, InputTypeError, MergeError, unknown
 from candide.events import EventModel, event_of
 from candide.rows.blocks import Block
@@ -38,11 +39,15 @@ Key = Name | tuple[Name, ...] | None  # what tells blocks of one event model apa
 
 @dataclass(frozen=True)
 class Part:
-    """The columns of one block, their event model, and the encoding of each: at first the event model's own."""
+    """The columns of one block, their event model, and the encoding of each: at first the event model's own.
+
+    What the encodings make of a row may be encoded once more, ``together``.
+    """
 
     event: EventModel
     columns: tuple[Name, ...]
     encodings: tuple[Encoding, ...] = ()
+    together: Likeness | None = None
 
     def __post_init__(self) -> None:
         if not self.encodings:
@@ -60,7 +65,8 @@ class Part:
 
     @cached_property
     def spec(self) -> Spec:
-        return self.event.spec(len(self.columns), self.encodings)
+        encodings = self.encodings if self.together is None else (self.together,)
+        return self.event.spec(len(self.columns), encodings)
 
     @cached_property
     def beside(self) -> bool:
@@ -95,8 +101,9 @@ class Part:
     def only(self, features: Sequence[int]) -> "Part":
         """The part of some of these columns, with their encodings and their share of a prior with a value a column."""
         event = _of_features(self.event, features, len(self.columns), self.holds == "codes")
-        columns, encodings = (tuple(of[j] for j in features) for of in (self.columns, self.encodings))
-        return Part(event, columns, encodings)  # type: ignore[arg-type]
+        columns = tuple(self.columns[j] for j in features)
+        encodings = tuple(self.encodings[j] for j in features)
+        return replace(self, event=event, columns=columns, encodings=encodings)
 
     def counts_like(self, other: "Part") -> bool:
         """Whether both are tallied in the same way, whatever their priors and what their encodings learned."""
@@ -106,6 +113,9 @@ class Part:
 
     def union(self, other: "Part") -> tuple["Part", tuple[Move, ...], tuple[Move, ...]]:
         """The part with the encodings of both, and how the codes of each column move; () where none does."""
+        if self.together != other.together:
+            what = f"columns {wording.listing(self.columns)} are compared with other typical rows in each of the models"
+            raise MergeError(what, column=self.columns, remedy=ALIKE)
         same = self.spec.encoding is not None and self.spec.encoding == other.spec.encoding  # of very many, one look
         if same or self.encodings == other.encodings:
             return self, (), ()
@@ -119,7 +129,8 @@ class Part:
     def block(self, table: Table) -> Block:
         """The rows of this part's columns: the one place where rows become blocks."""
         made = {"numbers": self._numbers, "scores": self._scores, "codes": self._codes, "documents": self._documents}
-        return made[self.holds](table)
+        block = made[self.holds](table)
+        return block if self.together is None else self.together.read(block)
 
     def _documents(self, table: Table) -> Any:
         [name] = self.columns

@@ -114,9 +114,9 @@ def _(found: summary.DecisionSummary) -> dict[str, Any]:
 
 
 def _said(one: Contribution) -> dict[str, Any]:
-    """What a voice says; of a document its terms too, of columns together their name, of numbers their cells."""
+    """What a voice says; of a document its terms too, of columns together their name, of numbers their place."""
     known = {name: getattr(one, name) for name in ("column", "value", "nats", "known")}
-    known |= {name: getattr(one, name) for name in ("voice", "cells") if getattr(one, name)}
+    known |= {name: getattr(one, name) for name in ("voice", "cells", "like") if getattr(one, name)}
     return {**known, "words": list(map(_fields, one.words))} if one.words else known
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.encode import Encoding, Levels
+from candide.encode.likeness import Likeness
 from candide.errors import InputError, ModelFileError
 from candide.model.census import Census
 from candide.model.plan import Part, Plan
@@ -96,7 +97,10 @@ def pack_plan(plan: Plan, labels: Labels, arrays: Arrays) -> dict[str, Any]:
         if len(plan.parts) > 1:
             arrays[f"{i}.columns"] = np.array([place[name] for name in part.columns], np.int64)
         own = _pack_encodings(i, part, pool, arrays)
-        parts.append({"event": values.pack(part.event, arrays), **({"encodings": own} if own else {})})
+        packed = {"event": values.pack(part.event, arrays), **({"encodings": own} if own else {})}
+        if part.together is not None:
+            packed["together"] = values.pack(part.together, arrays)
+        parts.append(packed)
     arrays |= pool.arrays()
     return {"columns": n, "numbered": numbered, "classes": len(labels), "parts": parts}
 
@@ -130,14 +134,16 @@ def unpack_plan(header: Mapping[str, Any], arrays: Taken, size: int) -> tuple[Pl
 
 
 def _unpack_part(i: int, packed: Any, columns: tuple, arrays: Taken, reader: Reader) -> Part:
-    own = isinstance(packed, dict) and "encodings" in packed
-    fields(packed, f"part {i}", {"event": dict, "encodings": list} if own else {"event": dict})
+    kinds = {"event": dict, "encodings": list, "together": dict}
+    there = {"event", *(packed if isinstance(packed, dict) else ())}
+    fields(packed, f"part {i}", {name: kind for name, kind in kinds.items() if name in there})
     part = Part(values.unpack_event(packed["event"], arrays), columns)
     named = [values.unpack_encoding(one, arrays) for one in packed.get("encodings", ())]
     if part.event.encoding.holds != "codes" or not columns:
         if len(named) not in (0, len(columns)):
             raise ModelFileError(f"part {i}: {len(named)} encodings for {len(columns)} columns")
-        return _with_encodings(i, part, tuple(named) or part.encodings)
+        together = values.unpack_encoding(packed["together"], arrays) if "together" in packed else None
+        return _with_encodings(i, part, tuple(named) or part.encodings, together)
     sizes = arrays.whole(f"{i}.sizes", len(columns))
     if min(sizes) < _NAMED or sizes.count(_NAMED) != len(named):
         raise ModelFileError(f"part {i}: a column has fewer than no levels, or an encoding that is not there")
@@ -158,13 +164,17 @@ def _unpack_part(i: int, packed: Any, columns: tuple, arrays: Taken, reader: Rea
     return _with_encodings(i, part, tuple(encodings))
 
 
-def _with_encodings(i: int, part: Part, encodings: tuple[Encoding, ...]) -> Part:
+def _with_encodings(i: int, part: Part, encodings: tuple[Encoding, ...], together: Encoding | None = None) -> Part:
     """A part whose encodings all hold what its event model takes, and say how its columns are counted."""
     holds = part.event.encoding.holds
     if any(encoding.holds != holds for encoding in encodings):
         raise ModelFileError(f"part {i}: an encoding does not hold {holds}, which {part.event.name} takes")
+    if together is not None and not (
+        isinstance(together, Likeness) and together.typical.shape[1] == sum(encoding.width for encoding in encodings)
+    ):
+        raise ModelFileError(f"part {i}: typical rows that are not of as many scores as its columns have")
     try:
-        made = Part(part.event, part.columns, encodings)
+        made = Part(part.event, part.columns, encodings, together)
         made.spec.sizes, made.spec.threshold  # noqa: B018
     except InputError as error:
         raise ModelFileError(f"part {i}: {error}") from None

@@ -39,7 +39,14 @@ ESTIMATORS = (
 )  # fmt: skip
 _ENCODINGS: Table[Encoding] = Table(
     "candide.encode",
-    {"grid": "Grid", "identity": "Identity", "indicators": "Indicators", "log": "Log", "normal_score": "NormalScore"},
+    {
+        "grid": "Grid",
+        "identity": "Identity",
+        "indicators": "Indicators",
+        "likeness": "Likeness",
+        "log": "Log",
+        "normal_score": "NormalScore",
+    },
 )
 _TABLES: tuple[tuple[str, Mapping[str, type]], ...] = (
     ("event", EVENTS),

@@ -1,9 +1,9 @@
 """Composing: which voices a classifier has, from a look at some of the rows.
 
-Every column has a voice. Numbers together have two, a linear and a quadratic discriminant, and numbers beside levels
-one, where it says more than the columns do. Pairs of columns are heard where they pass the score test of
-:mod:`candide.model.admission`, and then triples that grow from the strongest pairs. The plan that comes out says how
-all of it is counted, from any source.
+Every column has a voice. Numbers together have three, a linear and a quadratic discriminant and one by the typical rows
+that a row resembles; numbers beside levels have one, where it says more than the columns do. Pairs of columns are heard
+where they pass the score test of :mod:`candide.model.admission`, and then triples that grow from the strongest pairs.
+The plan that comes out says how all of it is counted, from any source.
 
 >>> rng = np.random.default_rng(0)
 >>> a, b = rng.integers(0, 2, (2, 400))
@@ -27,12 +27,14 @@ from candide.distributions.base import dense
 from candide.distributions.word_weights import WordWeights
 from candide.encode import Encoding, Grid
 from candide.encode.indicators import Indicators
+from candide.encode.likeness import Likeness
 from candide.encode.normal_score import NormalScore
 from candide.engines import arrays
 from candide.events import EventModel, event_of
 from candide.events.binned import Binned
 from candide.events.discriminant import Discriminant
 from candide.events.interaction import Interaction
+from candide.events.resemblance import Resemblance
 from candide.events.text import HEARD
 from candide.model import voices
 from candide.model.admission import admit, score_test
@@ -53,6 +55,7 @@ _CELLS = 8, 16  # of a number in a set, at least and at most
 _ALONE = 0.01  # the share of rows with a level of their own beyond which there is no end of levels
 _NUMBERS = 300  # in a discriminant, at most
 _INDICATORS = 60, 400  # of a column, and of all, at most
+_TYPICAL = 64  # rows with which others are compared, at most
 _PLAIN_Z = 2.33  # of a single voice that is tried
 
 
@@ -77,7 +80,7 @@ def compose(
     numbers, levels = composer.columns(numbers=True), composer.columns(numbers=False)
     scores = [(name, encodings.scores(name)) for name in numbers]
     if 2 <= len(numbers) <= min(_NUMBERS, table.n_rows - 1):  # of fewer rows no covariance can be told
-        composer.add(_part(Discriminant(), scores))
+        composer.add(_part(Discriminant(), scores), encodings.resemblance(_part(Resemblance(), scores)))
     composer.hear()
     composer.listen()
     marks = [(name, encodings.indicators(name)) for name in levels]
@@ -118,6 +121,7 @@ class Encodings:
     plan: Plan  # of the columns alone
     known: dict[tuple[str, Name, int], Any] = field(default_factory=dict)
     is_part: bool = False  # whether there are more rows than these, and so perhaps more levels
+    alike: dict[tuple[Name, ...], Likeness] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -137,6 +141,12 @@ class Encodings:
     def indicators(self, name: Name) -> Indicators:
         """Numbers for the levels of a column."""
         return self._once("indicators", name, _INDICATORS[0], lambda column: Indicators.of(column, _INDICATORS[0]))
+
+    def resemblance(self, part: Part) -> Part:
+        """A part of scores as a comparison with typical rows."""
+        if part.columns not in self.alike:
+            self.alike[part.columns] = Likeness.of(dense(part.block(self.table)), _TYPICAL)
+        return replace(part, together=self.alike[part.columns])
 
     def cells(self, name: Name, order: int) -> Grid:
         """The cells of a number in sets of so many columns: the more rows there are, the more of them."""

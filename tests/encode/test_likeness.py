@@ -1,0 +1,80 @@
+"""Likeness: a Gaussian kernel at typical rows, which no label, order of rows or rounding decides."""
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.gaussian_process.kernels import RBF
+
+from candide.encode.likeness import Likeness
+from candide.errors import InputError
+from candide.kernels import threads
+
+
+@pytest.fixture
+def scores():
+    return np.random.default_rng(0).normal(size=(300, 5))
+
+
+def test_what_is_read_has_the_inner_products_of_the_kernel_at_typical_rows(scores):
+    like = Likeness.of(scores, 20)
+    kernel = RBF(like.reach)
+    to, among = kernel(scores, like.typical), kernel(like.typical) + 1e-3 * np.eye(20)
+    read = like.read(scores)
+    np.testing.assert_allclose(read @ read.T / 20, to @ np.linalg.solve(among, to.T), atol=1e-9)
+
+
+def test_it_reaches_as_far_as_rows_lie_apart(scores):
+    apart = ((scores[:, None] - scores[None]) ** 2).sum(axis=2).mean()
+    assert Likeness.of(scores, 64).reach ** 2 == pytest.approx(apart / 2)
+
+
+def test_typical_rows_are_spread_as_those_of_scikit_learn(scores):
+    typical = Likeness.of(scores, 8).typical
+    mine = ((scores[:, None] - typical) ** 2).sum(axis=2).min(axis=1).sum()
+    assert mine < 1.1 * KMeans(8, n_init=10, random_state=0).fit(scores).inertia_
+
+
+def test_neither_order_nor_rounding_of_rows_makes_a_difference(scores):
+    want = Likeness.of(scores, 16)
+    rng = np.random.default_rng(1)
+    assert Likeness.of(rng.permutation(scores), 16).rows == want.rows
+    turned = Likeness.of(scores[:, ::-1], 16)
+    np.testing.assert_allclose(turned.typical[:, ::-1], want.typical, atol=1e-12)
+    near = Likeness.of(scores * (1 + 1e-15 * rng.choice([-1, 1], scores.shape)), 16)
+    np.testing.assert_allclose(near.typical, want.typical, atol=1e-9)
+
+
+def test_ties_are_decided_alike_on_a_lattice():
+    lattice = np.stack(np.meshgrid(np.arange(6.0), np.arange(6.0)), axis=2).reshape(-1, 2)
+    want = Likeness.of(lattice, 9)
+    for angle in (np.random.default_rng(seed).permutation(36) for seed in range(5)):
+        np.testing.assert_allclose(Likeness.of(lattice[angle], 9).typical, want.typical, atol=1e-9)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7])
+def test_few_rows_and_equal_ones_have_fewer_typical_rows(n):
+    assert Likeness.of(np.arange(2.0 * n).reshape(n, 2), 64).n_rows == max(1, n // 2)
+    same = Likeness.of(np.ones((n, 2)), 64)
+    assert same.n_rows == 1
+    assert np.isfinite(same.read(np.ones((n, 2)))).all()
+
+
+def test_a_row_is_most_like_the_typical_row_that_is_nearest(scores):
+    like = Likeness.of(scores, 30)
+    near = ((scores[:, None] - like.typical) ** 2).sum(axis=2).argmin(axis=1)
+    np.testing.assert_array_equal(like.nearest(like.read(scores)), near)
+
+
+def test_threads_read_the_same(scores):
+    like = Likeness.of(scores, 16)
+    want = like.read(scores)
+    with threads.divided(3):
+        np.testing.assert_allclose(like.read(scores), want, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "given", [((), 0, 1.0), ((1.0, 2.0, 3.0), 2, 1.0), ((1.0, np.nan), 1, 1.0), ((1.0, 2.0), 1, 0.0)]
+)
+def test_typical_rows_that_are_none_are_refused(given):
+    with pytest.raises(InputError):
+        Likeness(*given)

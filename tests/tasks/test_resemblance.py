@@ -1,0 +1,114 @@
+"""Resemblance: what numbers tell together whatever shape classes have; added, saved, explained as other voices."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import candide as cd
+from candide.encode.likeness import Likeness
+from candide.engines import arrays
+from candide.errors import MergeError
+from candide.rows.labels import Labels
+from candide.rows.table import Table
+
+
+def rings(n, seed=0):
+    """Three rings of two classes: no line, no single ellipse parts them."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n)
+    angle, size = rng.uniform(0, 2 * np.pi, n), 1.0 + y + rng.normal(0, 0.15, n)
+    return {"east": size * np.cos(angle), "north": size * np.sin(angle)}, np.where(y == 1, "in", "out")
+
+
+def compared(model):
+    return next(part for part in model.fitted_.plan.parts if part.together is not None)
+
+
+def test_it_tells_what_lines_and_ellipses_do_not():
+    X, y = rings(400)
+    model = cd.BayesClassifier(sets=False).fit(X, y)
+    new, truth = rings(2000, seed=1)
+    assert model.score(new, truth) > 0.95
+    assert model.voices()[0].title == "resemblance to typical rows of 2 numbers"
+    assert model.voices()[0].kind == "resemblance"
+
+
+def test_a_row_left_out_is_told_by_the_law_without_it():
+    X, y = rings(60)
+    model, labels = cd.BayesClassifier().fit(X, y), Labels(("in", "out"))
+    part, table, codes = compared(model), Table.of(X), labels.encode(y)
+    block = part.block(table)
+    tally = arrays.tally(part, block, codes, None, 2)
+    held = part.event.held_out(tally, None, "predictive", block, codes)
+    for i in (0, 7, 31):
+        rest = np.arange(60) != i
+        n, own = float(rest.sum()), arrays.tally(part, block[rest], codes[rest], None, 2)
+        alone = part.event.estimate(own).terms(block[[i]])[0]
+        # The centre's divisor and the mean of all rows are held: of 60 rows that is little.
+        np.testing.assert_allclose(np.ptp(held[i]), np.ptp(alone), atol=6 / n)
+
+
+def test_counts_add_where_typical_rows_are_the_same_and_are_refused_elsewhere():
+    X, y = rings(300)
+    first = cd.BayesClassifier().fit(X, y)
+    more, labels = rings(200, seed=1)
+    other = cd.BayesClassifier(like=first).fit(more, labels)
+    both = {name: np.concatenate([X[name], more[name]]) for name in X}
+    whole = cd.BayesClassifier(like=first).fit(both, np.concatenate([y, labels]))
+    i = first.fitted_.plan.parts.index(compared(first))
+    for mine, theirs in zip(
+        (first + other).census_.tallies[i].arrays().values(), whole.census_.tallies[i].arrays().values(), strict=True
+    ):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9)
+    part = compared(first)
+    moved = replace(part, together=Likeness(part.together.rows, part.together.n_rows, 2 * part.together.reach))
+    with pytest.raises(MergeError) as error:
+        part.union(moved)
+    assert error.value.column == ("east", "north")
+    assert error.value.remedy
+
+
+def test_it_is_saved_and_scores_the_same(tmp_path):
+    X, y = rings(200)
+    model = cd.BayesClassifier().fit(X, y)
+    model.save(tmp_path / "rings.candide")
+    again = cd.load(tmp_path / "rings.candide")
+    assert compared(again) == compared(model)
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_a_file_and_rows_in_memory_compare_with_the_same_rows(tmp_path):
+    X, y = rings(200)
+    names = ",".join([*X, "ring"])
+    lines = [",".join([*map(repr, map(float, row)), label]) for *row, label in zip(*X.values(), y, strict=True)]
+    path = tmp_path / "rings.csv"
+    path.write_text("\n".join([names, *lines]))
+    model = cd.fit(path, "ring")
+    np.testing.assert_allclose(
+        compared(model).together.typical, compared(cd.BayesClassifier().fit(X, y)).together.typical
+    )
+    np.testing.assert_allclose(model.predict_proba(X), cd.BayesClassifier().fit(X, y).predict_proba(X), rtol=1e-8)
+
+
+def test_a_decision_names_the_typical_row_and_adds_up():
+    X, y = rings(200)
+    model = cd.BayesClassifier().fit(X, y)
+    rows, one = model.typical_rows(), {name: column[:1] for name, column in X.items()}
+    [decision] = model.explain(one)
+    said = next(part for part in decision.contributions if part.like)
+    assert said.shown == f"most like typical row {said.like}"
+    away = [sum((rows[name][i] - one[name][0]) ** 2 for name in X) for i in range(len(rows["nats"]))]
+    assert away[said.like - 1] < np.quantile(away, 0.1)
+    p = model.predict_proba(one)[0]
+    assert decision.log_odds == pytest.approx(abs(np.log(p[0] / p[1])))
+    assert all(part.like is None for part in decision.by_column().contributions)
+
+
+def test_typical_rows_are_in_the_units_of_their_columns():
+    X, y = rings(300)
+    rows = cd.BayesClassifier().fit({"east": 1000 * X["east"], "north": X["north"]}, y).typical_rows()
+    assert max(map(abs, rows["east"])) > 1000
+    assert max(map(abs, rows["north"])) < 4
+    assert set(rows["speaks_for"]) == {"in", "out"}
+    assert cd.BayesClassifier().fit({"east": X["east"]}, y).typical_rows() == {}
