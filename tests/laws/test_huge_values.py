@@ -158,3 +158,18 @@ def test_rounding_is_not_taken_for_rows_that_were_never_counted():
         for i in rng.permutation(20):
             left = left - tally(np.array([i]))
         assert not left.n.any()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_last_row_of_all_has_no_spread_that_could_be_lost(seed):
+    """What rounding leaves of the spread of one row is none, and its fourth moments need not be known."""
+    rng = np.random.default_rng(seed)
+    values, weight = rng.normal(0.0, 1e-3, 14), rng.choice([0.1, 1.0, 2.5], 14)
+    values[-1], weight[-2:] = 4e-5, [0.05, 1.0]
+    spec = Spec("comoments", (Identity(),), frozenset({"fourth"}))
+    one = [CoMoments.of(values[[[i]]], np.zeros(1, int), weight[[i]], n_classes=1, spec=spec) for i in range(14)]
+    left = sum(one[1:], one[0])
+    for part in one[:-1]:
+        left = left - part
+    assert left.weight.item() == pytest.approx(1.0)
+    assert left.mean.item() == pytest.approx(values[-1])

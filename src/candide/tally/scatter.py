@@ -38,7 +38,7 @@ def check_fourth(whole: Floats, left: Any, gone: Floats) -> None:
     """Refuse to remove rows beside which the fourth moments of the rest were lost: these are kept in doubles."""
     pooled = left.moments().pool()
     usual = left.weight * ratio(pooled.m2, pooled.n) ** 2  # no rows of this spread have less
-    few = (gone > 0) & (10 * gone < left.weight)  # of few rows that are left nothing much was known
+    few = (gone > 0) & (30 * gone < left.weight)  # of few rows that are left nothing much was known
     lost = (1e-13 * np.einsum("cjj->cj", whole) > 1e-3 * usual) & (usual > 0) & few
     if lost.any():
         c, j = np.argwhere(lost)[0].tolist()
