@@ -198,8 +198,9 @@ class DuckDBSource(SqlSource):
         if not self.attached.is_query:
             return
         path = temporary("parquet", self.attached)
-        with explained(self.name):
-            self._stoppable(lambda: self._query(f"SELECT * FROM {self.view}").write_parquet(str(path)))
+        with explained(self.name):  # by no other file, which a stop would leave there
+            rows = self._query(f"SELECT * FROM {self.view}")
+            self._stoppable(lambda: rows.write_parquet(str(path), use_tmp_file=False))
         self.attached.relation, self.attached.is_query = None, False
         self._create_view(f"read_parquet({literal(str(path))})")
         self._describe()

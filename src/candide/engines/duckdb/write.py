@@ -28,7 +28,7 @@ def _copy(schema: pa.Schema, batches: Iterator[pa.RecordBatch], path: Path, opti
     con = duckdb.connect()
     try:
         con.register("scored", reader)
-        copy = f"COPY (SELECT * FROM scored) TO {literal(str(path))} ({options})"
+        copy = f"COPY (SELECT * FROM scored) TO {literal(str(path))} ({options}, USE_TMP_FILE false)"
         return stoppable(con, lambda: con.execute(copy).fetchall()[0][0])
     except duckdb.Error as error:
         if failed:
