@@ -178,7 +178,8 @@ class TextNB(Weighted):
         given = {"alpha": alpha, "class_prior": class_prior, "estimate": estimate, **settings}
         changes = {name: value for name, value in given.items() if value is not None}
         counted = self.census_.plan.parts[0].event
-        kept = {name: getattr(counted, name) for name in ("ngrams", "sublinear") if getattr(self, name) is None}
+        own = [name for name in ("ngrams", "sublinear") if name not in changes and getattr(self, name) is None]
+        kept = {name: getattr(counted, name) for name in own}
         other = self._unfitted().set_params(**kept, **changes)
         if other.event_.spec(1) != counted.spec(1):
             changed = sorted(name for name in settings if getattr(self, name) != getattr(other, name))

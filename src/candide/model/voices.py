@@ -209,7 +209,8 @@ def _held_out(part: Part, tally: Any, prior: Any, block: Any, y: Codes, weight: 
 
 def _folds(codes: Any, y: Codes, weight: Floats | None) -> Codes:
     """The fold of each row, by its values; rows that are equal are dealt out in turn."""
-    lot = by_value(codes if weight is None else np.column_stack([codes, weight.view(np.int64)]))
+    alike = weight is None or bool((weight == weight[:1]).all())  # weights of one are none
+    lot = by_value(codes if alike else np.column_stack([codes, weight.view(np.int64)]))  # type: ignore[union-attr]
     return dealt(y, _FOLDS, lot)
 
 
