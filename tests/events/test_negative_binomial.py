@@ -193,3 +193,13 @@ def test_saved_loaded_drawn_sampled_and_scored(tmp_path, how, detail):
         score = loaded.feature_scores().of("visits")
         assert (score.test, score.evidence) == ("t", None)
         assert score.information > 0.05
+
+
+def test_a_class_without_rows_has_no_event_by_map_however_the_rest_was_rounded():
+    X, y = np.array([[2.0], [0.0], [5.0]]), np.zeros(3, int)
+    tally = count(X, y)
+    held = NegativeBinomial().held_out(tally, None, "map", X, y)
+    for i in range(3):
+        rest = np.arange(3) != i
+        want = NegativeBinomial().estimate(count(X[rest], y[rest]), None, "map").terms(X[[i]])
+        np.testing.assert_allclose(held[[i]], want, rtol=1e-9)
