@@ -1,7 +1,9 @@
 """Right answers on real collections of documents: weights of words beside naive Bayes and linear models, in one run.
 
 Given test sets where a collection has one, else five folds, stratified and shuffled (seed 0). Default settings
-everywhere; nothing is chosen by a test set. The linear models see words and pairs of words, scaled by TF-IDF.
+everywhere. The constants behind ours were looked at on parts of the training documents of the two given splits, and on
+parts of the other two collections, whose folds are not untouched by that. The linear models see words and pairs of
+words, scaled by TF-IDF, and are not tuned: with a larger C logistic regression is surer and better.
 """
 
 import os
