@@ -62,7 +62,7 @@ class HeardTerms(OfDocuments):
     def _table(self) -> tuple[Any, ...]:
         """What the loops read: the weighted cells, the weights, and ones that add up to the length."""
         cells, weight = self.cells, self.weight if self.base.unit is None else self.weight * self.base.unit
-        each = np.repeat(weight if self.base.unit is None else self.weight, np.diff(cells.ends))
+        each = np.repeat(self.weight, np.diff(cells.ends))
         return cells.ends, cells.column, cells.value * each, weight, np.ones(len(weight))
 
     def add_log_prob(self, block: Block, out: Floats) -> int:
