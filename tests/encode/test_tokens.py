@@ -34,9 +34,9 @@ texts = st.one_of(
 )
 settings_of = st.builds(
     Tokens,
-    analyzer=st.sampled_from(["word", "char"]),
+    analyzer=st.sampled_from(["word", "char", "char_wb"]),
     lowercase=st.booleans(),
-    ngrams=st.sampled_from([(1, 1), (1, 2), (2, 3), (1, 4)]),
+    ngrams=st.sampled_from([(1, 1), (1, 2), (2, 3), (1, 4), (3, 5)]),
     stop_words=st.sampled_from([(), ("ab", "i̇stanbul", "naïve")]),
     max_token_length=st.sampled_from([None, 3]),
 )
@@ -83,6 +83,21 @@ def test_terms_and_counts_are_those_of_countvectorizer(name, ngrams):
         np.testing.assert_array_equal(found.length, np.bincount(y, np.asarray(X.sum(axis=1)).ravel()))
 
 
+@pytest.mark.parametrize("documents", ["sms_spam", "made"])
+def test_characters_within_words_are_those_of_countvectorizer(documents):
+    if documents == "made":
+        documents = ["我想喝茶 你呢", "สวัสดีครับ", "a bb\tccc\n\ndddd  ", "", " \u3000 ", "İI " * 3, "x" * 70_000]
+    else:
+        documents = pq.read_table(data.corpus("sms_spam"))["text"].to_pylist()
+    for ngrams in [(3, 5), (1, 2), (4, 4)]:
+        theirs = CountVectorizer(analyzer="char_wb", ngram_range=ngrams)
+        n = np.asarray(theirs.fit_transform(documents).sum(axis=0)).ravel()
+        found = counted(documents, Tokens("char_wb", ngrams=ngrams))
+        assert {term: total for term, (total, _) in found.items()} == {
+            term: n[at] for term, at in theirs.vocabulary_.items()
+        }
+
+
 @given(st.lists(texts, min_size=1, max_size=6), settings_of)
 def test_the_definition_is_countvectorizers(documents, tokens):
     analyse = CountVectorizer(
@@ -91,7 +106,7 @@ def test_the_definition_is_countvectorizers(documents, tokens):
         ngram_range=tokens.ngrams,
         stop_words=list(tokens.stop_words) or None,
     ).build_analyzer()
-    if tokens.max_token_length is None or tokens.analyzer == "char":
+    if tokens.max_token_length is None or tokens.analyzer != "word":
         for document in documents:
             assert Counter(terms_of(document, tokens)) == Counter(analyse(document))
 
@@ -208,6 +223,12 @@ def test_a_token_of_ten_megabytes():
         [f"x {long} yz yz"], Tokens(ngrams=(1, 2))
     )
     assert counted([long], Tokens(max_token_length=20)) == {}
+    n, ends = len(long) - 3, {" ab": 1, "ab ": 1, " aba": 1, "bab ": 1}
+    want = {"aba": n // 2 + 1, "bab": n // 2 + 1, "abab": n // 2 + 1, "baba": n // 2}
+    assert {term: total for term, (total, _) in counted([long], Tokens("char_wb", ngrams=(3, 4))).items()} == {
+        **want,
+        **ends,
+    }
 
 
 def test_a_document_of_a_hundred_megabytes():
@@ -234,6 +255,14 @@ def test_lists_of_words_and_of_numbers_are_taken_as_divided():
     assert counted(pa.array([[7, 7, 12], None]), Tokens()) == {"7": (2, 1), "12": (1, 1)}
 
 
+def test_given_words_are_words_of_which_characters_are_taken():
+    assert counted([["ab", 7]], Tokens("char_wb")) == dict.fromkeys([" ab", "ab ", " ab ", " 7 "], (1, 1))
+
+
+def test_usual_runs_are_those_of_the_units():
+    assert [Tokens(analyzer).ngrams for analyzer in ("word", "char", "char_wb")] == [(1, 1), (1, 1), (3, 5)]
+
+
 def test_an_own_pattern():
     assert counted(["b-2 or not b-2"], Tokens(pattern=r"\b\w-\d\b")) == {"b-2": (2, 1)}
     assert counted(["id=7 id=8"], Tokens(pattern=r"id=(\d)")) == {"7": (1, 1), "8": (1, 1)}
@@ -253,6 +282,7 @@ def test_an_own_pattern():
         ({"pattern": "("}, "no regular expression"),
         ({"pattern": "(a)(b)"}, "2 groups"),
         ({"pattern": "a", "analyzer": "char"}, "no meaning"),
+        ({"pattern": "a", "analyzer": "char_wb"}, "no meaning"),
     ],
 )
 def test_settings_that_are_refused(setting, error):

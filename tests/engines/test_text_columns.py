@@ -155,8 +155,9 @@ def test_parts_of_a_mixed_table_add_up():
 # Sources --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("event", [Text(ngrams=(1, 2)), Text(analyzer="char_wb")], ids=["pairs", "characters"])
 @pytest.mark.parametrize("ending", ["parquet", "csv", "tsv", "jsonl"])
-def test_any_source_counts_what_arrays_count(tmp_path, ending):
+def test_any_source_counts_what_arrays_count(tmp_path, ending, event):
     X, y = made(300)
     frame = pd.DataFrame({**X, "kind": y})
     path = tmp_path / f"mail.{ending}"
@@ -166,8 +167,8 @@ def test_any_source_counts_what_arrays_count(tmp_path, ending):
         frame.to_json(path, orient="records", lines=True)
     else:
         frame.to_csv(path, index=False, sep="\t" if ending == "tsv" else ",")
-    learned = learn(str(path), "kind", events={"body": Text(ngrams=(1, 2))}, model="naive")
-    want = cd.NaiveBayes(events={"body": Text(ngrams=(1, 2))}).fit(X, y)
+    learned = learn(str(path), "kind", events={"body": event}, model="naive")
+    want = cd.NaiveBayes(events={"body": event}).fit(X, y)
     assert learned.fitted.census.n_rows == 300
     scored = predict(learned.fitted, str(path))
     np.testing.assert_allclose(scored["p_bill"].to_numpy(), want.predict_proba(X)[:, 0], rtol=1e-7, atol=1e-12)

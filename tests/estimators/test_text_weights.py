@@ -157,7 +157,12 @@ def test_a_vocabulary_that_is_empty_leaves_the_class_shares():
 
 
 def test_hashed_terms_and_characters_have_weights_too():
-    for settings in ({"bits": 12}, {"analyzer": "char", "ngrams": (3, 4)}):
+    for settings in (
+        {"bits": 12},
+        {"analyzer": "char", "ngrams": (3, 4)},
+        {"analyzer": "char_wb"},
+        {"analyzer": "char_wb", "bits": 14},
+    ):
         assert log_loss(cd.TextNB(**settings).fit(TEXTS, Y)) < 0.95
 
 

@@ -204,6 +204,7 @@ TEXTS = {
     **{model: Text(model=model) for model in ("multinomial", "bernoulli", "complement", "polya")},
     "pairs of words": Text(sublinear=True, ngrams=(1, 2), prior=Dirichlet(0.3)),
     "hashed": Text(bits=8),
+    "characters within words": Text(analyzer="char_wb"),
     "idf": Text(idf=True),
 }
 

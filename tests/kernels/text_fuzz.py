@@ -48,11 +48,11 @@ def document(rng):
 
 def settings(rng):
     """Tokens of any sort."""
-    characters, low = rng.random() < 0.3, rng.randint(1, 3)
+    analyzer, low = rng.choices(["word", "char", "char_wb"], [2, 1, 1])[0], rng.randint(1, 4)
     bits = rng.choice([0, 0, 1, 5, 18])
     signed = bool(bits) and rng.random() < 0.5
     return Tokens(
-        analyzer="char" if characters else "word",
+        analyzer=analyzer,
         lowercase=rng.random() < 0.7,
         ngrams=(low, low + rng.randint(0, 4)),
         stop_words=tuple(rng.sample(["free", "aa", "call", "日本", "c" * 17, ""], rng.randint(0, 4))),

@@ -30,6 +30,8 @@ from candide.kernels.text_twin import Terms as Twin
 from candide.rows.documents import Documents
 
 MANNERS = {"plain": PLAIN, "binary": BINARY, "sublinear": SUBLINEAR}
+ANALYZERS = ("word", "char", "char_wb")  # what a term is a run of: words, characters, characters within a word
+_USUAL = {"char_wb": (3, 5)}  # n-grams; else units one by one
 _WORD = re.compile(r"(?u)\b\w\w+\b")
 _SPACES = re.compile(r"\s\s+")
 _LONGEST = 1 << 62
@@ -44,9 +46,9 @@ class Tokens(Encoding):
     as_written: ClassVar[bool] = True
     python_only: ClassVar[bool] = True
 
-    analyzer: str = "word"  # "word" | "char"
+    analyzer: str = "word"  # "word" | "char" | "char_wb": characters within a word, blanks at its ends
     lowercase: bool = True
-    ngrams: tuple[int, int] = (1, 1)  # shortest and longest run of words or characters that is a term
+    ngrams: tuple[int, int] = None  # type: ignore[assignment]  # shortest and longest run of units that is a term
     stop_words: tuple[str, ...] = ()  # words left out, as they stand after lower-casing
     max_token_length: int | None = None  # longer words are left out
     pattern: str | None = None  # an own regular expression for words; slower
@@ -56,16 +58,17 @@ class Tokens(Encoding):
     sublinear: bool = False  # n occurrences in a document count 1 + log n
 
     def __post_init__(self) -> None:
-        if self.analyzer not in ("word", "char"):
-            raise unknown("analyzer", self.analyzer, ("word", "char"))
+        if self.analyzer not in ANALYZERS:
+            raise unknown("analyzer", self.analyzer, ANALYZERS)
         if self.errors not in ("strict", "replace", "ignore"):
             raise unknown("rule for invalid UTF-8 (errors)", self.errors, ("strict", "replace", "ignore"))
         if isinstance(self.stop_words, str):
             what = f"stop_words: {self.stop_words!r} is the name of a list"
             raise InputTypeError(what, value=self.stop_words, remedy="pass the words themselves")
         object.__setattr__(self, "stop_words", tuple(sorted(set(map(str, self.stop_words or ())))))
+        asked = _USUAL.get(self.analyzer, (1, 1)) if self.ngrams is None else self.ngrams
         try:
-            low, high = (int(n) for n in self.ngrams)
+            low, high = (int(n) for n in asked)
         except (TypeError, ValueError):
             what = f"ngrams: {self.ngrams!r} is no pair"
             raise InputTypeError(what, value=self.ngrams, remedy="pass a pair such as (1, 2)") from None
@@ -85,8 +88,8 @@ class Tokens(Encoding):
             self._check_pattern()
 
     def _check_pattern(self) -> None:
-        if self.analyzer == "char":
-            raise InputError("pattern divides a document into words; it has no meaning with analyzer='char'")
+        if self.analyzer != "word":
+            raise InputError(f"pattern divides a document into words: it has no meaning with {self.analyzer!r}")
         try:
             groups = re.compile(str(self.pattern)).groups
         except re.error as error:
@@ -127,7 +130,11 @@ def shown(key: bytes, tokens: Tokens) -> str:
 def terms_of(text: str | Sequence[Any], tokens: Tokens) -> list[str]:
     """The terms of one document, in Python: the definition that the compiled loops keep to.
 
-    A document given as a sequence of words, or of word numbers, is taken as divided already.
+    A document given as a sequence of words, or of word numbers, is taken as divided already. For "char_wb" a word is
+    what stands between white space, with a blank at both ends; one shorter than the shortest n-gram is a term itself.
+
+    >>> terms_of("I am", Tokens(analyzer="char_wb", ngrams=(3, 4)))
+    [' i ', ' am', 'am ', ' am ']
     """
     if not isinstance(text, str):
         units = [str(word) for word in text]
@@ -135,7 +142,10 @@ def terms_of(text: str | Sequence[Any], tokens: Tokens) -> list[str]:
         text = text.lower() if tokens.lowercase else text
         if tokens.analyzer == "char":
             return _grams(_SPACES.sub(" ", text), tokens.ngrams, "")
-        units = (_WORD if tokens.pattern is None else re.compile(tokens.pattern)).findall(text)
+        own = _WORD if tokens.pattern is None else re.compile(tokens.pattern)
+        units = text.split() if tokens.analyzer == "char_wb" else own.findall(text)
+    if tokens.analyzer == "char_wb":
+        return [term for word in units for term in _within(word, tokens.ngrams)]
     stop, longest = set(tokens.stop_words), tokens.max_token_length or _LONGEST
     return _grams([word for word in units if word not in stop and len(word) <= longest], tokens.ngrams, " ")
 
@@ -144,6 +154,12 @@ def _grams(units: Sequence[str], ngrams: tuple[int, int], gap: str) -> list[str]
     low, high = ngrams
     lengths = range(low, min(high, len(units)) + 1)
     return [gap.join(units[i : i + n]) for n in lengths for i in range(len(units) - n + 1)]
+
+
+def _within(word: str, ngrams: tuple[int, int]) -> list[str]:
+    """The n-grams of a word with its ends; of a short one the whole."""
+    padded = f" {word} "
+    return _grams(padded, ngrams, "") or [padded]
 
 
 class Counted(NamedTuple):
@@ -169,7 +185,7 @@ def _compiled(tokens: Tokens, role: str, signs: bool) -> Any:
     return getattr(kernel.compiled, role)(
         kernel.folds(tokens.lowercase),
         kernel.characters(tokens.lowercase),
-        characters=tokens.analyzer == "char",
+        unit=ANALYZERS.index(tokens.analyzer),
         ngrams=tokens.ngrams,
         shortest=2,
         longest=min(tokens.max_token_length or _LONGEST, _LONGEST),

@@ -44,8 +44,10 @@ class TextNB(Weighted):
         Whether each occurrence of a term counts, or its presence and absence, or how little a document resembles the
         other classes, or repeats less than first occurrences.
     ngrams : (shortest, longest) run of words, or of characters, that is a term
-        None: words, and pairs of words where weights are learned.
-    analyzer : "word" or "char"
+        None: words, and pairs of words where weights are learned; characters; of "char_wb" 3 to 5 characters.
+    analyzer : "word", "char" or "char_wb"
+        Whether terms are runs of words, of characters, or of characters within a word with a blank at both its ends:
+        for languages without spaces, for names, for short and noisy text.
     lowercase : whether capitals are small letters
     stop_words : words left out, or "english" for scikit-learn's list; common words have small weights without it
     max_token_length : longer words are left out
@@ -144,8 +146,8 @@ class TextNB(Weighted):
         given = self.get_params()
         settings = {name: value for name, value in given.items() if name not in _NOT_OF_THE_EVENT}
         usual = {name: getattr(HEARD if self._learns else Text(), name) for name in _BY_WEIGHTS}
-        if self.analyzer == "char":
-            usual["ngrams"] = Text().ngrams
+        if self.analyzer != "word":
+            usual["ngrams"] = Text(analyzer=self.analyzer).ngrams
         settings |= {name: usual[name] for name in _BY_WEIGHTS if name in given and given[name] is None}
         if isinstance(self.stop_words, str) and self.stop_words == "english":
             from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS

@@ -73,7 +73,7 @@ class Text(EventModel):
     model: str = "multinomial"
     analyzer: str = "word"
     lowercase: bool = True
-    ngrams: tuple[int, int] = (1, 1)
+    ngrams: tuple[int, int] = None  # type: ignore[assignment]  # (1, 1); of "char_wb" (3, 5)
     stop_words: tuple[str, ...] = ()
     max_token_length: int | None = None
     pattern: str | None = None

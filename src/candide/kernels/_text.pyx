@@ -61,6 +61,9 @@ cdef enum:
     PLAIN = 0  # what an occurrence counts: one,
     BINARY = 1  # one for the first only,
     SUBLINEAR = 2  # or what it adds to 1 + log(occurrences)
+    WORDS = 0  # what a term is a run of
+    CHARACTERS = 1
+    WITHIN = 2
     COUNTING = 0
     SCORING = 1
     LISTING = 2
@@ -182,10 +185,10 @@ cdef class Form:
     cdef const uint32_t[::1] info
     cdef Words stop
 
-    def __init__(self, fold, info, *, characters, ngrams, shortest, longest, Words stop, bits, signs):
+    def __init__(self, fold, info, *, unit, ngrams, shortest, longest, Words stop, bits, signs):
         self.fold, self.info, self.stop = fold, info, stop
         self.form.fold, self.form.info = &self.fold[0], &self.info[0]
-        self.form.characters, (self.form.low, self.form.high) = characters, ngrams
+        self.form.unit, (self.form.low, self.form.high) = unit, ngrams
         self.form.shortest, self.form.longest = shortest, longest
         self.form.stop = NULL if stop is None else &stop.store
         self.form.bits, self.form.signs = bits, signs

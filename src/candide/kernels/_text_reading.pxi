@@ -175,8 +175,53 @@ cdef int characters_of(const uint8_t* p, int64_t n, int kind, const Division* f,
     return -1 if k.failed else 0
 
 
+cdef int within_words_of(const uint8_t* p, int64_t n, int kind, const Division* f, Buffer* b, Sink* k) noexcept nogil:
+    """The n-grams of the characters of each word, a run without white space, with a blank at both its ends.
+
+    A word that is shorter than the shortest n-gram is one itself.
+    """
+    cdef int64_t i = 0, pos = 0, units = 0
+    cdef uint32_t c
+    while i < n and not k.failed:
+        if make_room(b, pos) < 0:
+            return -1
+        c = about(f.info, character(p, &i, kind))
+        if c & SPACE:
+            if units:
+                pos = within_ends(b, k, f, pos, &units)
+            continue
+        if units == 0:
+            b.bytes[pos] = 32
+            pos = unit_ends(b, k, f, pos, pos + 1, &units, False)
+        pos = unit_ends(b, k, f, pos, pos + encode(c & CODE, b.bytes + pos), &units, False)
+    if units and not k.failed:
+        if make_room(b, pos) < 0:
+            return -1
+        within_ends(b, k, f, pos, &units)
+    return -1 if k.failed else 0
+
+
+cdef inline int64_t within_ends(Buffer* b, Sink* k, const Division* f, int64_t pos, int64_t* units) noexcept nogil:
+    """Close a word; where the next one may be written."""
+    b.bytes[pos] = 32
+    pos = unit_ends(b, k, f, pos, pos + 1, units, False)
+    if units[0] < f.low:
+        take(k, f, b, b.starts[0], pos - b.starts[0])
+    units[0] = 0
+    if pos > SHORT:  # no term reaches back into another word
+        settle(k, b)
+        return 0
+    return pos
+
+
 cdef inline int document(const uint8_t* p, int64_t n, int kind, const Division* f, Buffer* b, Sink* k) noexcept nogil:
-    cdef int failed = characters_of(p, n, kind, f, b, k) if f.characters else words_of(p, n, kind, f, b, k)
+    cdef int failed
+    if f.unit == WORDS:
+        failed = words_of(p, n, kind, f, b, k)
+    elif f.unit == CHARACTERS:
+        failed = characters_of(p, n, kind, f, b, k)
+    else:
+        failed = within_words_of(p, n, kind, f, b, k)
     settle(k, b)
     return -1 if failed or k.failed else 0
 

@@ -3,7 +3,7 @@
 cdef struct Division:  # how a document is divided into terms
     const uint8_t* fold  # of a byte: its lower case if it is a word character, 0 if not, 1 if it is no ASCII
     const uint32_t* info  # of every character
-    bint characters  # terms are runs of characters, not of words
+    int unit  # what a term is a run of: WORDS, CHARACTERS, or characters WITHIN a word
     int low  # shortest and longest n-gram
     int high
     int64_t shortest  # characters of a token
