@@ -55,7 +55,10 @@ def pieces(markdown: str) -> Iterator[Piece]:
         elif match["picture"]:
             yield Piece("picture", match["picture"], absent)
         elif match["language"] == "python":
-            absent, needs = "" if not needs or (DATA / "tables" / needs).exists() else needs, ""
+            at_hand = not needs or any(
+                (DATA / kind / needs).exists() for kind in ("tables", "text")
+            )
+            absent, needs = "" if at_hand else needs, ""
             yield Piece("python", match["code"], absent)
         elif match["language"] == "sh" and runs:
             runs = False

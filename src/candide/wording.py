@@ -63,6 +63,15 @@ def _one(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) and len(text) > _FIGURES else text
 
 
+def printable(text: str) -> str:
+    """Text that moves no cursor and changes no colour: letters that cannot be seen are spaces, but the ends of lines.
+
+    >>> printable("red\x1b[31m\tsoil")
+    'red [31m soil'
+    """
+    return text if text.isprintable() else "".join(c if c.isprintable() or c == "\n" else " " for c in text)
+
+
 def shortened(text: str, most: int = _LONG) -> str:
     """A text cut to so many letters.
 

@@ -26,8 +26,10 @@ import numpy as np
 
 from candide import wording
 from candide.distributions.base import Distribution, dense
+from candide.encode.tokens import Tokens
 from candide.errors import InputError, unknown
 from candide.explain.cells import places
+from candide.explain.marks import Mark, marks
 from candide.explain.terms import DocumentTerm, terms_of
 from candide.model.fitted import Fitted
 from candide.model.model import Model
@@ -53,6 +55,7 @@ class Contribution:
     voice: str = ""  # what columns that speak together are called, such as "age x job"
     cells: tuple[str | None, ...] = ()  # of each value the bin or cell that it is counted in, where it has one
     like: int | None = None  # of values compared with typical rows, the number of the one that they are most like
+    tokens: Tokens | None = None  # of a document: how it was divided into terms
 
     @property
     def title(self) -> str:
@@ -70,6 +73,11 @@ class Contribution:
         return self.nats - sum(word.weight for word in self.words)
 
     @property
+    def marks(self) -> tuple[Mark, ...]:
+        """Of a document its pieces, each with what it says; together they say what the known terms do."""
+        return marks(self.value, self.words, self.tokens) if self.tokens and isinstance(self.value, str) else ()
+
+    @property
     def shown(self) -> str:
         """The value for a person."""
         text = wording.value(self.value) if self.like is None else f"most like typical row {self.like}"
@@ -81,8 +89,10 @@ class Contribution:
 
     def plus(self, other: "Contribution") -> "Contribution":
         """What the same column says in two ways: alone, and its share of what it says together with others."""
-        known, words, cells = self.known and other.known, self.words or other.words, self.cells or other.cells
-        return replace(self, nats=self.nats + other.nats, known=known, words=words, cells=cells)
+        known, cells = self.known and other.known, self.cells or other.cells
+        document = self if self.words else other
+        said = replace(self, words=document.words, tokens=document.tokens)
+        return replace(said, nats=self.nats + other.nats, known=known, cells=cells)
 
     def lines(self) -> Iterator[tuple[str, str, str]]:
         """Column, value and nats in words; of a document, its strongest terms below."""
@@ -200,13 +210,15 @@ def _contributions(
     values = [_values(part, block, table, j, dates) for j in range(len(part.columns))]
     cells = [places(part, law, j, dates) for j in range(len(part.columns))]
     like = [None] * len(order) if part.together is None else (part.together.nearest(block) + 1).tolist()
+    documents: Any = law.unweighted[0] if part.holds == "documents" else None
+    tokens = documents and documents.tokens
     step = max(1, _VALUES // (law.n_classes * max(1, len(units))))
     for start in range(0, len(order), step):
         some = slice(start, start + step)
         nats = _nats(law.terms(rows_of(block, some)), order[some], whole)
         for row, said in enumerate(nats.tolist(), start):
             unmet = {part.columns[j] for j, levels in enumerate(part.levels) if block[row, j] == len(levels)}
-            words = terms_of(law, block[row : row + 1], *order[row].tolist()) if part.holds == "documents" else ()
+            words = terms_of(law, block[row : row + 1], *order[row].tolist()) if tokens else ()
             found = []
             for unit, title, one in zip(units, titles, said, strict=True):
                 seen = [values[at[name]][row] for name in unit]
@@ -215,7 +227,7 @@ def _contributions(
                 column, value = (unit[0], seen[0]) if alone else (unit, _together(seen))
                 known = unmet.isdisjoint(unit)
                 inside = inside if any(inside) else ()
-                found.append(Contribution(column, value, one, known, words, title, inside, like[row]))
+                found.append(Contribution(column, value, one, known, words, title, inside, like[row], tokens))
             yield found
 
 

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from candide.explain import terms
+from candide.explain.marks import Mark, marks
 from candide.explain.rows import Decision
 from candide.explain.terms import DocumentTerm
 from candide.report.record import Summary
 from candide.tasks.models import Model, fitted_of
 
-_HEAD = 20  # scored rows for the eye
+_HEAD, _WORDS = 20, 10  # scored rows, and words of a document, for the eye
 
 
 @dataclass(frozen=True, repr=False)
@@ -33,6 +34,7 @@ class TextSummary(Summary):
     prediction: Any
     probabilities: Mapping[Any, float]
     words: tuple[DocumentTerm, ...]
+    marks: tuple[Mark, ...] = ()  # the document in pieces
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,10 +55,13 @@ def of_decision(row: int, label: Any, decision: Decision) -> DecisionSummary:
 def of_text(model: Model, text: str) -> TextSummary:
     """What a model makes of one document; its other columns are missing."""
     fitted = fitted_of(model)
-    column = terms.text_part(fitted)[1].columns[0]
+    _, part = terms.text_part(fitted)
+    [column] = part.columns
     p = fitted.posterior({name: [text if name == column else None] for name in fitted.plan.columns})[0]
     shares = dict(zip(fitted.labels.values, p.tolist(), strict=True))
-    return TextSummary(fitted.labels.values[int(p.argmax())], shares, tuple(terms.document_terms(fitted, text)))
+    words = tuple(terms.document_terms(fitted, text, n=len(text)))
+    pieces = marks(text, words, part.event.tokens)  # type: ignore[attr-defined]
+    return TextSummary(fitted.labels.values[int(p.argmax())], shares, words[:_WORDS], pieces)
 
 
 def of_rows(table: Any) -> RowsSummary:

@@ -4,11 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 from rich.console import RenderableType
-from rich.markup import escape
 
 from candide import wording
 from candide.report.summary import ChangeSummary, MergeSummary, UpdateSummary, WeighSummary
-from candide.report.terminal.layout import Parts, Sheet, notes, panel, parts
+from candide.report.terminal.layout import Parts, Sheet, escape, notes, panel, parts
 
 _LEAST = 0.05  # nats of surprise: below it stands 0.0
 

@@ -1,10 +1,8 @@
 """What may be wrong with a table, on a terminal."""
 
-from rich.markup import escape
-
 from candide import wording
 from candide.report.summary import CheckSummary
-from candide.report.terminal.layout import MOST, Hanging, Parts, notes, panel, parts
+from candide.report.terminal.layout import MOST, Hanging, Parts, escape, notes, panel, parts
 
 
 @parts.register

@@ -17,9 +17,9 @@ from collections.abc import Iterator, Sequence
 from functools import singledispatch
 from typing import Any
 
+from rich import markup as rich_markup
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
-from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
@@ -65,6 +65,11 @@ def text(found: Any) -> str:
 
 def _print(console: Console, part: RenderableType) -> None:
     console.print(part, soft_wrap=isinstance(part, Text | Commands))
+
+
+def escape(text: str) -> str:
+    """Any text as markup that shows it, whatever it holds."""
+    return rich_markup.escape(wording.printable(text))
 
 
 def panel(text: str, title: str) -> Panel:

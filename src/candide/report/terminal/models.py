@@ -3,13 +3,11 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from rich.markup import escape
-
 from candide import wording
 from candide.explain.features import FeatureScore
 from candide.explain.voices import Silent, Voices, said
 from candide.report.summary import ClassSummary, ColumnSummary, DemoSummary, FitSummary, ModelSummary
-from candide.report.terminal.layout import MOST, Commands, Hanging, Parts, Sheet, notes, panel, parts
+from candide.report.terminal.layout import MOST, Commands, Hanging, Parts, Sheet, escape, notes, panel, parts
 from candide.report.terminal.scores import confusion, cross_validated, metrics, trusted
 
 _ORIGIN = "source fitted_rows date version options"  # the order in which a reader asks for them

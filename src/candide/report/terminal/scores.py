@@ -1,11 +1,10 @@
 """Scores on a terminal: every metric beside its baseline, and the confusion matrix."""
 
 from rich.console import RenderableType
-from rich.markup import escape
 
 from candide import wording
 from candide.report.summary import ScoreSummary, TrustSummary
-from candide.report.terminal.layout import Parts, Sheet, notes, parts
+from candide.report.terminal.layout import Parts, Sheet, escape, notes, parts
 
 
 @parts.register

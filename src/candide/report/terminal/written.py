@@ -1,12 +1,11 @@
 """Files that a command wrote, and what an installation runs on, on a terminal."""
 
-from rich.markup import escape
 from rich.text import Text
 
 from candide import wording
 from candide.report.doctor import Installation
 from candide.report.summary import PictureSummary, WrittenSummary
-from candide.report.terminal.layout import Parts, notes, parts
+from candide.report.terminal.layout import Parts, escape, notes, parts
 
 
 @parts.register

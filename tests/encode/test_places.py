@@ -1,0 +1,35 @@
+"""Where terms stand: the same terms as counted, each where it is read."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from candide.encode.places import located
+from candide.encode.tokens import Tokens, terms_of
+
+TOKENS = [
+    Tokens(),
+    Tokens(ngrams=(1, 3), lowercase=False),
+    Tokens(analyzer="char", ngrams=(1, 4)),
+    Tokens(stop_words=("the", "of"), ngrams=(2, 2), max_token_length=5),
+    Tokens(pattern=r"[a-z]+(\d)", ngrams=(1, 2)),
+]
+TEXTS = st.text(
+    st.one_of(st.sampled_from("the of aB1Σİßﬁǅ \t\n."), st.characters(exclude_categories=["Cs"])), max_size=60
+)
+
+
+@pytest.mark.parametrize("tokens", TOKENS, ids=str)
+@given(text=TEXTS)
+def test_the_terms_are_those_that_are_counted(tokens, text):
+    found = list(located(text, tokens))
+    assert Counter(term for term, _ in found) == Counter(terms_of(text, tokens))
+    assert all(0 <= start <= end <= len(text) for _, spans in found for start, end in spans)
+
+
+@given(text=st.text("abc XYZ12,.", max_size=60))
+def test_at_its_place_stands_the_term(text):
+    for term, spans in located(text, Tokens(ngrams=(1, 2))):
+        assert " ".join(text[start:end].lower() for start, end in spans) == term

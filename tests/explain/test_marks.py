@@ -1,0 +1,68 @@
+"""Documents in pieces: joined they are the document, added up what its terms say."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import candide as cd
+from candide.encode.tokens import Tokens, terms_of
+from candide.explain.marks import marks
+from candide.explain.terms import DocumentTerm
+from candide.report.summary import rows as summary
+from candide.report.terminal import layout
+
+TEXTS = ["Free prize, call now", "See you at five", "Free call", "you see, free of care"]
+LABELS = ["spam", "ham", "spam", "ham"]
+
+
+@given(
+    text=st.text("ab cİΣ. ", max_size=40),
+    tokens=st.sampled_from([Tokens(ngrams=(1, 2)), Tokens(analyzer="char", ngrams=(1, 3))]),
+    weights=st.lists(st.floats(-5, 5), min_size=7, max_size=7),
+)
+def test_pieces_join_to_the_document_and_add_up_to_its_terms(text, tokens, weights):
+    terms = sorted(set(terms_of(text, tokens)))
+    words = [DocumentTerm(term, 1, weights[i % 7]) for i, term in enumerate(terms)]
+    found = marks(text, words, tokens)
+    assert "".join(mark.text for mark in found) == text
+    assert sum(mark.nats for mark in found) == pytest.approx(sum(word.weight for word in words), abs=1e-9)
+
+
+def test_of_hashed_terms_no_place_is_known():
+    assert [mark.nats for mark in marks("free prize", [DocumentTerm("hashed 3", 1, 2.0)], Tokens(bits=8))] == [0.0]
+
+
+def test_a_decision_says_what_each_word_adds():
+    model = cd.TextNB(weights=None).fit(TEXTS, LABELS)
+    [decision] = model.explain(["FREE prize; unheard"])
+    [said] = decision.contributions
+    by_text = {mark.text: mark.nats for mark in said.marks}
+    by_term = {word.term: word.weight for word in said.words}
+    assert by_text["FREE"] == pytest.approx(by_term["free"])
+    assert by_text["prize"] == pytest.approx(by_term["prize"])
+    assert by_text["; unheard"] == 0.0
+
+
+def printed(document, monkeypatch, capsys, colours):
+    model = cd.TextNB(weights=None).fit(TEXTS, LABELS)
+    monkeypatch.setenv("FORCE_COLOR" if colours else "NO_COLOR", "1")
+    monkeypatch.delenv("NO_COLOR" if colours else "FORCE_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    layout.say(summary.of_decision(1, None, model.explain([document])[0]))
+    return capsys.readouterr().out
+
+
+def test_a_terminal_shows_the_words_in_colours(monkeypatch, capsys):
+    out = printed("a FREE prize\x1b[2J call now", monkeypatch, capsys, True)
+    assert "\x1b[1;32mFREE\x1b[0m" in out or "\x1b[32mFREE\x1b[0m" in out
+    assert "\x1b[2J" not in out  # a document moves no cursor
+
+
+def test_without_colours_the_document_is_not_repeated(monkeypatch, capsys):
+    assert printed("FREE prize", monkeypatch, capsys, False).count("FREE") == 1
+
+
+def test_of_a_long_document_what_says_most_is_shown(monkeypatch, capsys):
+    out = printed("so " * 5000 + "FREE prize " + "so " * 5000, monkeypatch, capsys, True)
+    assert "FREE" in out
+    assert len(out) < 3000
