@@ -13,6 +13,7 @@ TOKENS = [
     Tokens(),
     Tokens(ngrams=(1, 3), lowercase=False),
     Tokens(analyzer="char", ngrams=(1, 4)),
+    Tokens(analyzer="char_wb", ngrams=(3, 5)),
     Tokens(stop_words=("the", "of"), ngrams=(2, 2), max_token_length=5),
     Tokens(pattern=r"[a-z]+(\d)", ngrams=(1, 2)),
 ]

@@ -17,7 +17,9 @@ LABELS = ["spam", "ham", "spam", "ham"]
 
 @given(
     text=st.text("ab cİΣ. ", max_size=40),
-    tokens=st.sampled_from([Tokens(ngrams=(1, 2)), Tokens(analyzer="char", ngrams=(1, 3))]),
+    tokens=st.sampled_from(
+        [Tokens(ngrams=(1, 2)), Tokens(analyzer="char", ngrams=(1, 3)), Tokens(analyzer="char_wb", ngrams=(2, 4))]
+    ),
     weights=st.lists(st.floats(-5, 5), min_size=7, max_size=7),
 )
 def test_pieces_join_to_the_document_and_add_up_to_its_terms(text, tokens, weights):

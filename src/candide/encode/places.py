@@ -5,35 +5,45 @@
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from candide.encode.tokens import Tokens
 
 Span = tuple[int, int]
-_WORD, _SPACES = r"(?u)\b\w\w+\b", r"\s\s+|."
 
 
 def located(text: str, tokens: Tokens) -> Iterator[tuple[str, tuple[Span, ...]]]:
     """Every term of a document, and the spans of its words or characters; the terms are those of ``terms_of``."""
-    units, gap = _units(text, tokens)
-    for n in range(tokens.ngrams[0], min(tokens.ngrams[1], len(units)) + 1):
-        for i in range(len(units) - n + 1):
-            some = units[i : i + n]
-            yield gap.join(unit for unit, _ in some), tuple(span for _, span in some)
+    gap = " " if tokens.analyzer == "word" else ""
+    low, high = tokens.ngrams
+    for units in _runs(text, tokens):
+        # Within words, a word that is shorter than all n-grams is a term itself.
+        shortest = min(low, len(units)) if tokens.analyzer == "char_wb" else low
+        for n in range(shortest, min(high, len(units)) + 1):
+            for i in range(len(units) - n + 1):
+                some = units[i : i + n]
+                yield gap.join(unit for unit, _ in some), tuple(span for _, span in some)
 
 
-def _units(text: str, tokens: Tokens) -> tuple[Sequence[tuple[str, Span]], str]:
-    """The words or characters of a document with their spans, and what stands between them in a term."""
+def _runs(text: str, tokens: Tokens) -> Iterator[list[tuple[str, Span]]]:
+    """The runs of words or characters, with their spans, inside which terms lie."""
     small = text.lower() if tokens.lowercase else text
     # A capital may have a small letter of two characters. In all there are as many as the letters have one by one.
     lengths = [len(letter.lower()) for letter in text] if tokens.lowercase else [1] * len(text)
     owner = [i for i, n in enumerate(lengths) for _ in range(n)]
+
+    def place(start: int, end: int) -> Span:
+        return (owner[start], owner[end - 1] + 1) if end > start else (0, 0)
+
     if tokens.analyzer == "char":
-        found = [(" " if len(run[0]) > 1 else run[0], run.span()) for run in re.finditer(_SPACES, small, re.DOTALL)]
+        found = re.finditer(r"\s\s+|.", small, re.DOTALL)
+        yield [(" " if len(run[0]) > 1 else run[0], place(*run.span())) for run in found]
+    elif tokens.analyzer == "char_wb":
+        for word in re.finditer(r"\S+", small):
+            letters = [(small[i], place(i, i + 1)) for i in range(*word.span())]
+            yield [(" ", letters[0][1]), *letters, (" ", letters[-1][1])]  # a blank at both ends, which has no place
     else:
-        matches = re.finditer(tokens.pattern or _WORD, small)
-        found = [(match[len(match.groups())], match.span(len(match.groups()))) for match in matches]
         stop, longest = set(tokens.stop_words), tokens.max_token_length or len(small)
-        found = [(word, span) for word, span in found if word not in stop and len(word) <= longest]
-    inside = [(unit, (owner[a], owner[b - 1] + 1) if b > a else (0, 0)) for unit, (a, b) in found]
-    return inside, "" if tokens.analyzer == "char" else " "
+        matches = re.finditer(tokens.pattern or r"(?u)\b\w\w+\b", small)
+        words = [(match[len(match.groups())], match.span(len(match.groups()))) for match in matches]
+        yield [(word, place(*span)) for word, span in words if word not in stop and len(word) <= longest]
