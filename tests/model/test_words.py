@@ -123,3 +123,16 @@ def test_documents_that_were_not_counted_lose_nothing():
     law = HEARD.estimate(tally)
     want, got = law.log_prob(Documents.of(texts)), fresh.scores(np.ones(len(fresh.group)))
     np.testing.assert_allclose(got - got.mean(1, keepdims=True), want - want.mean(1, keepdims=True), atol=1e-3)
+
+
+def test_documents_that_are_read_in_pieces_are_those_read_at_once():
+    """So many letters that they are read some documents at a time, beside each document alone."""
+    texts, y = corpus(6, n=300)
+    texts = [f"{text} {'and so on ' * 400}" for text in texts]
+    tally, found = said(HEARD, texts, y)
+    keys, weight = found.keys(), np.random.default_rng(7).uniform(size=len(found.group))
+    scores = found.scores(weight) * found.scale
+    for i in (0, 100, 299):
+        alone = HEARD.words(tally, None, Documents.of(texts[i : i + 1]), y[i : i + 1], power=words.POWER)
+        mine = [keys.index(key) for key in map(bytes, alone.keys())]
+        np.testing.assert_allclose(alone.scores(weight[mine])[0] * alone.scale, scores[i], rtol=1e-4, atol=1e-5)

@@ -11,8 +11,10 @@
 -0.811
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,7 @@ from numpy.typing import NDArray
 from candide import kernels
 from candide.conjugate import terms
 from candide.encode.tokens import rows
+from candide.kernels import text as kernel
 from candide.kernels import threads
 from candide.kernels.text_twin import keys_of, weights_of
 from candide.rows.blocks import Codes, Floats
@@ -29,8 +32,10 @@ from candide.tally.terms import summed
 
 __all__ = ["Documents", "Terms", "Words", "words_of"]
 
+T = TypeVar("T")
 RARE = 10  # groups of terms by how many documents have them, each of twice as many as the one before
 _LOT = 8  # classes, in which the loops read the tables
+_LETTERS = 1 << 18  # of documents that are read together: what is worked out of their words takes 5 MB
 _CACHE = 1 << 20  # bytes of what the words of some documents say, which stay near while these are worked on
 
 
@@ -76,11 +81,17 @@ class Words:
         threads.over_rows(lambda r: kernels.word_scores(*self.of(r), weight, out[r]), len(self), cost=self.cost)
         return out
 
-    def by_group(self) -> Floats:
-        """(document, class, group) what the words of each group come to."""
-        out = np.zeros((len(self), self.n_groups, self.table.shape[1]))
-        threads.over_rows(lambda r: kernels.word_groups(*self.of(r), self.group, out[r]), len(self), cost=self.cost)
-        return np.ascontiguousarray(out[:, :, : self.n_classes].transpose(0, 2, 1))
+    def by_group(self, out: NDArray) -> NDArray:
+        """(document, class, group) what the words of each group come to, in ``out``."""
+
+        def work(rows: slice) -> None:
+            for some in self.pieces(rows):
+                sums = np.zeros((some.stop - some.start, self.n_groups, self.table.shape[1]))
+                kernels.word_groups(*self.of(some), self.group, sums)
+                out[some] = sums[:, :, : self.n_classes].transpose(0, 2, 1)
+
+        threads.over_rows(work, len(self), cost=self.cost)
+        return out
 
     def spread(self, p: Floats, often: Floats) -> Floats:
         """(term,) the sum over documents of the variance of what the term says, under p(class)."""
@@ -114,53 +125,81 @@ def words_of(
 
     Terms stay those that all documents chose.
     """
-    n, k = counted.cells(counted.total), counted.tally.n_classes
-    w = np.ones(len(y)) if weight is None else weight
-    times, term, ends = _listed(n.words, documents, counted)
-    row, x = np.repeat(np.arange(len(y)), np.diff(ends)), weights_of(counted.tokens.manner, times)
-    gone = w if is_counted else np.zeros(len(y))
-    known = counted.by_term(counted.tally.documents)[term] - gone[row] > 1e-9 * np.maximum(gone[row], 1.0)
-    row, term, x = row[known], term[known], x[known]
-    used, term = np.unique(term, return_inverse=True)
-    counts = _dense(n, used, k)
+    gone = np.zeros(len(y)) if not is_counted else np.ones(len(y)) if weight is None else weight
+    used, (term, x, sizes, length) = _listed(counted, documents, gone)
+    ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    k, table, own = counted.tally.n_classes, _dense(counted, used), np.empty_like(x)
     totals, size = counted.by_class(counted.total), alpha * max(counted.size, 1)
-    mine = counts[term, y[row]].astype(np.float64)
-    left = np.maximum(mine - gone[row] * x, 0.0) + alpha
-    length = summed(row, x, len(y))
     # Terms of no other document stay in the total: without them a class would be known by what it lacks.
     rest = np.log(totals[y] + size) - np.log(np.maximum(totals[y] - gone * length, 0.0) + size)
-    own = np.log(left) - np.log(mine + alpha) + rest[row]
-    counts += np.float32(alpha)
-    np.log(counts, out=counts)
-    counts[:, :k] -= np.log(totals + size).astype(np.float32)
-    counts[:, :k] -= counts[:, :k].mean(axis=1, keepdims=True)  # what all classes share says nothing
-    counts[:, k:] = 0.0
     each = np.where(length > 0, np.maximum(length, 1e-300) ** -power, 1.0)
     scale = float(each.mean()) if len(y) else 1.0
+
+    def leave_out(some: slice) -> None:
+        row = np.repeat(np.arange(some.start, some.stop), sizes[some])
+        mine = slice(ends[some.start], ends[some.stop])
+        n = table[term[mine], y[row]].astype(np.float64)
+        own[mine] = np.log(np.maximum(n - gone[row] * x[mine], 0.0) + alpha) - np.log(n + alpha) + rest[row]
+        x[mine] *= each[row] / scale
+
+    _in_pieces(leave_out, documents)
+    table += np.float32(alpha)
+    np.log(table, out=table)
+    table[:, :k] -= np.log(totals + size).astype(np.float32)
+    table[:, :k] -= table[:, :k].mean(axis=1, keepdims=True)  # what all classes share says nothing
+    table[:, k:] = 0.0
     letters, starts = keys.taken(counted.tally.letters, counted.tally.starts, used)
     group, n_groups = _groups(counted, used, letters, starts)
-    ends = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(y)))]).astype(np.int64)
-    arrays = term.astype(np.int32), (x * each[row] / scale).astype(np.float32), own.astype(np.float32), counts
-    return Words(letters, starts, ends, *arrays, np.ascontiguousarray(y, np.int64), k, group, n_groups, scale)
+    y = np.ascontiguousarray(y, np.int64)
+    return Words(letters, starts, ends, term, x, own, table, y, k, group, n_groups, scale)
 
 
-def _listed(known: Any, documents: Documents, counted: terms.Weighed) -> tuple[Floats, Codes, Codes]:
-    """The known terms of documents, read on threads."""
+def _in_pieces(work: Callable[[slice], T], documents: Documents) -> list[T]:
+    """What ``work`` makes of a few documents at a time, on threads: for each word it takes many times its room."""
+    width = max(1, documents.width)
+    step = max(1, _LETTERS // width)
 
-    def work(some: slice) -> tuple[NDArray, NDArray, NDArray]:
-        return rows(known, documents[some], counted.tokens)
+    def some(rows: slice) -> list[T]:
+        starts = range(rows.start, max(rows.stop, rows.start + 1), step)  # of no documents, one piece
+        return [work(slice(a, min(a + step, rows.stop))) for a in starts]
 
-    parts = threads.over_rows(work, len(documents), cost=max(1, documents.width))
-    sizes = np.concatenate([np.diff(ends) for _, _, ends in parts])
-    times, term = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
-    return times, term.astype(np.int64), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return [one for each in threads.over_rows(some, len(documents), cost=width) for one in each]
 
 
-def _dense(n: Any, used: Codes, k: int) -> NDArray[np.float32]:
+def _listed(counted: terms.Weighed, documents: Documents, gone: Floats) -> tuple[Codes, list[NDArray]]:
+    """The terms of documents that others have too, and their words.
+
+    (word) the place of its term among these and how much it counts, (document) how many words it has and how much they
+    count in all.
+    """
+    known = kernel.Words(counted.tally.letters, counted.tally.starts)
+    have, there = counted.by_term(counted.tally.documents), np.zeros(counted.size, bool)
+
+    def read(some: slice) -> tuple[NDArray, ...]:
+        times, term, ends = rows(known, documents[some], counted.tokens)
+        n, row = len(ends) - 1, np.repeat(np.arange(len(ends) - 1), np.diff(ends))
+        mine = gone[some][row]
+        heard = have[term] - mine > 1e-9 * np.maximum(mine, 1.0)
+        row, term, x = row[heard], term[heard], weights_of(counted.tokens.manner, times[heard])
+        there[term] = True
+        return term, x.astype(np.float32), np.bincount(row, minlength=n), summed(row, x, n)
+
+    columns = [list(column) for column in zip(*_in_pieces(read, documents), strict=True)]
+    place = (np.cumsum(there) - 1).astype(np.int32)
+    for term in columns[0]:
+        term[:] = place[term]
+    return np.flatnonzero(there), [np.concatenate(columns.pop(0)) for _ in range(4)]
+
+
+def _dense(counted: terms.Weighed, used: Codes) -> NDArray[np.float32]:
     """(term, class) counts of some terms, in lots of eight classes."""
-    out = np.zeros((len(used), -(-k // _LOT) * _LOT), np.float32)
-    at, owner = n.at(used)
-    out[owner, n.column[at]] = n.value[at]
+    tally, total = counted.tally, counted.total
+    out = np.zeros((len(used), -(-tally.n_classes // _LOT) * _LOT), np.float32)
+    place = np.full(counted.size, -1, np.int32)
+    place[used] = np.arange(len(used))
+    for c, (start, stop) in enumerate(pairwise(tally.classes.tolist())):
+        at = place[tally.word[start:stop]]
+        out[at[at >= 0], c] = total[start:stop][at >= 0]
     return out
 
 
@@ -168,7 +207,7 @@ def _groups(counted: terms.Weighed, used: Codes, letters: NDArray, starts: Codes
     """(term,) the group of each term: by its words, and by how many other documents have it. Rarest first."""
     others = np.maximum(counted.by_term(counted.tally.documents)[used] - 1.0, 1.0)
     rarity = np.minimum(np.log2(others).astype(np.int64), RARE - 1)
-    spaces = np.concatenate([[0], np.cumsum(letters == ord(" "))])
-    longer = spaces[starts[1:]] - spaces[starts[:-1]] if counted.tokens.has_words else np.zeros(len(used), np.int64)
+    spaces = np.searchsorted(np.flatnonzero(letters == ord(" ")), starts)
+    longer = np.diff(spaces) if counted.tokens.has_words else np.zeros(len(used), np.int64)
     known, group = np.unique(longer * RARE + rarity, return_inverse=True)
     return group.astype(np.int64), len(known)

@@ -52,16 +52,10 @@ def learn(said: Words, offset: Floats, weight: Floats | None = None, start: Word
 
     ``weight`` says how often each document counts; ``start`` is where to begin.
     """
-    often = np.ones(len(said)) if weight is None else weight
-    groups = said.by_group()
-    alike = weights.learn([groups], offset, said.y, weight, groups=np.arange(said.n_groups))
-    mean, bias = alike.weight, alike.bias
-    strayed = np.zeros(len(said.group))
-    if start is not None:
-        strayed = said.scale * start.among(said.letters, said.starts) - mean[said.group]
+    problem = _Problem(said, offset, weight)
+    mean, bias, strayed, curvature = problem.begin(start)
     if len(said.term):
-        problem = _Problem(said, groups, offset, often, weight)
-        mean, bias, strayed = problem.solve(mean, bias, strayed)
+        mean, bias, strayed = problem.solve(mean, bias, strayed, curvature)
     each = mean[said.group] + strayed
     rest = float(mean[0]) if said.n_groups else said.scale  # as rare words, the first group; where none is, naively
     words = WordWeights.sorted(said.letters, said.starts, each / said.scale, rest / said.scale, POWER)
@@ -71,18 +65,34 @@ def learn(said: Words, offset: Floats, weight: Floats | None = None, start: Word
 class _Problem:
     """The penalised likelihood of means, biases and how far each term strays from its mean."""
 
-    def __init__(self, said: Words, groups: Floats, offset: Floats, often: Floats, weight: Floats | None):
-        self.said, self.often, self.y = said, often, said.y
+    def __init__(self, said: Words, offset: Floats, weight: Floats | None):
+        self.said, self.weight, self.y = said, weight, said.y
+        self.often = np.ones(len(said)) if weight is None else weight
         self.offset = np.broadcast_to(offset, (len(said), said.n_classes))
-        self.small = weights.Problem([groups], offset, said.y, weight, np.arange(said.n_groups), said.n_groups)
         self.v, self.g = len(said.group), said.n_groups
 
-    def solve(self, mean: Floats, bias: Floats, strayed: Floats) -> tuple[Floats, Floats, Floats]:
+    def begin(self, start: WordWeights | None) -> tuple[Floats, Floats, Floats, Floats]:
+        """The means of the groups and the biases, how far terms stray by weights that are known, and the curvature.
+
+        What the groups say takes much room: it is gone when all weights are learned.
+        """
+        said = self.said
+        groups = said.by_group(weights.room(len(said), said.n_classes, self.g))
+        own = np.arange(self.g)
+        alike = weights.learn([groups], self.offset, self.y, self.weight, groups=own)
+        strayed = np.zeros(self.v)
+        if start is not None:
+            strayed = said.scale * start.among(said.letters, said.starts) - alike.weight[said.group]
+        small = weights.Problem([groups], self.offset, self.y, self.weight, own, self.g)
+        p = self._shares(alike.weight[said.group] + strayed, alike.bias)
+        return alike.weight, alike.bias, strayed, small.curvature(p)
+
+    def solve(self, mean: Floats, bias: Floats, strayed: Floats, curvature: Floats) -> tuple[Floats, Floats, Floats]:
         from scipy.optimize import minimize
 
         p = self._shares(mean[self.said.group] + strayed, bias)
         held = np.append(np.ones(self.g), np.full(len(bias), weights.BIAS))
-        root = np.linalg.cholesky(self.small.curvature(p) + np.diag(held))
+        root = np.linalg.cholesky(curvature + np.diag(held))
         unit = 1.0 / np.sqrt(self.said.spread(p, self.often) + STRENGTH)
 
         def value(q: Floats) -> tuple[float, Floats]:
