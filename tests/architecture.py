@@ -39,7 +39,10 @@ ROOMS = [
     {"events": "families, one a file, the same sections in the same order"},
     {"model": "plan (columns to blocks), census (counts), settings, and the model they make"},
     {"engines": "who counts and who scores: arrays, DuckDB"},
-    {"explain": "what a model knows, why a row has its class, how two models differ"},
+    {
+        "explain": "what a model knows, why a row has its class, how two models differ",
+        "export": "a model as data, and as one file of another language that scores rows without Candide",
+    },
     {"store": "the model file"},
     {"tasks": "the jobs: learn, predict, validate, evaluate, update"},
     {

@@ -188,6 +188,14 @@ class Distribution(ABC):
     def form(self) -> "Form":
         """The score written out as numbers, or why it cannot be."""
 
+    def exported(self) -> dict[str, Any]:
+        """Its score as data for another program: ``rule``, the name of an arithmetic, and the numbers that it takes.
+
+        Every scorer of :mod:`candide.export` knows the rules. Arrays have the class as their last axis. What is the
+        same in every class may be left out; what cannot be said by a rule is an error that says why.
+        """
+        return self.form().exported()
+
     # Files
 
     @property

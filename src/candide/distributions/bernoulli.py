@@ -13,7 +13,7 @@ Without a threshold a value from 0 to 1 is how much of a yes it is, so that the 
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,6 +126,12 @@ class Bernoulli(Distribution):
             weight = self.log_yes - self.log_no
         read = Numbers() if self.threshold is None else Numbers("above", self.threshold)
         return Polynomial(self.log_no, weight, read=read)
+
+    def exported(self) -> dict[str, Any]:
+        held = {"no": self.log_no.T, "yes": self.log_yes.T}
+        if self.threshold is None:
+            return {"rule": "share", **held}
+        return {"rule": "switch", **held, "threshold": self.threshold}
 
     def arrays(self) -> dict[str, NDArray]:
         threshold = None if self.threshold is None else float(self.threshold)

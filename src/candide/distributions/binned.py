@@ -39,6 +39,14 @@ class Binned(Categorical):
     def answers(self) -> Answers:
         return Answers(self.table, self.offsets, self.bins)
 
+    def exported(self) -> dict[str, Any]:
+        """A row of the table for each bin, that of its first cell: what cells of one bin differ by is in no class."""
+        each = [np.flatnonzero(np.diff(bins, prepend=-1)) for bins in np.split(self.bins, self.offsets[1:-1])]
+        first = [start + own for start, own in zip(self.offsets, each, strict=False)]
+        offsets = np.concatenate([[0], np.cumsum([len(own) for own in first], dtype=np.intp)])
+        coarse = Categorical(self.table[np.concatenate(first)], offsets, self.unseen)
+        return {**coarse.exported(), "bins": np.split(self.bins, self.offsets[1:-1])}
+
     def arrays(self) -> dict[str, Any]:
         return super().arrays() | {"bins": self.bins.astype(np.int64)}
 

@@ -10,7 +10,7 @@ A the sum of alpha and N the sum of the counts, log p = sum over j of log_rising
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,6 +106,9 @@ class DirichletMultinomial(Distribution):
         from candide.distributions.form import Unwritten
 
         return Unwritten(self.not_linear)
+
+    def exported(self) -> dict[str, Any]:
+        return {"rule": "dirichlet_multinomial", "alpha": self.alpha.T, "total": self._total}
 
     def arrays(self) -> dict[str, NDArray]:
         return {"alpha": self.alpha, **one(self.length, "length")}

@@ -117,6 +117,16 @@ class Discriminants(Distribution):
 
         return Unwritten("columns speak together, by their normal scores; use NaiveBayes or GaussianBayes")
 
+    def exported(self) -> dict[str, Any]:
+        """Means as the root of all classes has them; of each triangular root its lower half."""
+        p, lower = self.means.shape[1], np.tril_indices(self.means.shape[1])
+        held = {"means": self.means @ self.root.T, "rows": self.rows, "root": self.root[lower]}
+        if self.spreads is None:
+            return {"rule": "discriminants", **held}
+        none = quadratic_term(np.zeros(self.n_classes), self.rows, self.spreads.log_det, self.spreads.df, p)
+        roots = {"centres": self.means, "roots": self.spreads.root[:, *lower]}
+        return {"rule": "discriminants", **held, **roots, "peak": none, "exponent": 0.5 * (self.spreads.df + 1.0)}
+
     def arrays(self) -> dict[str, NDArray]:
         kept = {"means": self.means, "rows": self.rows, "root": self.root}
         if self.spreads is None:

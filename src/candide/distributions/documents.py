@@ -130,6 +130,12 @@ class OfDocuments(Distribution):
         out += times(score, weight)
         return n_absent
 
+    def _terms_exported(self) -> dict[str, Any]:
+        """The terms by their letters, or hashed ones by the number of their bucket, and the cells of each."""
+        keys, cells = map(self.cells.key, range(self.cells.n_terms)), self.cells
+        terms = [bucket_name(key) if self.tokens.bits else key.decode("utf-8", "surrogatepass") for key in keys]
+        return {"terms": terms, "cells": np.diff(cells.ends), "classes": cells.column, "value": cells.value}
+
     @abstractmethod
     def weights(self, place: Codes, times: Floats) -> Floats:
         """(term, class) what so many occurrences of these terms add."""
@@ -149,3 +155,12 @@ class OfDocuments(Distribution):
     def rows(self, documents: Documents) -> tuple[NDArray, NDArray, NDArray]:
         """Sparse rows of the known terms of documents."""
         return rows(self.cells.words, documents, self.tokens)
+
+
+def bucket_name(key: bytes) -> str:
+    """The key of a hashed term as text: the number of its bucket, and a sign where terms are told apart by it.
+
+    >>> bucket_name(bytes([7, 1, 0, 0])), bucket_name(bytes([7, 1, 0, 0, 1]))
+    ('263', '263-')
+    """
+    return f"{int.from_bytes(key[:4], 'little')}{'-' if key[4:] == bytes([1]) else ''}"

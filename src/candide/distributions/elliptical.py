@@ -220,6 +220,12 @@ class Elliptical(Distribution):
         rows += [f"correlation with {columns[i]}" for i in others]
         return rows, np.array([*values, *(correlation[:, j, i] for i in others)])
 
+    def exported(self) -> dict[str, Any]:
+        """The lower triangle of each matrix. What columns that do not vary say is left out."""
+        lower = np.tril_indices(self.n_features)
+        held = {"loc": self.loc, "matrix": self._matrix[:, *lower], "factor": self._factor, "constant": self.constant}
+        return {"rule": "together", **held}
+
     def arrays(self) -> dict[str, NDArray]:
         """A symmetric matrix is kept by its lower triangle, one row a matrix; one row where all classes share it."""
         lower = np.tril_indices(self.n_features)

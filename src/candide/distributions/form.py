@@ -92,6 +92,10 @@ class Form(ABC):
     def times(self, weight: Floats) -> "Form":
         """The form whose units are multiplied, each by its weight."""
 
+    @abstractmethod
+    def exported(self) -> dict[str, Any]:
+        """The form as data: the name of its rule, and arrays whose last axis is the class."""
+
     def of_logs(self) -> "Form":
         """The same form of the logs of the numbers."""
         return self
@@ -169,6 +173,14 @@ class Polynomial(_OfNumbers):
         square = None if self.square is None else self.square * weight
         return replace(self, constant=times(self.constant, weight), weight=times(self.weight, weight), square=square)
 
+    def exported(self) -> dict[str, Any]:
+        if self.together or self.read.function:
+            raise InputError("its form is no polynomial of each number")
+        out = {"rule": "polynomial", "constant": self.constant.T, "slope": self.weight.T}
+        square = {} if self.square is None else {"square": self.square.T}
+        low = {} if self.read.low == -np.inf else {"low": self.read.low, "open": self.read.low_open}
+        return out | square | low | ({"zero": True} if self.read.absent_is_zero else {})
+
 
 @dataclass(frozen=True, eq=False)
 class StudentLog(_OfNumbers):
@@ -187,6 +199,10 @@ class StudentLog(_OfNumbers):
 
     def times(self, weight: Floats) -> Form:
         return replace(self, constant=self.constant * weight, exponent=self.exponent * weight)
+
+    def exported(self) -> dict[str, Any]:
+        held = {name: getattr(self, name).T for name in ("constant", "loc", "scale", "df", "exponent")}
+        return {"rule": "student", **held}
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,6 +248,9 @@ class Lookup(Form):
     def times(self, weight: Floats) -> Form:
         return replace(self, weight=times(self.weight, np.repeat(weight, np.diff(self.offsets) + 1)))
 
+    def exported(self) -> dict[str, Any]:
+        return {"rule": "levels", "sizes": np.diff(self.offsets), "table": self.weight.T}
+
 
 @dataclass(frozen=True, eq=False)
 class PerTerm(Form):
@@ -270,6 +289,9 @@ class PerTerm(Form):
     def times(self, weight: Floats) -> Form:
         return replace(self, constant=times(self.constant, weight), weight=times(self.weight, weight))
 
+    def exported(self) -> dict[str, Any]:
+        return self.law.exported()
+
 
 @dataclass(frozen=True, eq=False)
 class Unwritten(Form):
@@ -288,6 +310,9 @@ class Unwritten(Form):
 
     def times(self, weight: Floats) -> Form:
         return self
+
+    def exported(self) -> dict[str, Any]:
+        return self._refuse()
 
     def _refuse(self) -> Any:
         raise InputError(f"this score cannot be written out: {self.why}")

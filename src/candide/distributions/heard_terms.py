@@ -113,6 +113,9 @@ class HeardTerms(OfDocuments):
 
         return Unwritten(self.not_linear)
 
+    def exported(self) -> dict[str, Any]:
+        return {**self.base.exported(), "heard": self.weight, "power": self.power}
+
     @property
     def inner(self) -> Distribution:
         return self.base

@@ -85,6 +85,10 @@ class Interactions(Distribution):
 
         return Unwritten("columns speak together; use NaiveBayes")
 
+    def exported(self) -> dict[str, Any]:
+        columns, sizes = self.layout.arrays
+        return {"rule": "cells", "order": self.layout.order, "sets": columns, "sizes": sizes, "table": self.table}
+
     def arrays(self) -> dict[str, NDArray]:
         """The sets follow from the plan, and are not kept."""
         return {"table": self.table}

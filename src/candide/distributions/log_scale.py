@@ -7,7 +7,7 @@
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +77,9 @@ class LogScale(Distribution):
     def form(self) -> "Form":
         """In the logs: 1/x is the same in every class."""
         return self.base.form().of_logs()
+
+    def exported(self) -> dict[str, Any]:
+        return {"rule": "log", "of": self.base.exported()}
 
     @property
     def inner(self) -> Distribution:

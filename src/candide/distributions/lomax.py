@@ -6,7 +6,7 @@
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,3 +35,7 @@ class Lomax(FromZero):
     def mean(self) -> Floats:
         heavy = self.shape <= 1
         return np.where(heavy, np.inf, self.rate / np.where(heavy, 1.0, self.shape - 1.0))
+
+    def exported(self) -> dict[str, Any]:
+        peak = numerics.log(self.shape) - np.log(self.rate)
+        return {"rule": "lomax", "constant": peak.T, "exponent": self.shape.T + 1.0, "rate": self.rate.T}

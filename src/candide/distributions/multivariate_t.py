@@ -75,6 +75,11 @@ class MultivariateT(Elliptical):
 
         return Unwritten(self.not_linear)
 
+    def exported(self) -> dict[str, Any]:
+        """With the constant of the t of each column, given so many others."""
+        df = self.df[:, None] + np.arange(self.n_features)
+        return {**super().exported(), "df": self.df, "rising": numerics.log_rising(df / 2, np.full_like(df, 0.5))}
+
     def arrays(self) -> dict[str, NDArray]:
         return {"df": self.df, "factor": self.factor, **super().arrays()}
 

@@ -6,7 +6,7 @@
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,3 +36,7 @@ class NegativeBinomial(FromZero):
 
     def mean(self) -> Floats:
         return self.shape / self.rate
+
+    def exported(self) -> dict[str, Any]:
+        start, slope = -self.shape * np.log1p(1.0 / self.rate), np.log1p(self.rate)
+        return {"rule": "negative_binomial", "shape": self.shape.T, "constant": start.T, "slope": slope.T}

@@ -9,7 +9,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,6 +91,11 @@ class Normal(Distribution):
         constant = -0.5 * np.where(same, (mean - middle) * (mean + middle), mean * mean) / variance
         constant = np.where(same, constant, constant - 0.5 * np.log(2 * np.pi * variance))
         return Polynomial(constant, weight, None if same.all() else np.where(same, 0.0, -0.5 / variance))
+
+    def exported(self) -> dict[str, Any]:
+        """By the distance from each mean: a polynomial would lose its digits far from 0."""
+        loc, inv_sd, log_norm = self._kernel_arrays
+        return {"rule": "normal", "loc": loc.T, "inverse": inv_sd.T, "constant": log_norm.T}
 
     def arrays(self) -> dict[str, NDArray]:
         return {"mean": self.loc, "variance": self.variance}

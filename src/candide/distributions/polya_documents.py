@@ -1,7 +1,7 @@
 """Polya documents: the Dirichlet-multinomial of terms: one that occurred is likelier to occur again."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +63,10 @@ class PolyaDocuments(OfDocuments):
         from candide.distributions.form import Unwritten
 
         return Unwritten(self.not_linear)
+
+    def exported(self) -> dict[str, Any]:
+        held = {"alpha": self.alpha, "concentration": self.concentration}
+        return {"rule": "polya", **self._terms_exported(), **held}
 
     def arrays(self) -> dict[str, NDArray]:
         """The terms in ascending order."""

@@ -107,6 +107,11 @@ class TermScores(OfDocuments):
         constant = np.zeros(self.n_classes) if self.constant is None else self.constant
         return PerTerm(constant[:, None], weight.T, law=self, manner=self.manner)
 
+    def exported(self) -> dict[str, Any]:
+        held = {name: getattr(self, name) for name in ("unit", "common", "scale", "constant", "only_known")}
+        known = {name: array for name, array in held.items() if array is not None}
+        return {"rule": "terms", **self._terms_exported(), "shared": self.shared, "manner": self.manner, **known}
+
     def sample(self, y: Codes, rng: "np.random.Generator") -> NDArray:
         """Documents of ``mean_length`` words in no order: the model says nothing of lengths and orders."""
         if not self.mean_length or self.tokens.bits:

@@ -114,6 +114,9 @@ class Weighted(Distribution):
     def form(self) -> "Form":
         return self.base.form().times(self.weight)
 
+    def exported(self) -> dict[str, Any]:
+        return {**self.base.exported(), "weight": self.weight}
+
     @property
     def inner(self) -> Distribution:
         return self.base

@@ -121,6 +121,19 @@ class Encoding:
         """The levels as they are shown; () of numbers and documents."""
         return ()
 
+    def extent(self) -> tuple[float, float] | None:
+        """Between which numbers the values lay from which it learned, about; None where it does not know."""
+        return None
+
+    @property
+    def kind(self) -> str:
+        """What a value is to a person: a "number", a "level" or a "text"."""
+        return "text" if self.holds == "documents" else "level" if self.as_written else "number"
+
+    def exported(self) -> dict[str, Any]:
+        """How another program reads a value: ``read``, the name of a way, and what that needs to know."""
+        return {"read": "number"}
+
     def sql(self, x: Any, dialect: Any) -> Any:
         """What is tallied of ``x``, as sqlglot expressions; None where rows are needed, not SQL."""
         return None

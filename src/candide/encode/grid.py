@@ -158,6 +158,12 @@ class Grid(Encoding):
         between = (f"{a} to {b}" for a, b in pairwise(shown))
         return (f"<= {shown[0]}", *between, f"> {shown[-1]}")
 
+    def extent(self) -> tuple[float, float] | None:
+        return (self.edges[0], self.edges[-1]) if self.edges and len(self.edges) > 1 else None
+
+    def exported(self) -> dict[str, Any]:
+        return {"read": "number"} if self.raw else {"read": "grid", "edges": self._edges}
+
     def sql(self, x: Any, dialect: Any) -> Any:
         """The code of a number, found by halving; -1 where it is NULL."""
         from sqlglot import exp

@@ -65,3 +65,8 @@ class Indicators(Encoding):
         out[met, code[met]] = ((1 - share) / scale)[code[met]]
         out[np.flatnonzero(code < 0)] = 0.0
         return out
+
+    def exported(self) -> dict[str, Any]:
+        share = np.array(self.shares)
+        scale = np.sqrt(np.maximum(share * (1 - share), _RARE))
+        return {"read": "indicators", "levels": self.levels, "yes": (1 - share) / scale, "no": -share / scale}

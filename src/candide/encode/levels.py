@@ -80,6 +80,9 @@ class Levels(Encoding):
     def names(self, dates: bool = False) -> tuple[str, ...]:
         return tuple(map(str, self.labels.values))
 
+    def exported(self) -> dict[str, Any]:
+        return {"read": "levels", "levels": self.labels.values}
+
     def sql(self, x: Any, dialect: Any) -> Any:
         """The code of a value: -1 where it is NULL, ``n_levels`` where it is no level."""
         from sqlglot import exp

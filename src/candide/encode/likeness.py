@@ -13,7 +13,7 @@ the Nystroem map of a Gaussian kernel, which gives numbers of one size that are 
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -77,6 +77,9 @@ class Likeness(Encoding):
 
         threads.over_rows(work, len(scores), cost=self.n_rows * (self.n_rows + self.typical.shape[1]), by_blas=True)
         return out
+
+    def exported(self) -> dict[str, Any]:
+        return {"read": "likeness", "rows": self.rows, "n": self.n_rows, "reach": self.reach, "blur": _BLUR}
 
     def nearest(self, block: Floats) -> Codes:
         """(row,) which typical row each is most like, of what was read."""

@@ -79,3 +79,9 @@ class NormalScore(Encoding):
         out = np.empty(len(x))
         threads.over_rows(lambda rows: kernels.interpolate(x[rows], knots, scores, out[rows]), len(x), cost=_SEARCH)
         return out
+
+    def extent(self) -> tuple[float, float] | None:
+        return (self.values[0], self.values[-1]) if len(self.values) > 1 else None
+
+    def exported(self) -> dict[str, Any]:
+        return {"read": "score", "values": self.values, "scores": self.scores}

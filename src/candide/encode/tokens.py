@@ -103,6 +103,10 @@ class Tokens(Encoding):
     def _read(self, column: Any) -> Documents:
         return Documents.of(column)
 
+    def exported(self) -> dict[str, Any]:
+        held = ("analyzer", "lowercase", "ngrams", "stop_words", "max_token_length", "pattern", "bits", "signed")
+        return {"read": "terms", **{name: getattr(self, name) for name in held}}
+
     @property
     def manner(self) -> int:
         return SUBLINEAR if self.sublinear else PLAIN

@@ -18,6 +18,7 @@ which weights and class biases can say themselves: the model stays a sum that ca
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -88,6 +89,10 @@ class Isotonic:
             return -np.logaddexp(0.0, np.hstack([true, -true]))
         joint = -np.logaddexp(0.0, -true)
         return joint - np.logaddexp.reduce(joint, axis=1, keepdims=True)
+
+    def exported(self) -> dict[str, Any]:
+        """The curves as data: log-odds that are stated, and those that came true."""
+        return {"stated": list(self.odds), "true": [np.log(p / (1.0 - p)) for p in self.shares]}
 
 
 def isotonic(log_posterior: Floats, y: Codes, weight: Floats | None = None) -> Isotonic:

@@ -74,6 +74,11 @@ class Spelling:
         gone = {text: "" for text in (self.thousands, self.unit, " ", "\u00a0", "\u202f") if text}
         return {**gone, **other, MINUS: "-", **({} if self.decimal == "." else {self.decimal: "."})}
 
+    def exported(self) -> dict[str, Any]:
+        """How another program reads the text: what a number matches, what is replaced in it, the form of a date."""
+        numbers = {} if self.is_plain else {"pattern": self.pattern, "put": list(self.put.items())}
+        return {**numbers, "percent": self.unit == "%", "date": self.date, "missing": self.missing}
+
     def settings(self) -> dict[str, Any]:
         """What differs from the plain way, as plain values."""
         held = {one.name: getattr(self, one.name) for one in fields(self) if getattr(self, one.name) != one.default}

@@ -1,0 +1,13 @@
+"""Export: a model as plain data, and as one file of another language that scores rows without Candide.
+
+>>> from candide.demo import garden
+>>> from candide.model.fitted import Fitted
+>>> parameters(Fitted(garden()))["classes"]
+['lavender', 'sage', 'thyme']
+"""
+
+from candide.export.javascript import javascript
+from candide.export.packed import as_json
+from candide.export.parameters import parameters
+
+__all__ = ["as_json", "javascript", "parameters"]

@@ -1,0 +1,191 @@
+"""Parameters: all numbers of a model as plain data, from which a scorer elsewhere gives the same probabilities.
+
+There is one walk over the model. Laws and encodings say by themselves (``exported``) by which rule they score and how
+they read a value; here they are put together, names, levels and encodings once each. Numbers are those of the model,
+to the last bit; of what is not finite the name stands in a string, for JSON has none.
+
+>>> from candide.demo import garden
+>>> found = parameters(Fitted(garden()))
+>>> list(found), found["classes"]
+(['format', 'classes', 'log_prior', 'columns', 'reads', 'parts'], ['lavender', 'sage', 'thyme'])
+>>> found["columns"][3]
+{'name': 'soil', 'kind': 'level', 'levels': ['chalk', 'clay', 'sand']}
+>>> [(part["rule"], part["reads"]) for part in found["parts"]]
+[('student', [0, 1]), ('negative_binomial', [2]), ('levels', [3, 4])]
+"""
+
+import datetime as dt
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from candide.errors import InputError
+from candide.model.fitted import Fitted
+from candide.model.plan import Part
+from candide.rows.identity import moment
+from candide.rows.table import Name
+
+FORMAT = 1  # of the parameters: a scorer refuses those of another
+_DRAWN, _TAIL = 1000, 0.01  # rows for the range of a number of which no encoding knows one, and the share left out
+_EPOCH = dt.datetime(1970, 1, 1)
+
+
+def parameters(fitted: Fitted) -> dict[str, Any]:
+    """The numbers of a model as lists, numbers, strings and dictionaries that JSON can hold.
+
+    An InputError names the columns whose law cannot be written out, and says why.
+    """
+    walk = _Walk(fitted)
+    parts = [walk.part(part, law) for part, law in zip(fitted.plan.parts, fitted.model.distributions, strict=True)]
+    found = {
+        "format": FORMAT,
+        "classes": [_label(value) for value in fitted.labels.values],
+        "log_prior": fitted.model.log_prior,
+        "columns": walk.columns(),
+        "reads": walk.reads,
+        "parts": parts,
+    }
+    if (curve := fitted.model.curve) is not None:
+        found["curve"] = curve.exported()
+    if fitted.na:
+        found["na"] = fitted.na
+    return _plain(found)
+
+
+class _Walk:
+    """What is met on the way: the encodings of all columns, each once, and what is known of the columns by them."""
+
+    def __init__(self, fitted: Fitted):
+        self.fitted = fitted
+        self.place = {name: i for i, name in enumerate(fitted.plan.columns)}
+        self.reads: list[dict[str, Any]] = []
+        self._known: dict[Any, int] = {}
+        self._levels: dict[Name, dict[Any, int]] = {}
+        self._kinds: dict[Name, str] = {}
+        self._ranges: dict[Name, tuple[float, float]] = {}
+
+    def part(self, part: Part, law: Any) -> dict[str, Any]:
+        """One law, how its columns are read, and what its features are called."""
+        try:
+            rule = law.exported()
+            bins = rule.pop("bins", None)
+            encodings: Sequence[Any] = part.encodings
+            if bins is not None:
+                encodings = [one.coarsen(some) for one, some in zip(encodings, bins, strict=True)]
+            reads = [self._read(name, encoding) for name, encoding in zip(part.columns, encodings, strict=True)]
+            together = {} if part.together is None else {"together": part.together.exported()}
+        except InputError as error:
+            what = f"cannot be exported: {error.what}"
+            column = part.columns[0] if len(part.columns) == 1 else part.columns
+            raise InputError(what, column=column, value=part.event.name, remedy=error.remedy or "") from None
+        self._look_at_ranges(part, law)
+        return {"reads": reads, **together, "voices": self._voices(part), "features": law.n_features, **rule}
+
+    def _voices(self, part: Part) -> list[dict[str, Any]]:
+        """The columns of each voice, and its title where that is not their names."""
+        whole = part.event.joint and not part.beside  # a law of all its columns
+        units = [part.columns] if whole else part.event.voices(part.columns)
+        titles = part.event.titles(part.columns, part.encodings) if part.beside else map(_crossed, units)
+        each = zip(units, titles, strict=True)
+        named = [(unit, {"name": title} if title != _crossed(unit) else {}) for unit, title in each]
+        return [{"columns": [self.place[name] for name in unit], **title} for unit, title in named]
+
+    def _read(self, name: Name, encoding: Any) -> int:
+        """The place of the way in which a column is read."""
+        self._kinds[name] = self._kinds.get(name, encoding.kind) if encoding.as_written else encoding.kind
+        if (name, encoding) not in self._known:
+            self._known[name, encoding] = len(self.reads)
+            self.reads.append({"column": self.place[name], **self._once(name, encoding.exported())})
+        return self._known[name, encoding]
+
+    def _once(self, name: Name, read: dict[str, Any]) -> dict[str, Any]:
+        """A way to read, with its levels by their places among all levels of the column."""
+        if "levels" not in read:
+            return read
+        known = self._levels.setdefault(name, {})
+        at = [known.setdefault((isinstance(level, bool), level), len(known)) for level in read["levels"]]
+        return {**read, "levels": at}
+
+    def _look_at_ranges(self, part: Part, law: Any) -> None:
+        """Between which numbers the values of each column lie, about, for those who offer some to a person."""
+        drawn: Any = None
+        for j, (name, encoding) in enumerate(zip(part.columns, part.encodings, strict=True)):
+            if encoding.as_written:
+                continue
+            ends = encoding.extent()
+            if ends is None and name not in self._ranges:
+                drawn = _drawn(law) if drawn is None else drawn
+                ends = _rounded(encoding.decode(drawn[:, j])) if len(drawn) else None
+            if ends is not None:
+                low, high = self._ranges.get(name, ends)
+                self._ranges[name] = min(low, ends[0]), max(high, ends[1])
+
+    def columns(self) -> list[dict[str, Any]]:
+        """Name and kind of each column, its levels or the range of its numbers, and how its text is to be read."""
+        out = []
+        for name in self.fitted.plan.columns:
+            levels = [level for _, level in self._levels.get(name, {})]
+            about: dict[str, Any] = {"name": name, "kind": self._kind(name, levels)}
+            if levels:
+                about["levels"] = [_level(level) for level in levels]
+            if name in self._ranges:
+                about["range"] = self._ranges[name]
+            if (how := self.fitted.spelled.get(str(name))) is not None:
+                about["spelled"] = how.exported()
+            out.append(about)
+        return out
+
+    def _kind(self, name: Name, levels: Sequence[Any]) -> str:
+        if name in self.fitted.dates:
+            return "date"
+        return "boolean" if levels and all(isinstance(level, bool) for level in levels) else self._kinds[name]
+
+
+def _drawn(law: Any) -> Any:
+    """Rows as a law expects them; none where it cannot draw."""
+    try:
+        return law.typical(np.arange(_DRAWN) % law.n_classes, np.random.default_rng(0))
+    except InputError:
+        return np.empty((0, law.n_features))
+
+
+def _rounded(drawn: Any) -> tuple[float, float]:
+    """The middle of some numbers, in a few figures."""
+    low, high = np.quantile(drawn, [_TAIL / 2, 1 - _TAIL / 2]).tolist()
+    return float(f"{low:.4g}"), float(f"{high:.4g}")
+
+
+def _crossed(names: Sequence[Name]) -> str:
+    return " x ".join(map(str, names))
+
+
+def _level(value: Any) -> Any:
+    """A level: plain values as they are; of dates, times and durations what they are called, and how long they are."""
+    if isinstance(value, str | int | float):
+        return value
+    means = moment(value)
+    since = means - _EPOCH if isinstance(means, dt.datetime) else means
+    kind = "moment" if isinstance(means, dt.datetime) else "duration"
+    days = isinstance(value, dt.date) and not isinstance(value, dt.datetime)
+    return {"text": str(value), "type": "day" if days else kind, "value": since // dt.timedelta(microseconds=1)}
+
+
+def _label(value: Any) -> Any:
+    return value if isinstance(value, str | int | float) else str(value)
+
+
+def _plain(value: Any) -> Any:
+    """Lists for arrays, whose axes are read one after another, and names for what is not finite."""
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, np.ndarray):
+        return [_plain(one) for one in value.ravel().tolist()]
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+    return value

@@ -1,0 +1,73 @@
+"""The scorers at work: a model's rows are put to Node, and what comes back is set beside ``predict_proba``."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from candide import export
+from candide.rows.labels import is_absent
+
+CLOSE = 1e-9  # of probabilities
+_DRIVE = """
+import { readFileSync } from "node:fs";
+const { default: model } = await import(process.argv[2]);
+const rows = JSON.parse(readFileSync(0, "utf8"));
+const out = rows.map((row) => {
+  const { probabilities, scores, label, voices, log_prior } = model.score(row);
+  const sums = log_prior.map((start, c) => voices.reduce((sum, voice) => sum + voice.contributions[c], start));
+  return { probabilities, scores: scores.map(String), sums: sums.map(String), label };
+});
+process.stdout.write(JSON.stringify(out));
+"""
+
+
+def node():
+    """Where Node is; the test is skipped where it is not."""
+    path = shutil.which("node")
+    if path is None:
+        pytest.skip("node is not installed")
+    return path
+
+
+def by_node(fitted, rows, folder):
+    """What the exported module says of rows, in a process of Node."""
+    module, drive = Path(folder) / "model.mjs", Path(folder) / "drive.mjs"
+    module.write_text(export.javascript(fitted), "utf-8")
+    drive.write_text(_DRIVE)
+    given = json.dumps(rows)
+    done = subprocess.run([node(), drive, module], input=given, capture_output=True, text=True, encoding="utf-8")
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+def rows_of(data, columns):
+    """Rows as a web page has them: dictionaries of plain values; dates as text, and nothing where a value is absent."""
+    if isinstance(data, list):  # of documents
+        return [{str(columns[0]): text} for text in data]
+    if isinstance(data, np.ndarray):
+        data = dict(enumerate(data.T))
+    held = data.to_pydict() if isinstance(data, pa.Table) else data
+    each = {str(name): [_plain(value) for value in np.asarray(held[name], object).tolist()] for name in columns}
+    return [dict(zip(each, values, strict=True)) for values in zip(*each.values(), strict=True)]
+
+
+def _plain(value):
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if is_absent(value) else value if isinstance(value, str | int | float) else str(value)
+
+
+def check(said, model, data):
+    """That the scorer said what the model says, and that contributions add up to its scores."""
+    p, labels = model.predict_proba(data), model.predict(data)
+    q = np.array([one["probabilities"] for one in said], float)
+    assert np.abs(p - q).max() <= CLOSE
+    plain = (int, float, str, bool)
+    assert [one["label"] for one in said] == [v if isinstance(v, plain) else str(v) for v in labels.tolist()]
+    scores, sums = (np.array([[float(x) for x in one[name]] for one in said]) for name in ("scores", "sums"))
+    assert (scores == sums).all()

@@ -1,0 +1,147 @@
+"""The JavaScript scorer says what the model says: every law, every way to read a value, real tables, odd names."""
+
+import warnings
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from tests.data import corpus, table
+from tests.export.scorers import by_node, check, rows_of
+from tests.model_cases import MODELS
+
+import candide as cd
+from candide import export
+from candide.errors import InputError
+from candide.rows.remarks import RemarkWarning
+
+ROWS = 10_000
+
+
+def same(model, data, tmp_path, rows=None):
+    columns = model.fitted_.plan.columns
+    check(by_node(model.fitted_, rows_of(data, columns) if rows is None else rows, tmp_path), model, data)
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "text-pattern"])
+def test_models_of_every_sort(name, tmp_path):
+    same(*MODELS[name], tmp_path)
+
+
+def test_a_pattern_of_python_is_refused(tmp_path):
+    model, _ = MODELS["text-pattern"]
+    with pytest.raises(InputError) as caught:
+        export.javascript(model.fitted_)
+    assert caught.value.column == model.fitted_.plan.columns[0]
+
+
+def real(name, target="class"):
+    rows = pq.read_table(table(f"{name}.parquet"))
+    return rows.drop_columns([target]), rows[target].to_pylist()
+
+
+@pytest.fixture(scope="module")
+def adult():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RemarkWarning)
+        return cd.fit(table("adult_train.parquet"), target="class")
+
+
+def test_adult(adult, tmp_path):
+    X, _ = real("adult_test")
+    same(adult, X[:ROWS], tmp_path)
+    assert len(export.as_json(export.parameters(adult.fitted_))) < 120_000
+
+
+def test_adult_by_naive_bayes(tmp_path):
+    X, y = real("adult_train")
+    same(cd.NaiveBayes().fit(X, y), real("adult_test")[0][:ROWS], tmp_path)
+
+
+def test_a_calibration_curve(tmp_path):
+    for name in ("pima_diabetes", "iris"):
+        X, y = real(name)
+        same(cd.BayesClassifier(calibration="isotonic").fit(X, y), X, tmp_path)
+
+
+def test_many_classes(tmp_path):
+    X, y = real("letter")
+    same(cd.BayesClassifier().fit(X[:3000], y[:3000]), X[-1000:], tmp_path)
+    same(cd.NaiveBayes().fit(X, y), X[-1000:], tmp_path)
+
+
+TEXTS = [
+    {},
+    {"weights": None},
+    {"weights": None, "estimate": "mle"},
+    {"analyzer": "char_wb"},
+    {"analyzer": "char", "ngrams": (2, 3), "weights": None},
+    {"bits": 12},
+]
+
+
+@pytest.mark.parametrize("settings", TEXTS, ids=str)
+def test_texts(settings, tmp_path):
+    spam = pq.read_table(corpus("sms_spam"))
+    texts, y = spam["text"].to_pylist(), spam["class"].to_pylist()
+    odd = [
+        "",
+        None,
+        "İstanbul ΣΊΣΥΦΟΣ ΟΔΟΣ",
+        "🙂🙂 ok",
+        "a\u2028b  c\x1cd",
+        "naïve café e\u0301tat",
+        "١٢٣ ½ ²²",
+        "x_y __",
+    ]
+    same(cd.TextNB(**settings).fit(texts[1000:], y[1000:]), odd + texts[:1000], tmp_path)
+
+
+def test_a_text_beside_other_columns(tmp_path):
+    spam = pq.read_table(corpus("sms_spam"))[:2000]
+    texts = spam["text"].to_pylist()
+    data = {"words": texts, "length": [float(len(text)) for text in texts], "split": spam["split"].to_pylist()}
+    events = {"words": cd.events.Text()}
+    for make in (cd.BayesClassifier, cd.NaiveBayes):
+        same(make(events).fit(data, spam["class"].to_pylist()), data, tmp_path)
+
+
+HOSTILE = ["</script>", 'it\'s "quoted"\\', "\u2028\u2029", "__proto__", "constructor", "`${1}`", "<!--", "日本🙂", ""]
+
+
+def test_hostile_names(tmp_path):
+    rng = np.random.default_rng(0)
+    data = {name: rng.choice(HOSTILE, 200).astype(object) for name in HOSTILE}
+    y = rng.choice(HOSTILE, 200)
+    model = cd.NaiveBayes().fit(data, y)
+    text = export.javascript(model.fitted_)
+    assert "</script" not in text
+    assert "<!--" not in text
+    assert "\u2028" not in text
+    same(model, data, tmp_path)
+
+
+def test_values_as_they_are_written(tmp_path):
+    """Numbers as text, truths, dates, new levels, nothing at all: as ``predict`` reads them."""
+    days = ["2024-02-29", "2023-12-31", "2024-01-15", "2022-07-01"]
+    given = {
+        "age": [31.5, 40.0, 8.0, 77.0] * 10,
+        "zip": [101, 102, 103, 101] * 10,
+        "flag": [True, False, False, True] * 10,
+        "day": np.array(days * 10, "M8[D]"),
+        "code": ["1", "2.50", "yes", "TRUE"] * 10,
+    }
+    events = {"zip": "categorical", "flag": "categorical", "code": "categorical"}
+    model = cd.NaiveBayes(events).fit(given, ["a", "b", "b", "a"] * 10)
+    data = {
+        "age": np.array(["31.5", " 4e1 ", None, "8", "-.5", "+7", "nan"], object),
+        "zip": np.array(["101", "102.0", 103, "new", None, True, "1e2"], object),
+        "flag": np.array(["true", "FALSE", 1, 0, "yes", None, "1"], object),
+        "day": np.array(
+            ["2024-02-29", "2024-02-29T12:00", None, "2030-01-01", "1969-12-31", "1970-01-01", days[0]], object
+        ),
+        "code": np.array([1, 2.5, "yes", True, "true", "2.5", None], object),
+    }
+    rows = [{name: column[i] for name, column in data.items()} for i in range(7)]
+    said = by_node(model.fitted_, rows, tmp_path)
+    for row, one in zip(rows, said, strict=True):  # by itself: in a column with text beside it a number is text
+        check([one], model, {name: [value] for name, value in row.items()})
