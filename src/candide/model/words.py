@@ -27,6 +27,7 @@ from candide.conjugate.words import Words
 from candide.distributions.word_weights import WordWeights
 from candide.kernels import threads
 from candide.model import weights
+from candide.model.descent import least
 from candide.rows.blocks import Floats
 
 # A sum of n words that all lean on the same few topics grows as chance does, not as n: by its square root.
@@ -88,8 +89,6 @@ class _Problem:
         return alike.weight, alike.bias, strayed, small.curvature(p)
 
     def solve(self, mean: Floats, bias: Floats, strayed: Floats, curvature: Floats) -> tuple[Floats, Floats, Floats]:
-        from scipy.optimize import minimize
-
         p = self._shares(mean[self.said.group] + strayed, bias)
         held = np.append(np.ones(self.g), np.full(len(bias), weights.BIAS))
         root = np.linalg.cholesky(curvature + np.diag(held))
@@ -105,9 +104,8 @@ class _Problem:
             return float(loss + penalty), np.concatenate(slopes)
 
         start = np.concatenate([strayed / unit, root.T @ np.concatenate([mean, bias])])
-        given = {"maxiter": _STEPS, "ftol": _CLOSE, "maxcor": 10}
         with threads.one_blas_thread():
-            found = minimize(value, start, jac=True, method="L-BFGS-B", options=given).x
+            found = least(value, start, steps=_STEPS, close=_CLOSE)
         few = np.linalg.solve(root.T, found[self.v :])
         return few[: self.g], few[self.g :], found[: self.v] * unit
 

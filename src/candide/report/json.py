@@ -93,6 +93,13 @@ def _(found: summary.ScoreSummary) -> dict[str, Any]:
         "notes": found.notes,
         "classes": found.labels,
         "confusion": found.confusion,
+        "by_class": list(map(_fields, found.by_class)),
+        "averages": found.averages,
+        "top": {str(k): share for k, share in found.top.items()},
+        "calibration": [dict(zip(("stated", "observed", "rows"), one, strict=True)) for one in found.calibration],
+        "calibration_words": found.calibration_words,
+        "thresholds": list(map(_fields, found.thresholds)),
+        "curves": list(map(_fields, found.curves)),
     }
 
 
@@ -161,7 +168,7 @@ def _(found: Installation) -> dict[str, Any]:
 
 
 def _metric(one: summary.MetricSummary) -> dict[str, float]:
-    return {"value": one.value, "fold_mean": one.fold_mean, "fold_sd": one.fold_sd}
+    return {name: getattr(one, name) for name in ("value", "fold_mean", "fold_sd", "low", "high")}
 
 
 def _shares(classes: tuple[summary.ClassSummary, ...]) -> dict[str, float]:

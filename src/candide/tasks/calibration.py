@@ -24,12 +24,14 @@ class Calibration:
     bin: NDArray  # which of them each entry is
 
     @classmethod
-    def of(cls, p: NDArray, truth: NDArray, bins: int = 10) -> "Calibration":
+    def of(cls, p: NDArray, truth: NDArray, bins: int = 10, weight: NDArray | None = None) -> "Calibration":
+        """Of stated probabilities and whether they came true, or which share did; ``n`` is in weights where given."""
         edges = np.linspace(0.0, 1.0, bins + 1)
         at = np.searchsorted(edges[1:-1], p)
-        n = np.bincount(at, minlength=bins)
+        n = np.bincount(at, weight, minlength=bins)
+        w = 1.0 if weight is None else weight
         seen = np.flatnonzero(n)
-        stated, observed = (np.bincount(at, v, bins)[seen] / n[seen] for v in (p, truth.astype(float)))
+        stated, observed = (np.bincount(at, w * v, bins)[seen] / n[seen] for v in (p, truth.astype(float)))
         return cls(stated, observed, n[seen], edges, seen)
 
     @property

@@ -21,6 +21,8 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from candide.tasks.metrics import area, average_precision
+
 Floats = NDArray[np.float64]
 Keys = NDArray[np.uint64]
 
@@ -93,28 +95,41 @@ class Ranks:
         """(curve,) the area under each; NaN where all rows are of the class, or none is."""
         return self._measured[0]
 
+    def average_precisions(self) -> Floats:
+        """(curve,) the area under each precision-recall curve; NaN where no row is of the class."""
+        return np.array(
+            [float(average_precision(cells.other, cells.own)) for cells in map(self.curve, range(self.curves))]
+        )
+
     def errors(self) -> Floats:
         """(curve,) how far its area can be off at most; 0 while all rows are kept."""
         return self._measured[1]
 
     @cached_property
     def _measured(self) -> tuple[Floats, Floats]:
-        found = [(_area(cells), _error(cells)) for cells in map(self._curve, range(self.curves))]
+        found = [(float(area(cells.other, cells.own)), _error(cells)) for cells in map(self.curve, range(self.curves))]
         areas, errors = np.array(found).T
         return areas, errors
 
-    def _curve(self, c: int) -> Cells:
+    def curve(self, c: int) -> Cells:
         """All rows of a curve in cells; one a value, unless they have been joined."""
         if not self.chunks:
             return self.cells[c]
         rows = _cells(self.chunks, c, c if self.curves > 1 else 1)
         return _united(self.cells[c], rows) if self.cells else rows
 
+    def of_class(self, c: int) -> Cells:
+        """The curve of a class; of two classes that of the first is the other one backwards."""
+        if self.curves > 1:
+            return self.curve(c)
+        start, end, other, own = self.curve(0)
+        return Cells(start, end, other, own) if c else Cells(~end[::-1], ~start[::-1], own[::-1], other[::-1])
+
     def _bounded(self, curves: int) -> Self:
         """The same in no more than the room there is."""
         most, chunks, cells = self.room.cells_of(curves), self.chunks, self.cells
         if sum(len(chunk.y) for chunk in chunks) > self.room.rows_of(curves):
-            chunks, cells = (), tuple(map(self._curve, range(curves)))
+            chunks, cells = (), tuple(map(self.curve, range(curves)))
         if all(len(one.start) <= most for one in cells):
             return self if cells is self.cells else type(self)(chunks, cells, self.room)
         joined = (_joined(one, most // 2) if len(one.start) > most else one for one in cells)
@@ -144,6 +159,15 @@ def _key(x: Floats) -> Keys:
     """Whole numbers in the order of the floating-point numbers: those below zero have their bits turned round."""
     bits = (x + 0.0).view(np.uint64)  # no -0.0
     return bits ^ np.where(bits & _SIGN, _ALL, _SIGN)
+
+
+def odds_of(key: Keys) -> Floats:
+    """The log-odds that have these keys.
+
+    >>> odds_of(_key(np.array([-2.5, 0.0, 3.0]))).tolist()
+    [-2.5, 0.0, 3.0]
+    """
+    return (key ^ np.where(key & _SIGN, _SIGN, _ALL)).view(np.float64)
 
 
 def _united(a: Cells, b: Cells) -> Cells:
@@ -184,14 +208,6 @@ def _joined(cells: Cells, most: int) -> Cells:
         left[at + 1] = False
         start, end, other, own = start[left], end[left], other[left], own[left]
     return Cells(start, end, other, own)
-
-
-def _area(cells: Cells) -> float:
-    pairs = cells.other.sum() * cells.own.sum()
-    if pairs == 0:
-        return float("nan")
-    below = np.cumsum(cells.other) - cells.other
-    return float((cells.own @ below + 0.5 * cells.own @ cells.other) / pairs)
 
 
 def _error(cells: Cells) -> float:

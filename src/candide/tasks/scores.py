@@ -10,27 +10,59 @@
 (0.75, 0.6456, 0.225, 1.0)
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from candide import wording
+from candide.errors import unknown
+from candide.tasks import curves as drawing
+from candide.tasks import metrics as measures
+from candide.tasks.bootstrap import DRAWS, Sample
+from candide.tasks.calibration import Calibration
+from candide.tasks.metrics import Counts
 from candide.tasks.ranks import Ranks
 
 Floats = NDArray[np.float64]
 
 METRICS = {  # properties of Scores, and what they mean
-    "accuracy": "the most probable class is right",
+    "accuracy": "the class given is right",
     "balanced_accuracy": "the same, classes counting alike",
+    "precision": "right among rows given a class",
+    "f1": "mean of precision and recall",
+    "matthews": "correlation of true and given",
     "log_loss": "surprise, nats; lower is better",
     "brier": "squared error; lower is better",
     "auc": "a class ranks above the others",
     "weighted_auc": "the same, weighted by rows",
+    "average_precision": "PR-AUC: precision at any recall",
     "calibration_error": "confidence off from what is true",
 }
+LOWER = frozenset({"log_loss", "brier", "calibration_error"})  # better the lower they are
 _CONFIDENCE_BINS = 15  # Naeini, Cooper and Hauskrecht (2015)
+
+
+@dataclass(frozen=True)
+class ClassScore:
+    """One class against the others: of what is given it how much is right, how much of it is found, how it ranks.
+
+    >>> scores = Scores.of(np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2], [0.3, 0.7]]), np.array([0, 1, 1, 1]))
+    >>> [(one.label, one.precision, round(one.recall, 2), one.f1) for one in scores.by_class(["no", "yes"])]
+    [('no', 0.5, 1.0, 0.6666666666666666), ('yes', 1.0, 0.67, 0.8)]
+    """
+
+    label: Any
+    rows: float  # weight of its rows
+    given: float  # weight of the rows that are given it
+    precision: float
+    recall: float
+    f1: float
+    auc: float
+    average_precision: float
+    lift: float  # of the tenth of the rows that are its most probable ones
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,15 +73,21 @@ class Scores:
     >>> scores.n, round(scores.accuracy, 3), scores.balanced_accuracy, round(scores.log_loss, 3), round(scores.brier, 3)
     (3.0, 0.667, 0.75, 0.742, 0.27)
     >>> scores.auc, scores.weighted_auc, scores.auc_error, round(scores.calibration_error, 3), len(scores.metrics())
-    (1.0, 1.0, 0.0, 0.433, 7)
+    (1.0, 1.0, 0.0, 0.433, 11)
+    >>> scores.precision, round(scores.f1, 3), scores.matthews, scores.average_precision
+    (0.75, 0.667, 0.5, 1.0)
     >>> scores
     Scores of 3 rows
     accuracy           0.6667
     balanced_accuracy  0.7500
+    precision          0.7500
+    f1                 0.6667
+    matthews           0.5000
     log_loss           0.7419
     brier              0.2700
     auc                1.0000
     weighted_auc       1.0000
+    average_precision  1.0000
     calibration_error  0.4333
     """
 
@@ -58,6 +96,8 @@ class Scores:
     square: Floats  # () sum over classes of (p - truth)**2
     confidence: Floats  # (bins, 3) weight, sum of the winner's probability, weight where the winner is right
     ranks: Ranks  # rows by log-odds of the class
+    place: Floats  # (classes,) weight of the rows of which so many classes stand above the true one
+    sample: Sample  # some of the rows, to draw from
 
     @classmethod
     def of(cls, log_posterior: Floats, y: NDArray[np.intp], weight: Floats | None = None) -> Self:
@@ -70,12 +110,17 @@ class Scores:
         top, true = p.ravel()[first + winner], p.ravel()[first + y]
         at = np.minimum((top * _CONFIDENCE_BINS).astype(np.intp), _CONFIDENCE_BINS - 1)
         right = w * (winner == y)
+        loss = -log_posterior.ravel()[first + y]
+        square = np.maximum(np.einsum("ij,ij->i", p, p) - 2 * true + 1, 0.0)
+        odds = _log_odds(log_posterior, p, first + winner)
         return cls(
             confusion=np.bincount(y * k + winner, w, k * k).reshape(k, k).astype(float),
-            neg_log=np.asarray(-(w * log_posterior.ravel()[first + y]).sum()),
-            square=np.asarray((w * np.maximum(np.einsum("ij,ij->i", p, p) - 2 * true + 1, 0.0)).sum()),
+            neg_log=np.asarray((w * loss).sum()),
+            square=np.asarray((w * square).sum()),
             confidence=np.stack([np.bincount(at, v, _CONFIDENCE_BINS) for v in (w, w * top, right)], axis=1),
-            ranks=Ranks.of(_log_odds(log_posterior, p, first + winner), y, weight),
+            ranks=Ranks.of(odds, y, weight),
+            place=np.bincount(_places(log_posterior, y, -loss), w, k).astype(float),
+            sample=Sample.of(y, winner, loss, square, weight, odds),
         )
 
     def __add__(self, other: Self) -> Self:
@@ -94,16 +139,128 @@ class Scores:
         return float(self.confusion.sum())
 
     @property
+    def counts(self) -> Counts:
+        """Weight of rows by class: right, met and given.
+
+        >>> Scores.of(np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2]]), np.array([0, 1, 1])).counts.right.tolist()
+        [1.0, 1.0]
+        """
+        return Counts.of(self.confusion)
+
+    @property
     def accuracy(self) -> float:
         """Share of rows whose most probable class is the true one."""
-        return float(np.trace(self.confusion) / self.n)
+        return float(measures.accuracy(self.counts))
 
     @property
     def balanced_accuracy(self) -> float:
         """Accuracy within each true class, averaged over the classes that occur."""
-        of_class = self.confusion.sum(axis=1)
-        seen = of_class > 0
-        return float((np.diag(self.confusion)[seen] / of_class[seen]).mean())
+        return float(measures.balanced_accuracy(self.counts))
+
+    @property
+    def precision(self) -> float:
+        """Of the rows given a class the share that is of it, averaged over the classes; see ``average`` for others."""
+        return self.average("precision")
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of precision and recall of each class, averaged over the classes."""
+        return self.average("f1")
+
+    @property
+    def matthews(self) -> float:
+        """Matthews' correlation of true and givenes: 1 where all are right, 0 where they tell nothing."""
+        return float(measures.matthews(self.counts))
+
+    def average(self, name: str, how: str = "macro") -> float:
+        """Precision, recall or F1 of all classes: "macro" (alike), "weighted" (by their rows) or "micro" (by rows).
+
+        As in scikit-learn a class that nothing is given has a precision of 0, and one that neither occurs nor is given
+        has no part.
+
+        >>> scores = Scores.of(np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2], [0.3, 0.7]]), np.array([0, 1, 1, 1]))
+        >>> [scores.average("precision", how) for how in ("macro", "micro", "weighted")]
+        [0.75, 0.75, 0.875]
+        """
+        if name not in measures.BY_CLASS:
+            raise unknown("metric", name, measures.BY_CLASS)
+        return float(measures.average(measures.BY_CLASS[name](self.counts), self.counts, how))
+
+    def by_class(self, labels: Sequence[Any] | None = None) -> list[ClassScore]:
+        """Each class against the others: precision, recall, F1, AUC, average precision, lift.
+
+        >>> scores = Scores.of(np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2]]), np.array([0, 1, 1]))
+        >>> scores.by_class(["no", "yes"])[1].precision
+        1.0
+        """
+        names = range(len(self.confusion)) if labels is None else labels
+        counts, found = self.counts, []
+        each = np.stack([counts.true, counts.predicted, *(of(counts) for of in measures.BY_CLASS.values())], axis=1)
+        for c, label in enumerate(names):
+            cells = self.ranks.of_class(c)
+            area, precision = (float(of(cells.other, cells.own)) for of in (measures.area, measures.average_precision))
+            figures = dict(zip(("rows", "given", *measures.BY_CLASS), each[c].tolist(), strict=True))
+            ranked = {"auc": area, "average_precision": precision, "lift": drawing.lift_at(cells)}
+            found.append(ClassScore(label, **figures, **ranked))
+        return found
+
+    def top(self, k: int) -> float:
+        """Share of rows whose true class is among the ``k`` most probable; of equals the first class stands first.
+
+        >>> Scores.of(np.log([[0.5, 0.3, 0.2], [0.5, 0.3, 0.2]]), np.array([1, 2])).top(2)
+        0.5
+        """
+        return float(self.place[:k].sum() / self.place.sum())
+
+    def curves(
+        self, labels: Sequence[Any] | None = None, *, classes: Iterable[int] | None = None, most: int | None = None
+    ) -> list[drawing.Curve]:
+        """ROC, precision-recall, gain, lift and calibration of each class (of two the second); ``most`` points each.
+
+        >>> scores = Scores.of(np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2]]), np.array([0, 1, 1]))
+        >>> [(one.name, one.axes) for one in scores.curves(["no", "yes"])][:1]
+        [('roc', ('false positive rate', 'true positive rate'))]
+        """
+        names = range(len(self.confusion)) if labels is None else labels
+        each = self._judged if classes is None else classes
+        return [one for c in each for one in drawing.curves(self.ranks.of_class(c), names[c], most)]
+
+    def thresholds(
+        self, labels: Sequence[Any] | None = None, at: Sequence[float] = drawing.THRESHOLDS, *, c: int = -1
+    ) -> list[drawing.Threshold]:
+        """What comes of taking all rows whose probability of a class, the last if none is said, is at least so high.
+
+        >>> scores = Scores.of(np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2], [0.3, 0.7]]), np.array([0, 1, 1, 1]))
+        >>> [(one.threshold, one.precision, round(one.recall, 2)) for one in scores.thresholds(at=[0.15, 0.65])]
+        [(0.15, 1.0, 1.0), (0.65, 1.0, 0.33)]
+        """
+        names = range(len(self.confusion)) if labels is None else labels
+        return drawing.thresholds(self.ranks.of_class(c % len(names)), names[c], at)
+
+    def intervals(self, level: float = 0.95, *, draws: int = DRAWS, seed: int = 0) -> dict[str, tuple[float, float]]:
+        """Between which values each metric would lie on other rows, by drawing from those scored.
+
+        Of a model they are what it would do on as many other rows, not what it would do fitted to others. The
+        calibration error has none: drawings are always worse calibrated than what they are drawn from.
+
+        >>> log_posterior, y = np.log(np.tile([0.2, 0.8], (100, 1))), (np.arange(100) < 80).astype(int)
+        >>> low, high = Scores.of(log_posterior, y).intervals()["accuracy"]
+        >>> round(low, 1), round(high, 1)
+        (0.7, 0.9)
+        """
+        ends, found = [(1 - level) / 2, (1 + level) / 2], dict[str, tuple[float, float]]()
+        with np.errstate(invalid="ignore"):
+            for name, off in self.sample.spread(draws, seed).items():
+                value, off = getattr(self, name), off[~np.isnan(off)]
+                low, high = value + np.quantile(off, ends) if len(off) else (np.nan, np.nan)
+                most = np.inf if name == "log_loss" else 1.0 if name != "brier" else 2.0
+                found[name] = float(max(low, -1.0 if name == "matthews" else 0.0)), float(min(high, most))
+        return found
+
+    @property
+    def _judged(self) -> Iterable[int]:
+        """Classes whose curves tell all there is to tell."""
+        return (1,) if len(self.confusion) == 2 else range(len(self.confusion))
 
     @property
     def log_loss(self) -> float:
@@ -142,6 +299,16 @@ class Scores:
         return float(areas[there] @ weight[there] / weight[there].sum()) if there.any() else float("nan")
 
     @property
+    def average_precision(self) -> float:
+        """The area under the precision-recall curve, by steps (scikit-learn's ``average_precision_score``).
+
+        Of two classes that of the second, of more the mean over those that occur.
+        """
+        found = self.ranks.average_precisions()
+        there = ~np.isnan(found)
+        return float(found[there].mean()) if there.any() else float("nan")
+
+    @property
     def auc_error(self) -> float:
         """The most by which ``auc`` can differ from that of all rows ranked one by one: 0 to a million rows.
 
@@ -155,6 +322,18 @@ class Scores:
         """Expected calibration error: how far stated confidence is from the share that is right, over 15 bins."""
         weight, stated, right = self.confidence.T
         return float(np.abs(stated - right).sum() / weight.sum())
+
+    def calibration(self) -> Calibration:
+        """What was stated of the most probable class, in bins, against how often it was right.
+
+        >>> found = Scores.of(np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2]]), np.array([0, 1, 1])).calibration()
+        >>> found.stated.round(2).tolist(), found.observed.tolist()
+        ([0.6, 0.8, 0.9], [1.0, 0.0, 1.0])
+        """
+        weight, stated, right = self.confidence.T
+        seen = np.flatnonzero(weight)
+        n, edges = weight[seen], np.linspace(0.0, 1.0, _CONFIDENCE_BINS + 1)
+        return Calibration(stated[seen] / n, right[seen] / n, n, edges, seen)
 
     def metrics(self) -> dict[str, float]:
         """Every metric by its name."""
@@ -191,6 +370,15 @@ def by_shares(scores: Scores, shares: Floats) -> Scores:
     seen = np.flatnonzero(weight)
     with np.errstate(divide="ignore"):  # a class that was counted, and forgotten
         return Scores.of(np.tile(np.log(shares), (len(seen), 1)), seen, weight[seen])
+
+
+def _places(log_posterior: Floats, y: NDArray[np.intp], true: Floats) -> NDArray[np.intp]:
+    """(row,) how many classes stand above the true one: those more probable, and of equals those before it."""
+    if log_posterior.shape[1] == 2:
+        other = log_posterior[np.arange(len(y)), 1 - y]
+        return ((other > true) | ((other == true) & (y == 1))).astype(np.intp)
+    before = np.arange(log_posterior.shape[1]) < y[:, None]
+    return ((log_posterior > true[:, None]) | ((log_posterior == true[:, None]) & before)).sum(axis=1)
 
 
 def _log_odds(log_posterior: Floats, p: Floats, winner: NDArray[np.intp]) -> Floats:

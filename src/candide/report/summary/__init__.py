@@ -36,7 +36,7 @@ from candide.report.summary.rows import (
     of_rows,
     of_text,
 )
-from candide.report.summary.scores import MetricSummary, ScoreSummary, TrustSummary, of_scores, of_trust
+from candide.report.summary.scores import CurveSummary, MetricSummary, ScoreSummary, TrustSummary, of_scores, of_trust
 from candide.report.summary.written import PictureSummary, WrittenSummary, of_picture
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "CheckSummary",
     "ClassSummary",
     "ColumnSummary",
+    "CurveSummary",
     "DecisionSummary",
     "DemoSummary",
     "FitSummary",

@@ -14,14 +14,21 @@ from functools import reduce
 from operator import add
 from typing import Any
 
+import numpy as np
+
 from candide import wording
 from candide.explain.voices import voices
 from candide.model.fitted import Fitted
 from candide.model.select import overstated
 from candide.report.record import Summary
+from candide.tasks.calibration import Calibration
+from candide.tasks.curves import POINTS, Curve, Threshold
 from candide.tasks.held_out import HeldOut
+from candide.tasks.metrics import AVERAGES, BY_CLASS
 from candide.tasks.models import Model, fitted_of
-from candide.tasks.scores import METRICS, Scores, by_shares, spread
+from candide.tasks.scores import METRICS, ClassScore, Scores, by_shares, spread
+
+_DRAWN = 64  # classes whose curves are kept
 
 
 @dataclass(frozen=True)
@@ -34,6 +41,27 @@ class MetricSummary:
     fold_sd: float
     baseline: float
     meaning: str
+    low: float = float("nan")  # between which values it would lie on other rows, in 95 of 100 cases
+    high: float = float("nan")
+
+
+@dataclass(frozen=True)
+class CurveSummary:
+    """A line to draw: roc, precision_recall, gain, lift or calibration of a class, or coverage of all."""
+
+    name: str
+    label: Any
+    axes: tuple[str, str]
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    threshold: tuple[float, ...]  # p(class | x) at and above which rows are taken
+    weight: tuple[float, ...] | None = None  # rows of each point, where they are apart
+
+    @classmethod
+    def of(cls, curve: Curve) -> "CurveSummary":
+        x, y, at = (tuple(v.tolist()) for v in (curve.x, curve.y, curve.threshold))
+        weight = None if curve.weight is None else tuple(curve.weight.tolist())
+        return cls(curve.name, curve.label, curve.axes, x, y, at, weight)
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,6 +74,13 @@ class ScoreSummary(Summary):
     labels: tuple[Any, ...]
     confusion: tuple[tuple[float, ...], ...]  # true classes down, predicted across
     notes: tuple[str, ...]
+    by_class: tuple[ClassScore, ...]
+    averages: Mapping[str, Mapping[str, float]]  # of precision, recall and F1: macro, micro, weighted
+    top: Mapping[int, float]  # of several classes: how often the true one is among so many
+    calibration: tuple[tuple[float, float, float], ...]  # stated, came true, weight of rows: of the most probable class
+    calibration_words: str
+    thresholds: tuple[Threshold, ...]  # of two classes, for the second
+    curves: tuple["CurveSummary", ...]
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,11 +113,47 @@ def of_scores(model: Model, scores: Scores | Sequence[Scores], notes_before: Seq
     total = reduce(add, folds)
     shares = by_shares(total, fitted.shares)
     of_all, baseline, of_folds = total.metrics(), shares.metrics(), spread(folds)
-    metrics = [MetricSummary(name, of_all[name], *of_folds[name], baseline[name], METRICS[name]) for name in METRICS]
+    drawn, unknown = total.intervals(), (float("nan"), float("nan"))
+    metrics = [
+        MetricSummary(name, of_all[name], *of_folds[name], baseline[name], meaning, *drawn.get(name, unknown))
+        for name, meaning in METRICS.items()
+    ]
     confusion = tuple(map(tuple, total.confusion.tolist()))
     [loss] = (one for one in metrics if one.name == "log_loss")
     notes = (*notes_before, *([_worse_than_shares(loss, fitted)] if loss.value > loss.baseline else []))
-    return ScoreSummary(total.n, len(folds), tuple(metrics), fitted.labels.values, confusion, notes)
+    labels = fitted.labels.values
+    return ScoreSummary(total.n, len(folds), tuple(metrics), labels, confusion, notes, **_in_detail(total, labels))
+
+
+def _in_detail(total: Scores, labels: tuple[Any, ...]) -> dict[str, Any]:
+    """What scores say beyond one figure each: by class, by threshold, and as lines to draw."""
+    found, few, k = total.calibration(), len(labels) <= _DRAWN, len(labels)
+    return {
+        "by_class": tuple(total.by_class(labels)),
+        "averages": {name: {how: total.average(name, how) for how in AVERAGES} for name in BY_CLASS},
+        "top": {n: total.top(n) for n in (2, 3, 5, 10) if n < k},
+        "calibration": tuple(zip(found.stated.tolist(), found.observed.tolist(), found.n.tolist(), strict=True)),
+        "calibration_words": in_words(found),
+        "thresholds": tuple(total.thresholds(labels)) if k == 2 else (),
+        "curves": tuple(map(CurveSummary.of, total.curves(labels, most=POINTS))) if few else (),
+    }
+
+
+def in_words(found: Calibration, most: int = 3) -> str:
+    """What stated probabilities are worth, where most rows are.
+
+    >>> import numpy as np
+    >>> p = np.repeat([0.9, 0.7], 50)
+    >>> in_words(Calibration.of(p, np.arange(100) % 50 < np.repeat([43, 36], 50), 15))
+    'When it says 90%, it is right in 86%; when it says 70%, in 72%.'
+    """
+    first = np.argsort(-found.n, kind="stable")[:most]
+    pairs = [(found.stated[i], found.observed[i]) for i in sorted(first.tolist(), reverse=True)]
+    said = [
+        f"when it says {wording.percent(a)}, {'' if i else 'it is right '}in {wording.percent(b)}"
+        for i, (a, b) in enumerate(pairs)
+    ]
+    return f"W{'; '.join(said)[1:]}." if said else ""
 
 
 def _worse_than_shares(loss: MetricSummary, fitted: Fitted) -> str:

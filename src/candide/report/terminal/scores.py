@@ -11,12 +11,40 @@ from candide.report.terminal.layout import Parts, Sheet, escape, notes, parts
 def _(found: ScoreSummary) -> Parts:
     rows = wording.plural(found.rows)
     title = f"Cross-validated, {found.folds} folds, {rows}" if found.folds > 1 else f"Scored on {rows}"
-    return [metrics(found, title), *notes(found.notes), confusion(found)]
+    return [metrics(found, title), *notes(found.notes), *_in_detail(found), confusion(found)]
 
 
 def cross_validated(found: ScoreSummary) -> Parts:
     """The scores of folds, below what was learned of all rows."""
     return [metrics(found, f"Cross-validated, {found.folds} folds"), *notes(found.notes), confusion(found)]
+
+
+def _in_detail(found: ScoreSummary) -> Parts:
+    """What probabilities are worth, each class by itself, and what thresholds would do."""
+    shown: Parts = [escape(found.calibration_words)] if found.calibration_words else []
+    if found.top:
+        among = ", ".join(f"{k} most probable in {wording.percent(share)}" for k, share in found.top.items())
+        shown.append(f"The true class is among the {among}.")
+    by_class = list[list[str]]()
+    for one in found.by_class:
+        figures = map(_number, (one.precision, one.recall, one.f1, one.auc, one.average_precision))
+        by_class.append([escape(str(one.label)), f"{one.rows:,.10g}", *figures, _times(one.lift)])
+    heads = "class", "rows", "precision", "recall", "F1", "AUC", "PR-AUC", "lift"
+    title = "By class [dim](lift: of the tenth of the rows that are its most probable ones)[/dim]"
+    shown.append(Sheet(title, *heads, spare=["PR-AUC", "lift"], rows=by_class))
+    if found.thresholds:
+        shown.append(_thresholds(found))
+    return shown
+
+
+def _thresholds(found: ScoreSummary) -> Sheet:
+    label = escape(str(found.thresholds[0].label))
+    title = f"If rows are taken for {label} from a probability on"
+    rows = [
+        [f"{one.threshold:g}", wording.percent(one.flagged), *map(_number, (one.precision, one.recall, one.f1))]
+        for one in found.thresholds
+    ]
+    return Sheet(title, "threshold", "taken", "precision", "recall", "F1", rows=rows)
 
 
 @parts.register
@@ -51,9 +79,11 @@ def metrics(found: ScoreSummary, title: str) -> Sheet:
     several, rows = found.folds > 1, []
     for one in found.metrics:
         values = [_number(one.value), *([_number(one.fold_sd)] if several else []), _number(one.baseline)]
-        rows.append([one.name.replace("_", " "), *values, f"[dim]{one.meaning}[/dim]"])
-    heads = ["metric", "value", *(["± fold sd"] if several else []), "baseline", "meaning"]
-    return Sheet(f"{title} [dim](baseline: the class shares alone)[/dim]", *heads, text=["meaning"], rows=rows)
+        between = "" if one.low != one.low else f"{_number(one.low)} to {_number(one.high)}"
+        rows.append([one.name.replace("_", " "), values[0], between, *values[1:], f"[dim]{one.meaning}[/dim]"])
+    heads = ["metric", "value", "95 %", *(["± fold sd"] if several else []), "baseline", "meaning"]
+    title = f"{title} [dim](95 %: on other such rows; baseline: the class shares alone)[/dim]"
+    return Sheet(title, *heads, text=["meaning"], spare=["95 %"], rows=rows)
 
 
 def confusion(found: ScoreSummary) -> RenderableType:
@@ -63,6 +93,10 @@ def confusion(found: ScoreSummary) -> RenderableType:
     names = [escape(str(label)) for label in found.labels]
     rows = [[name, *(f"{n:,.10g}" for n in row)] for name, row in zip(names, found.confusion, strict=True)]
     return Sheet("Confusion", "true \\ predicted", *names, rows=rows)
+
+
+def _times(value: float) -> str:
+    return "" if value != value else f"{value:.2f}"
 
 
 def _number(value: float) -> str:

@@ -1,0 +1,222 @@
+"""Metrics against scikit-learn's, on random rows with ties, weights and classes that do not occur."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn import metrics as sk
+from sklearn.calibration import calibration_curve
+
+from candide.tasks.scores import METRICS, Scores
+
+CLOSE = 1e-12
+
+
+@st.composite
+def cases(draw):
+    """log p(class | x), class codes and weights (or None): ties, weights of 0, classes without rows."""
+    k, n = draw(st.integers(2, 5)), draw(st.integers(2, 60))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    p = rng.dirichlet(np.full(k, 0.7), n) + 1e-6
+    if draw(st.booleans()):  # many rows alike
+        p = p[rng.integers(max(1, n // 4), size=n)]
+    if draw(st.booleans()):  # classes alike within a row
+        p = np.round(p, 1) + 0.05
+    p /= p.sum(axis=1, keepdims=True)
+    y = rng.choice(np.arange(k)[: draw(st.integers(1, k))], n)
+    weight = draw(st.sampled_from([None, "any", "some"]))
+    w = None if weight is None else rng.random(n) * (1 if weight == "any" else rng.integers(0, 2, n))
+    if w is not None and not w.sum() > 0:
+        w[0] = 1.0
+    return np.log(p), y, w
+
+
+def quiet(metric, *args, **how):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return metric(*args, **how)
+
+
+@given(cases())
+@settings(deadline=None, max_examples=200)
+def test_metrics_of_decisions_are_those_of_scikit_learn(case):
+    log_p, y, w = case
+    scores, said = Scores.of(log_p, y, w), log_p.argmax(axis=1)
+    counts = y if w is None else y[w > 0]  # a class of rows without weight does not occur
+    given_some = said if w is None else said[w > 0]
+    occur = np.union1d(counts, given_some)
+    for how in ("macro", "micro", "weighted"):
+        wanted = quiet(
+            sk.precision_recall_fscore_support, y, said, average=how, sample_weight=w, labels=occur, zero_division=0
+        )
+        found = [scores.average(name, how) for name in ("precision", "recall", "f1")]
+        assert found == pytest.approx(wanted[:3], abs=CLOSE)
+    each = quiet(
+        sk.precision_recall_fscore_support, y, said, sample_weight=w, labels=range(log_p.shape[1]), zero_division=0
+    )
+    found = [[one.precision, one.recall, one.f1, one.rows] for one in scores.by_class()]
+    assert np.allclose(np.array(found).T, each, atol=CLOSE, rtol=CLOSE)
+    assert scores.matthews == pytest.approx(quiet(sk.matthews_corrcoef, y, said, sample_weight=w), abs=CLOSE)
+    assert scores.accuracy == pytest.approx(sk.accuracy_score(y, said, sample_weight=w), abs=CLOSE)
+    rows = slice(None) if w is None else w > 0
+    weight = None if w is None else w[rows]
+    wanted = quiet(sk.balanced_accuracy_score, y[rows], said[rows], sample_weight=weight)
+    assert scores.balanced_accuracy == pytest.approx(wanted, abs=CLOSE)
+
+
+@given(cases())
+@settings(deadline=None, max_examples=200)
+def test_areas_and_curves_are_those_of_scikit_learn(case):
+    log_p, y, w = case
+    if w is not None:  # scikit-learn leaves out rows without weight here and not there
+        log_p, y, w = log_p[w > 0], y[w > 0], w[w > 0]
+    scores, odds = Scores.of(log_p, y, w), odds_of(log_p)
+    for c, one in enumerate(scores.by_class()):
+        own = y == c
+        if not own.any():
+            assert np.isnan(one.average_precision)
+            continue
+        assert one.average_precision == pytest.approx(
+            sk.average_precision_score(own, odds[:, c], sample_weight=w), abs=CLOSE
+        )
+        if own.all():
+            assert np.isnan(one.auc)
+            continue
+        assert one.auc == pytest.approx(sk.roc_auc_score(own, odds[:, c], sample_weight=w), abs=CLOSE)
+        line, right, *_, calibrated = scores.curves(classes=[c])
+        x, height, at = sk.roc_curve(own, odds[:, c], sample_weight=w, drop_intermediate=False)
+        same(line.x, x)
+        same(line.y, height)
+        same(line.threshold[1:], 1 / (1 + np.exp(-at[1:])))
+        found, recalled, _ = quiet(sk.precision_recall_curve, own, odds[:, c], sample_weight=w)
+        same(right.x, recalled[::-1])
+        same(right.y, found[::-1])
+        if w is None:
+            p = 1 / (1 + np.exp(-odds[:, c]))
+            if np.abs(p * 10 - np.round(p * 10)).min() > 1e-9:  # none at an edge
+                true, stated = calibration_curve(own, p, n_bins=10)
+                same(calibrated.x, stated)
+                same(calibrated.y, true)
+
+
+@given(cases())
+@settings(deadline=None, max_examples=100)
+def test_threshold_tables_are_counts(case):
+    log_p, y, w = case
+    scores, odds = Scores.of(log_p, y, w), odds_of(log_p)
+    w = np.ones(len(y)) if w is None else w
+    for c in range(log_p.shape[1]):
+        for one in scores.thresholds(at=(0.0, 0.137, 0.5, 0.83, 1.0), c=c):
+            with np.errstate(divide="ignore"):
+                flagged = odds[:, c] >= np.log(one.threshold) - np.log1p(-one.threshold)
+            own, every = w @ (flagged & (y == c)), w @ flagged
+            assert one.flagged == pytest.approx(every / w.sum(), abs=CLOSE)
+            assert one.precision == pytest.approx(own / every if every else np.nan, abs=CLOSE, nan_ok=True)
+            of_class = w @ (y == c)
+            assert one.recall == pytest.approx(own / of_class if of_class else np.nan, abs=CLOSE, nan_ok=True)
+
+
+@given(cases())
+@settings(deadline=None, max_examples=100)
+def test_top_k_is_that_of_scikit_learn_with_the_first_of_equals_first(case):
+    log_p, y, w = case
+    k = log_p.shape[1]
+    if k == 2:
+        assert Scores.of(log_p, y, w).top(1) == pytest.approx(Scores.of(log_p, y, w).accuracy, abs=CLOSE)
+        return
+    for top in range(1, k):  # scikit-learn has the last of equals first: here the classes stand in reverse
+        wanted = quiet(sk.top_k_accuracy_score, k - 1 - y, log_p[:, ::-1], k=top, sample_weight=w, labels=range(k))
+        assert Scores.of(log_p, y, w).top(top) == pytest.approx(wanted, abs=CLOSE)
+
+
+def test_lift_and_gain_of_a_tenth():
+    rng = np.random.default_rng(0)
+    y = (rng.random(1000) < 0.2).astype(int)
+    odds = rng.normal(2.0 * y, 1.0)
+    log_p = np.stack([-np.logaddexp(0, odds), -np.logaddexp(0, -odds)], axis=1)
+    first = np.argsort(-odds)[:100]
+    one = Scores.of(log_p, y).by_class()[1]
+    assert one.lift == pytest.approx(y[first].mean() / y.mean(), abs=1e-12)
+    _, _, gain, lift, _ = Scores.of(log_p, y).curves()
+    assert gain.y[100] == pytest.approx(y[first].sum() / y.sum(), abs=1e-12)
+    assert lift.y[[100, -1]] == pytest.approx([one.lift, 1.0], abs=1e-12)
+    thin = gain.thinned(21)
+    assert len(thin.x) <= 22
+    assert thin.x[[0, -1]].tolist() == [0, 1]
+    assert set(thin.y) <= set(gain.y)
+
+
+def test_the_parts_of_scores_add():
+    rng = np.random.default_rng(1)
+    log_p = np.log(rng.dirichlet(np.ones(4), 500))
+    y, w = rng.integers(4, size=500), rng.random(500)
+    whole = Scores.of(log_p, y, w)
+    parts = [Scores.of(log_p[i : i + 50], y[i : i + 50], w[i : i + 50]) for i in range(0, 500, 50)]
+    for added in (sum(parts[1:], parts[0]), sum(parts[-2::-1], parts[-1])):
+        assert added.metrics() == pytest.approx(whole.metrics(), abs=1e-12)
+        assert [added.top(k) for k in (1, 2, 3)] == pytest.approx([whole.top(k) for k in (1, 2, 3)])
+    in_order, backwards = sum(parts[1:], parts[0]).intervals(), sum(parts[-2::-1], parts[-1]).intervals()
+    assert all(in_order[name] == pytest.approx(backwards[name], abs=1e-12) for name in in_order)
+
+
+def binary(rng, n, share=0.3):
+    y = (rng.random(n) < share).astype(int)
+    odds = rng.normal(1.5 * y - 1.0, 1.0)
+    return np.stack([-np.logaddexp(0, odds), -np.logaddexp(0, -odds)], axis=1), y
+
+
+def test_a_drawing_is_scored_as_its_rows_are():
+    rng = np.random.default_rng(2)
+    log_p = np.log(rng.dirichlet(np.ones(3), 80))
+    y = rng.integers(3, size=80)
+    sample = Scores.of(log_p, y).sample
+    times = rng.integers(0, 4, 80)
+    rows = np.repeat(np.arange(80), times)
+    drawn = sample._measured(times[None, :].astype(float))
+    wanted = Scores.of(log_p[rows], y[rows]).metrics()
+    assert {name: values.item() for name, values in drawn.items()} == pytest.approx(
+        {name: wanted[name] for name in drawn}, abs=1e-12
+    )
+    assert set(METRICS) - set(drawn) == {"calibration_error"}
+
+
+def test_intervals_hold_the_figure_of_all_rows_as_often_as_they_say():
+    rng = np.random.default_rng(3)
+    truth = Scores.of(*binary(np.random.default_rng(99), 400_000)).metrics()
+    held = dict.fromkeys(("accuracy", "log_loss", "auc", "f1", "matthews", "average_precision"), 0)
+    for i in range(200):
+        found = Scores.of(*binary(rng, 500)).intervals(0.9, draws=200, seed=i)
+        for name in held:
+            low, high = found[name]
+            held[name] += low <= truth[name] <= high
+    assert all(0.83 <= n / 200 <= 0.97 for n in held.values()), held  # three deviations of 200 trials about .9
+
+
+def test_intervals_of_many_rows_are_those_of_all_of_them():
+    log_p, y = binary(np.random.default_rng(4), 60_000)
+    parts = [Scores.of(log_p[i : i + 5000], y[i : i + 5000]) for i in range(0, 60_000, 5000)]
+    scores = sum(parts[1:], parts[0])
+    low, high = scores.intervals()["accuracy"]
+    wide = 2 * 1.96 * np.sqrt(scores.accuracy * (1 - scores.accuracy) / len(y))
+    assert high - low == pytest.approx(wide, rel=0.2)
+    assert low < scores.accuracy < high
+    assert len(scores.sample.lot) < 20_000
+
+
+def test_intervals_are_the_same_each_time_and_others_by_another_seed():
+    scores = Scores.of(*binary(np.random.default_rng(5), 300))
+    assert scores.intervals() == scores.intervals()
+    assert scores.intervals(seed=1) != scores.intervals()
+
+
+def same(found, wanted):
+    assert np.allclose(found, wanted, rtol=CLOSE, atol=CLOSE)
+
+
+def odds_of(log_p):
+    """Log-odds of each class against the rest, as the ranks have them."""
+    scores = Scores.of(log_p, np.zeros(len(log_p), int))
+    odds = scores.ranks.chunks[0].odds
+    return np.hstack([-odds, odds]) if log_p.shape[1] == 2 else odds
