@@ -56,7 +56,7 @@ def test_rows_and_models_show_dates(data, tmp_path):
 def test_moves_of_dates_are_dates(data):
     fitted = tasks.learn(data, "y", model="naive").fitted
     later = tasks.learn({**ROWS, "when": [day + dt.timedelta(days=9) for day in DAYS]}, "y", model="naive").fitted
-    assert "2024-01-" in str(summary.of_changes(tasks.compare(fitted, later)))
+    assert "2024-01-" in str(summary.of_changes(tasks.diff(fitted, later)))
 
 
 def test_a_file_names_its_own_columns_as_dates(tmp_path):

@@ -72,7 +72,7 @@ def test_a_model_is_whatever_holds_one(kind, fitted, path):
     assert tasks.evaluate(model, ROWS).accuracy == 1.0
     assert next(tasks.explain(model, ROWS)).decision.prediction == "sage"
     assert tasks.merge([model, model]).census.n_rows == 12
-    assert not tasks.compare(model, model).columns
+    assert not tasks.diff(model, model).columns
 
 
 def test_what_is_no_model_is_refused(tmp_path):

@@ -38,7 +38,7 @@ def diff(before: str, after: str, most: int, as_json: bool) -> None:
     from candide.report import summary
 
     expect_models(before, after)
-    show_result(summary.of_changes(tasks.compare(before, after, most)), as_json)
+    show_result(summary.of_changes(tasks.diff(before, after, most)), as_json)
 
 
 @cli.command()

@@ -112,6 +112,14 @@ def learning_options(command: Callable) -> Callable:
     return _with(command, _LEARNING)
 
 
+def several_models(command: Callable) -> Callable:
+    """What is learned and how, by any number of models."""
+    models = click.Option(
+        ["--model"], multiple=True, type=click.Choice(list(MODELS)), help="A model to compare (repeatable)."
+    )
+    return _with(command, [models, *_LEARNING[1:]])
+
+
 def reading_options(command: Callable) -> Callable:
     """How a source is read; shared by every command that takes DATA."""
     return _with(command, _READING)

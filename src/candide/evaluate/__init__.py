@@ -19,7 +19,8 @@ calibration_error   0.0286   0.0185
 
 from typing import TYPE_CHECKING, Any
 
-from candide.evaluate.cross import cross_validate, evaluate
+from candide.evaluate.cross import compare, cross_validate, evaluate
+from candide.tasks.compare import Compared, Difference
 from candide.tasks.curves import Curve, Threshold
 from candide.tasks.scores import METRICS, ClassScore, Scores, spread
 from candide.tasks.validate import Validation
@@ -30,11 +31,14 @@ if TYPE_CHECKING:
 __all__ = [
     "METRICS",
     "ClassScore",
+    "Compared",
     "Curve",
+    "Difference",
     "LearningCurves",
     "Scores",
     "Threshold",
     "Validation",
+    "compare",
     "cross_validate",
     "evaluate",
     "learning_curves",

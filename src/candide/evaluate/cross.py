@@ -1,6 +1,6 @@
 """Cross-validation of a source, and the evaluation of a model on rows whose labels are known."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from candide import tasks
@@ -8,6 +8,7 @@ from candide.engines.reading import Reading
 from candide.estimators.options import settings_and_reading
 from candide.model.settings import DEFAULT_MODEL, usual
 from candide.rows import remarks
+from candide.tasks.compare import Compared
 from candide.tasks.scores import Scores
 from candide.tasks.validate import Validation
 
@@ -52,6 +53,39 @@ def cross_validate(
     )
     remarks.warn(found.learned.remarks)
     return found
+
+
+def compare(
+    source: Any,
+    target: str,
+    settings: Mapping[str, Mapping[str, Any]],
+    *,
+    folds: int = 10,
+    seed: int = 0,
+    weight: str | None = None,
+    **reading: Any,
+) -> Compared:
+    """Cross-validate several settings on the same folds, and tell which differences are more than chance.
+
+    ``settings`` has by name what :func:`cross_validate` takes: ``model``, ``events``, ``drop``, and what turns counts
+    into a model. The others are compared with the first.
+
+    >>> from candide.demo import rows
+    >>> plants, herb = rows(300, seed=0)
+    >>> table = {**plants, "herb": herb}
+    >>> found = compare(table, "herb", {"all": {"model": "naive"}, "one": {"model": "naive", "select": 1}}, folds=5)
+    >>> [(one.metric, round(one.mean, 2), one.matters) for one in found.differences if one.metric == "accuracy"]
+    [('accuracy', -0.11, True)]
+    """
+    variants = dict[str, dict[str, Any]]()
+    own = ("model", "events", "drop")
+    for name, words in settings.items():
+        kind = words.get("model", DEFAULT_MODEL)
+        known = {word: words[word] for word in own if word in words}
+        rest = {word: value for word, value in words.items() if word not in own}
+        variants[name] = {**known, "settings": settings_and_reading(rest, usual(kind), own)[0]}
+    how: dict[str, Any] = {"folds": folds, "seed": seed, "weight": weight, "reading": Reading(**reading)}
+    return tasks.compare(source, target, variants, **how)
 
 
 def evaluate(

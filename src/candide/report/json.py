@@ -104,6 +104,11 @@ def _(found: summary.ScoreSummary) -> dict[str, Any]:
 
 
 @facts.register
+def _(found: summary.CompareSummary) -> dict[str, Any]:
+    return {**_fields(found), "differences": list(map(_fields, found.differences))}
+
+
+@facts.register
 def _(found: summary.DecisionSummary) -> dict[str, Any]:
     decision = found.decision
     return {

@@ -14,6 +14,7 @@ A model is a fitted estimator, what is fitted in it, or the path of a model file
 
 from candide.tasks.check import check
 from candide.tasks.compare import compare
+from candide.tasks.diff import diff
 from candide.tasks.evaluate import evaluate
 from candide.tasks.explain import explain
 from candide.tasks.learn import learn
@@ -25,6 +26,7 @@ __all__ = [
     "check",
     "compare",
     "cross_validate",
+    "diff",
     "evaluate",
     "explain",
     "forget",

@@ -19,6 +19,7 @@ from candide.report.summary.changes import (
 )
 from candide.report.summary.check import CheckSummary, of_check
 from candide.report.summary.columns import ColumnSummary
+from candide.report.summary.compare import CompareSummary, DifferenceSummary, of_compared
 from candide.report.summary.models import (
     ClassSummary,
     DemoSummary,
@@ -44,9 +45,11 @@ __all__ = [
     "CheckSummary",
     "ClassSummary",
     "ColumnSummary",
+    "CompareSummary",
     "CurveSummary",
     "DecisionSummary",
     "DemoSummary",
+    "DifferenceSummary",
     "FitSummary",
     "MergeSummary",
     "MetricSummary",
@@ -61,6 +64,7 @@ __all__ = [
     "WrittenSummary",
     "of_changes",
     "of_check",
+    "of_compared",
     "of_decision",
     "of_demo",
     "of_fit",

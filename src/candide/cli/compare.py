@@ -1,0 +1,90 @@
+"""The command that compares settings."""
+
+import shlex
+from typing import Any
+
+import rich_click as click
+
+from candide.cli.group import cli, show_result
+from candide.cli.options import (
+    AS_JSON,
+    LEARNING,
+    learning_of,
+    learning_options,
+    reading_options,
+    retyped,
+    several_models,
+)
+from candide.errors import InputError
+from candide.model.settings import MODELS
+
+
+@cli.command()
+@click.argument("data")
+@click.option("--target", "-t", required=True, metavar="COL", help="The column to learn.")
+@several_models
+@click.option(
+    "--try",
+    "tries",
+    multiple=True,
+    metavar="'OPTIONS'",
+    help="A setting as the options of fit that make it, such as --try '--model naive --select 10' (repeatable).",
+)
+@click.option("--folds", default=10, show_default=True, type=click.IntRange(2), metavar="N", help="How many folds.")
+@click.option("--seed", default=0, show_default=True, help="Which division into folds.")
+@reading_options
+@AS_JSON
+def compare(
+    data: str, target: str, tries: tuple[str, ...], folds: int, seed: int, as_json: bool, **options: Any
+) -> None:
+    """Cross-validate several settings on the same folds, and say which differences are more than chance.
+
+    Each --model and each --try is a setting; other options are of all of them. The first is what the others are
+    compared with. Without any, naive Bayes is compared with the weighted model.
+
+    Examples: `candide compare adult.parquet --target class --model naive --model bayes`,
+    `candide compare adult.csv -t class --try '--model naive' --try '--model naive --event age=binned'`
+    """
+    from candide import tasks
+    from candide.cli import progress
+    from candide.report import summary
+
+    models = options.pop("model") or (() if tries else tuple(MODELS))
+    texts = [f"--model {name}" for name in models] + list(tries)
+    common = retyped(set(LEARNING) - {"model"})
+    variants = dict[str, Any]()
+    for text in texts:
+        variants[_named(text)] = _variant([*common, *_words(text)], data, options)
+    shared = next(iter(variants.values()))
+    how = {"weight": shared["weight"], "reading": shared["reading"]}
+    each = {name: {k: v for k, v in one.items() if k not in how} for name, one in variants.items()}
+    with progress.watching(not as_json) as watch:
+        found = tasks.compare(data, target, each, folds=folds, seed=seed, watch=watch, **how)
+    show_result(summary.of_compared(found), as_json)
+
+
+@click.command()
+@learning_options
+def _setting(**options: Any) -> None:
+    """A setting: the options of learning."""
+
+
+def _variant(words: list[str], data: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of learning that some words are, read as those of a command are."""
+    with _setting.make_context("--try", words) as context:
+        reading = {name: value for name, value in options.items() if name not in LEARNING}
+        return learning_of({**context.params, **reading}, data)
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        remedy = "pass options of fit, such as --try '--model naive --select 10'"
+        raise InputError(f"--try {text!r}: {str(error).lower()}", value=text, remedy=remedy) from None
+
+
+def _named(text: str) -> str:
+    """A setting by its options; of a model alone its name."""
+    words = text.split()
+    return words[1] if len(words) == 2 and words[0] == "--model" else text.strip()

@@ -1,0 +1,115 @@
+"""Settings compared on the same folds."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy import stats
+
+from candide import evaluate, tasks
+from candide.cli import cli
+from candide.demo import rows
+from candide.errors import InputError
+from candide.tasks.compare import paired
+
+PLANTS, HERBS = rows(400, seed=3)
+TABLE = {**PLANTS, "herb": HERBS}
+TWO = {"naive": {"model": "naive"}, "bayes": {"model": "bayes"}}
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    path = tmp_path_factory.mktemp("compare") / "herbs.parquet"
+    parquet.write_table(pa.table(TABLE), path)
+    return str(path)
+
+
+def test_each_setting_is_cross_validated_as_it_is_alone():
+    found = evaluate.compare(TABLE, "herb", TWO, folds=4, seed=1)
+    for name in TWO:
+        alone = evaluate.cross_validate(TABLE, "herb", model=name, folds=4, seed=1)
+        assert found.totals[name].metrics() == pytest.approx(alone.total.metrics(), rel=1e-12)
+        assert [fold.accuracy for fold in found.validations[name].folds] == [fold.accuracy for fold in alone.folds]
+
+
+def test_differences_are_those_of_folds():
+    found = evaluate.compare(TABLE, "herb", TWO, folds=4)
+    a, b = (np.array([fold.log_loss for fold in found.validations[name].folds]) for name in TWO)
+    [one] = [one for one in found.differences if one.metric == "log_loss"]
+    assert one.mean == pytest.approx((b - a).mean())
+    test = stats.ttest_rel(b, a).confidence_interval(0.95)
+    wider = np.sqrt((1 / 4 + 1 / 3) / (1 / 4))  # as the folds share training rows
+    assert one.high - one.low == pytest.approx((test.high - test.low) * wider)
+
+
+def test_with_more_settings_the_intervals_are_wider():
+    values = np.random.default_rng(0).normal(size=10)
+    (_, a, b), (_, c, d) = paired(values), paired(values, 1 - 0.05 / 3)
+    assert d - c > b - a
+    three = {**TWO, "again": {"model": "naive"}}
+    one, other = (
+        next(x for x in evaluate.compare(TABLE, "herb", some, folds=3).differences if x.metric == "brier")
+        for some in (TWO, three)
+    )
+    assert other.high - other.low > one.high - one.low
+
+
+def test_the_same_setting_twice_differs_by_nothing():
+    found = evaluate.compare(TABLE, "herb", {"a": {"model": "naive"}, "b": {"model": "naive"}}, folds=3)
+    assert not any(one.matters for one in found.differences)
+    assert all(one.mean == 0 for one in found.differences)
+
+
+def test_differences_of_chance_seldom_seem_to_matter():
+    rng = np.random.default_rng(1)
+    wrong = sum(low > 0 or high < 0 for _, low, high in (paired(rng.normal(size=10)) for _ in range(2000)))
+    assert wrong / 2000 < 0.05  # the folds of a table are more alike than these: it errs on the safe side
+
+
+def test_a_fold_without_a_metric_has_no_part():
+    assert paired(np.array([np.nan, 1.0, 1.0])) == (1.0, 1.0, 1.0)
+    assert np.isnan(paired(np.array([np.nan, 1.0]))[1])
+
+
+def test_the_command(file):
+    found = CliRunner().invoke(cli, ["compare", file, "-t", "herb", "--folds", "3"], catch_exceptions=False)
+    assert "bayes less naive" in found.output
+    typed = ["compare", file, "-t", "herb", "--folds", "3", "--json", "--try", "--model naive --drop soil"]
+    found = CliRunner().invoke(cli, [*typed, "--model", "naive"], catch_exceptions=False)
+    facts = json.loads(found.output)
+    assert facts["names"] == ["naive", "--model naive --drop soil"]
+    without = evaluate.cross_validate(file, "herb", model="naive", drop=["soil"], folds=3).total
+    assert facts["metrics"]["--model naive --drop soil"]["log_loss"] == pytest.approx(without.log_loss)
+    assert {"name", "metric", "mean", "low", "high", "matters", "better"} == set(facts["differences"][0])
+    assert len(facts["verdicts"]) == 1
+
+
+def test_options_beside_are_of_all_settings(file):
+    typed = ["compare", file, "-t", "herb", "--folds", "3", "--json", "--drop", "soil", "--model", "naive"]
+    facts = json.loads(CliRunner().invoke(cli, [*typed, "--try", "--select 2 --model naive"]).output)
+    without = evaluate.cross_validate(file, "herb", model="naive", drop=["soil"], folds=3).total
+    assert facts["metrics"]["naive"]["log_loss"] == pytest.approx(without.log_loss)
+
+
+@pytest.mark.parametrize(("settings", "word"), [({}, "0 setting"), ({"one": {"model": "naive"}}, "1 setting")])
+def test_fewer_than_two(settings, word):
+    with pytest.raises(InputError, match=word) as error:
+        tasks.compare(TABLE, "herb", settings)
+    assert "two" in error.value.remedy
+
+
+def test_standard_input_cannot_be_read_twice():
+    with pytest.raises(InputError, match="once only"):
+        tasks.compare("-", "herb", TWO)
+
+
+def test_an_unknown_option_of_a_setting_is_named(file):
+    with pytest.raises(InputError, match="slect"):
+        evaluate.compare(TABLE, "herb", {"a": {"slect": 3}, "b": {}})
+    found = CliRunner().invoke(cli, ["compare", file, "-t", "herb", "--try", "--slect 3", "--model", "naive"])
+    assert found.exit_code == 2
+    assert "--slect" in found.output
