@@ -62,6 +62,9 @@ def found(learned):
         summary.of_weigh("m.candide", tasks.weigh(weighted.fitted, TABLE), "c.candide"),
         summary.of_picture("m.candide", {"what": "regions", "note": "of two"}, "p.png", "png"),
         summary.of_demo(demo.run(400)),
+        summary.of_page(model, tasks.judge(model, TABLE, most=2)),
+        summary.of_page(text.without_counts()),
+        summary.ReportSummary("m.candide", "report.html", 1000, ("How good it is: it was not tried",)),
         summary.WrittenSummary(3, "out.csv"),
         doctor.examine(),
     ]

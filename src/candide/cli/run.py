@@ -2,7 +2,7 @@
 
 import sys
 
-from candide.cli import changes, compare, learning, models, pictures, rows  # noqa: F401  they add their commands to the group
+from candide.cli import changes, compare, learning, models, pages, pictures, rows  # noqa: F401  each adds its commands
 from candide.cli.group import cli
 from candide.errors import CandideError
 

@@ -213,6 +213,41 @@ class Generative(Estimator):
         self._check_fitted()
         return explain(self.fitted_, self._read_again(X, self.fitted_.plan), by=by)
 
+    def report(
+        self,
+        data: Any = None,
+        out: str | os.PathLike | None = None,
+        *,
+        target: str | None = None,
+        weight: str | None = None,
+        whole: bool = False,
+        force: bool = False,
+        **reading: Any,
+    ) -> Any:
+        """One page to look at and to send: into a file (its size in bytes comes back), or as text.
+
+        It shows what the model listens to and, judged on ``data`` whose labels are known in the column ``target``, how
+        good it is, which rows surprised it and what may be wrong with the table. What cannot be made is left out, and
+        the page says so. ``whole`` leaves nothing out, however large the page grows.
+        A file that is no report of Candide's is not written over, but by ``force``.
+
+        >>> import candide as cd
+        >>> X, y = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None]}, ["no", "no", "yes", "yes"]
+        >>> page = cd.NaiveBayes().fit(X, y).report({**X, "ill": y}, target="ill")
+        >>> page[:15], "What it listens to" in page
+        ('<!doctype html>', True)
+        """
+        from candide.engines.reading import Reading  # here, because arrays need no database
+        from candide.report import html
+        from candide.report.make import make, write
+        from candide.tasks import outputs
+
+        self._check_fitted()
+        outputs.check(out, data, ours=html.is_page, force=force)
+        how: dict[str, Any] = {"weight": weight, "whole": whole, "reading": Reading(**reading)}
+        made = make(self.fitted_, data, target, **how)
+        return made.text if out is None else write(made, None, out, data, force=force).bytes
+
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, NDArray]:
         """Rows and labels drawn from the model: an array where it was fitted on one, else a mapping of columns.
 

@@ -14,7 +14,7 @@ from candide.report.record import Summary
 
 _LIBRARIES = (
     *("numpy", "scipy", "scikit-learn", "narwhals", "pyarrow", "duckdb", "sqlglot", "threadpoolctl", "rich"),
-    *("rich-click", "matplotlib", "pandas", "polars", "python-calamine"),
+    *("rich-click", "jinja2", "matplotlib", "pandas", "polars", "python-calamine"),
 )
 _REMARK = {
     "avx2": "avx2 (compiled, for this processor)",

@@ -172,6 +172,22 @@ def _(found: Installation) -> dict[str, Any]:
     return dict(found.findings)
 
 
+@facts.register
+def _(found: summary.PageSummary) -> dict[str, Any]:
+    verdict = found.verdict
+    return {
+        "title": found.title,
+        "model": facts(found.model),
+        "data": found.data,
+        "scores": None if verdict is None else facts(verdict.scores),
+        "verdict": () if verdict is None else verdict.sentences,
+        "voices": list(map(_fields, found.voices)),
+        "surprises": [{**_fields(one), "decision": one.decision and facts(one.decision)} for one in found.surprises],
+        "findings": [] if found.check is None else facts(found.check)["findings"],
+        "gaps": list(map(_fields, found.gaps)),
+    }
+
+
 def _metric(one: summary.MetricSummary) -> dict[str, float]:
     return {name: getattr(one, name) for name in ("value", "fold_mean", "fold_sd", "low", "high")}
 

@@ -82,8 +82,12 @@ class LeftOut:
     unknown: int = 0
     strange: set[Any] = field(default_factory=set)  # some labels that it does not know
     strangers: Strangers | None = None  # values that it does not know
+    rows: int = 0  # that were looked at
+    kept: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp))  # of the last batch, from 0 in all
 
     def add(self, truth: "Truth") -> None:
+        self.kept = self.rows + np.flatnonzero(truth.known)
+        self.rows += len(truth.codes)
         self.missing += truth.n_missing
         self.unknown += truth.n_unknown
         self.strange.update(truth.strange)

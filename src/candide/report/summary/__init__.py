@@ -29,6 +29,7 @@ from candide.report.summary.models import (
     of_fit,
     of_model,
 )
+from candide.report.summary.page import Gap, PageSummary, ReportSummary, of_page
 from candide.report.summary.rows import (
     DecisionSummary,
     RowsSummary,
@@ -51,10 +52,13 @@ __all__ = [
     "DemoSummary",
     "DifferenceSummary",
     "FitSummary",
+    "Gap",
     "MergeSummary",
     "MetricSummary",
     "ModelSummary",
+    "PageSummary",
     "PictureSummary",
+    "ReportSummary",
     "RowsSummary",
     "ScoreSummary",
     "TextSummary",
@@ -70,6 +74,7 @@ __all__ = [
     "of_fit",
     "of_merge",
     "of_model",
+    "of_page",
     "of_picture",
     "of_rows",
     "of_scores",

@@ -4,7 +4,7 @@ from rich.text import Text
 
 from candide import wording
 from candide.report.doctor import Installation
-from candide.report.summary import PictureSummary, WrittenSummary
+from candide.report.summary import PageSummary, PictureSummary, ReportSummary, WrittenSummary
 from candide.report.terminal.layout import Parts, escape, notes, parts
 
 
@@ -17,6 +17,18 @@ def _(found: WrittenSummary) -> Parts:
 def _(found: PictureSummary) -> Parts:
     text = f"{found.what} of {found.model} drawn into {found.output}"
     return [escape(text), *notes([] if found.note is None else [found.note])]
+
+
+@parts.register
+def _(found: PageSummary) -> Parts:
+    told = () if found.verdict is None else found.verdict.sentences
+    return [escape(found.title), *map(escape, told), *notes([f"{one.what}: {one.why}" for one in found.gaps])]
+
+
+@parts.register
+def _(found: ReportSummary) -> Parts:
+    text = f"report of {found.model} written into {found.output} ({found.bytes / 1000:,.0f} kB)"
+    return [escape(text), *notes(found.gaps)]
 
 
 @parts.register

@@ -1,0 +1,61 @@
+"""Curves that everybody knows, for the class that a page speaks of: ROC, precision-recall, lift, calibration.
+
+>>> [title for title, *_ in CURVES.values()]
+['ROC', 'Precision and recall', 'Lift', 'Calibration']
+"""
+
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from candide.report.html import svg
+from candide.report.summary.page import PageSummary
+from candide.report.summary.scores import CurveSummary
+
+CURVES = {  # by the names of their summaries: a title, and what is seen
+    "roc": ("ROC", "rows of the class that are found, upwards, against others that are taken for it, across"),
+    "precision_recall": (
+        "Precision and recall",
+        "of what is taken for it how much is right, upwards; how much is found",
+    ),
+    "lift": ("Lift", "how many times as many of the class as by chance, among so large a share of the rows"),
+    "calibration": ("Calibration", "what came true, upwards, against what was stated; on the dotted line it is honest"),
+}
+_POINTS = 60  # of a curve in the data of a page
+
+
+def figures(page: PageSummary) -> list[tuple[str, str, Markup]]:
+    """Title, meaning and picture of each curve of the class that pictures are of at first."""
+    if page.verdict is None or not page.model.classes:
+        return []
+    label = page.model.classes[page.towards].label
+    mine = {one.name: one for one in page.verdict.scores.curves if one.label == label}
+    return [(*told, _drawn(mine[name], f"{told[0]} of {label}")) for name, told in CURVES.items() if name in mine]
+
+
+def _drawn(one: CurveSummary, label: str) -> Markup:
+    x, y = np.array(one.x), np.array(one.y)
+    if one.weight is not None:
+        return svg.dots(x, y, np.array(one.weight), label)
+    top = max(float(np.nanmax(y, initial=0.0)), 1.0) if one.name == "lift" else 1.0
+    return svg.line(x, y, label, diagonal=one.name == "roc", top=top)
+
+
+def known(page: PageSummary) -> list[list[Any]]:
+    """The points of every class, in few letters: x and y in thousandths, and where they are apart their weight."""
+    if page.verdict is None or len(page.model.classes) <= 2:  # of two classes the page has all there is
+        return []
+    by_class: dict[Any, list[Any]] = {}
+    for one in page.verdict.scores.curves:
+        if one.name in CURVES:
+            by_class.setdefault(one.label, []).append(_points(one))
+    return [by_class.get(each.label, []) for each in page.model.classes]
+
+
+def _points(one: CurveSummary) -> list[list[int]]:
+    at = np.unique(np.linspace(0, len(one.x) - 1, _POINTS).astype(int)).tolist()
+    some = [i for i in at if one.x[i] == one.x[i] and one.y[i] == one.y[i]]
+    most = max(one.weight, default=1.0) if one.weight is not None else 1.0
+    out = [[round(1000 * values[i]) for i in some] for values in (one.x, one.y)]
+    return out if one.weight is None else [*out, [round(100 * one.weight[i] / (most or 1.0)) for i in some]]

@@ -1,0 +1,80 @@
+"""Data for a page's script: what voices say, in few letters, strongest first and no more than there is room for.
+
+>>> script_json({"a": "</script><b>"})
+'{"a":"\\\\u003c/script\\\\u003e\\\\u003cb\\\\u003e"}'
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from candide import wording
+from candide.report.summary.page import PageSummary, VoiceSummary
+
+_HIDDEN = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+_LONG = 60  # letters of a level
+_FAR = 99.0  # nats beyond which what is said is drawn alike
+
+
+def script_json(value: Any) -> str:
+    """JSON that can stand in a script of a page: nothing in it ends the script."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for letter, code in _HIDDEN.items():
+        text = text.replace(letter, code)
+    return text
+
+
+def listed(some: Sequence[VoiceSummary]) -> list[Any]:
+    """What a list shows of voices: title, kind, weight, strength and the sentence."""
+    figures = [(one, [one.weight, one.strength or 0.0]) for one in some]
+    return [[one.title, one.kind, *(float(f"{v:.3g}") for v in pair), one.sentence] for one, pair in figures]
+
+
+def voices(page: PageSummary, room: int) -> tuple[list[Any], int]:
+    """What the strongest voices say, as far as the room goes in bytes, and how many are left out; None of the weaker.
+
+    A voice that is too large leaves room for smaller ones behind it.
+    """
+    out, left = list[Any](), 0
+    for one in page.voices:
+        found = _voice(page, one)
+        size = 0 if found is None else len(script_json(found).encode())
+        if size > room:
+            found, left = None, left + 1
+        else:
+            room -= size
+        out.append(found)
+    return out, left
+
+
+def _voice(page: PageSummary, one: VoiceSummary) -> dict[str, Any] | None:
+    """A voice by its shape; None where there is nothing to draw."""
+    if not one.shape:
+        return None
+    known: dict[str, Any] = {"s": one.shape}
+    if one.terms:
+        known["t"] = [[[term[:_LONG], _whole(odds, 100)] for term, odds in some] for some in one.terms]
+        return known
+    known["v"] = [
+        _wholes(said, 100) for said in (one.said[1:] if len(page.shares) == 2 else one.said)
+    ]  # one tells both
+    if one.at:
+        known["x"] = list(map(_short, one.at))
+    else:
+        known["n"] = [[wording.shortened(name, _LONG) for name in names] for names in one.names]
+        known |= {"o": _wholes(one.often, 1e4)} if one.often else {}
+    if one.bars[0]:
+        known["b"] = [_short(one.bars[0][0]), _short(one.bars[0][-1]), _wholes(one.bars[1], 1e4)]
+    return known
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.5g}")
+
+
+def _wholes(values: Sequence[float], times: float) -> list[int]:
+    return [_whole(value, times) for value in values]
+
+
+def _whole(value: float, times: float) -> int:
+    return round(max(-_FAR, min(_FAR, value)) * times) if value == value else 0

@@ -1,0 +1,112 @@
+"""The page of a model: a template, a style and a script, in one file that asks for nothing from elsewhere.
+
+>>> from candide.demo import garden
+>>> from candide.model.fitted import Fitted
+>>> from candide.report.summary import of_page
+>>> text = render(of_page(Fitted(garden())))
+>>> text[:15], "What tells the class" in text, "http://" in text.replace("http://www.w3.org/2000/svg", "")
+('<!doctype html>', True, False)
+"""
+
+import os
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from candide import __version__, wording
+from candide.files import check_output, write_whole
+from candide.report.html import curves, data, svg
+from candide.report.summary.page import PageSummary, VoiceSummary
+
+MARK = b'<meta name="generator" content="Candide'
+_PICTURES = 60  # voices that have a small picture before any script runs
+_ROWS = 100  # voices that are listed at first; a script lists the others
+# What a page may weigh: a mail takes it, and a phone draws it. Of few columns 200 kB, of a thousand a megabyte.
+_LEAST, _MOST, _FEW, _MANY = 200_000, 1_000_000, 100, 1000
+
+
+def render(page: PageSummary, *, whole: bool = False) -> str:
+    """The page as text. ``whole``: with all that could be drawn, however large it grows."""
+    room = 1 << 60 if whole else _room(len(page.model.columns))
+    labels = [wording.value(one.label) for one in page.model.classes]
+    most = max((one.strength or 0.0 for one in page.voices), default=0.0) or 1.0
+    known = {"classes": labels, "towards": page.towards, "most": most, "more": data.listed(page.voices[_ROWS:])}
+    known["curves"] = curves.known(page)
+    bare = _rendered(page, {**known, "voices": [None] * len(page.voices)}, left=len(page.voices))
+    drawn, left = data.voices(page, room - len(bare.encode()))
+    return _rendered(page, {**known, "voices": drawn}, left)
+
+
+def write(text: str, path: str | os.PathLike, *, force: bool = False) -> int:
+    """Write a page whole or not at all, and give its size; over a file that is no page of Candide's only by force."""
+    check_output(path, ours=is_page, force=force)
+    raw = text.encode()
+    write_whole(path, [raw])
+    return len(raw)
+
+
+def is_page(path: str) -> bool:
+    """Whether a file is a page that Candide made, by the name of its maker in it."""
+    with open(path, "rb") as file:
+        return MARK in file.read(4096)
+
+
+def _room(columns: int) -> int:
+    """Bytes of a page of so many columns."""
+    some = (min(max(columns, _FEW), _MANY) - _FEW) / (_MANY - _FEW)
+    return round(_LEAST + some * (_MOST - _LEAST))
+
+
+def _rendered(page: PageSummary, known: dict[str, Any], left: int) -> str:
+    return _template().render(
+        page=page,
+        version=__version__,
+        style=Markup(_read("page.css")),
+        script=Markup(_read("page.js")),
+        data=Markup(data.script_json(known)),
+        left=left,
+        listed=page.voices[:_ROWS],
+        pictures=[small(page, one) for one in page.voices[:_PICTURES]],
+        most=known["most"],
+        curves=curves.figures(page),
+    )
+
+
+@cache
+def _template() -> Any:
+    from jinja2 import BaseLoader, Environment
+
+    made = Environment(loader=BaseLoader(), autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    made.filters |= {"percent": wording.percent, "value": wording.value, "plural": wording.plural, "nats": wording.nats}
+    made.filters |= {"number": wording.number}
+    return made.from_string(_read("page.html"))
+
+
+@cache
+def _read(name: str) -> str:
+    return files("candide.report.html").joinpath(name).read_text("utf-8")
+
+
+def small(page: PageSummary, one: VoiceSummary) -> Markup:
+    """A small picture of a voice, or its strongest words."""
+    if one.terms:
+        words = Markup(", ").join(term for term, _ in one.terms[page.towards][:6])
+        return Markup('<span class="words">{}</span>').format(words)
+    if not one.said:
+        return Markup("")
+    said, (edges, bars) = np.array(one.said[page.towards]), one.bars
+    counts = np.array(bars) if len(bars) > 1 else None
+    if one.shape == "levels":
+        return svg.bars(said, one.sentence)
+    if one.shape == "steps" and edges:
+        return svg.steps(np.array(one.at), said, edges[0], edges[-1], counts, one.sentence)
+    if one.shape == "curve":
+        return svg.curve(np.array(one.at), said, counts, one.sentence)
+    if len(one.names) != 2:
+        return Markup("")
+    shape = tuple(map(len, one.names))
+    met = np.array(one.often).reshape(shape) > 0 if one.often else None
+    return svg.heat(said.reshape(shape), met, one.sentence)

@@ -1,0 +1,128 @@
+"""Pictures for a page, as SVG: small ones of a voice, and lines of curves. Colours are those of the page's style.
+
+>>> str(bars([1.0, -0.5]))[:60]
+'<svg class="spark" viewBox="0 0 150 40" role="img" aria-labe'
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup, escape
+
+from candide.rows.blocks import Floats
+
+WIDE, HIGH = 150, 40  # of a small picture
+SIDE = 240  # of a curve
+_MOST_BARS = 40
+_MOST_CELLS = 24  # along either side of a heat map
+
+
+def bars(said: Sequence[float] | Floats, label: str = "") -> Markup:
+    """Levels in their order: above the line what speaks for the class, below what speaks against it."""
+    some = _finite(said)[:_MOST_BARS]
+    top, base = _scale(some)
+    step = WIDE / max(len(some), 1)
+    width = max(step * 0.72, 0.8)
+    parts = [
+        _rect(i * step + (step - width) / 2, min(base, base - v * top), width, max(abs(v * top), 0.4), _side(v))
+        for i, v in enumerate(some.tolist())
+    ]
+    return _svg([_line(0, base, WIDE, base, "zero"), *parts], label)
+
+
+def steps(
+    edges: Floats, said: Floats, low: float, high: float, counts: Floats | None = None, label: str = ""
+) -> Markup:
+    """A number of each stretch between edges, over how often its values are met."""
+    inside = [low, *(e for e in edges.tolist() if low < e < high), high]
+    at = np.searchsorted(edges, (np.array(inside[:-1]) + inside[1:]) / 2)
+    x = np.repeat(inside, 2)[1:-1]
+    return curve(x, np.repeat(_finite(said)[at], 2), counts, label)
+
+
+def curve(x: Floats, said: Floats, counts: Floats | None = None, label: str = "") -> Markup:
+    """A line, over how often its values are met."""
+    said = _finite(said)
+    top, base = _scale(said)
+    across = (x - x[0]) / max(x[-1] - x[0], 1e-300) * WIDE
+    points = " ".join(f"{a:.1f},{base - v * top:.1f}" for a, v in zip(across.tolist(), said.tolist(), strict=True))
+    line = f'<polyline class="line" points="{points}"/>'
+    return _svg([*_histogram(counts), _line(0, base, WIDE, base, "zero"), line], label)
+
+
+def heat(said: Floats, met: Any = None, label: str = "") -> Markup:
+    """A table of cells: the deeper the colour, the more it says."""
+    some = _finite(said)[:_MOST_CELLS, :_MOST_CELLS]
+    there = np.ones(some.shape, bool) if met is None else np.asarray(met)[:_MOST_CELLS, :_MOST_CELLS]
+    most = float(np.abs(some[there]).max(initial=0.0)) or 1.0
+    w, h = WIDE / some.shape[0], HIGH / some.shape[1]
+    parts = [
+        _rect(i * w, HIGH - (j + 1) * h, w, h, _side(v), min(abs(v) / most, 1.0))
+        for (i, j), v in np.ndenumerate(some)
+        if there[i, j] and abs(v) > 0.02 * most
+    ]
+    frame = f'<rect class="frame" width="{WIDE}" height="{HIGH}"/>'
+    return _svg([frame, *parts], label)
+
+
+def line(x: Floats, y: Floats, label: str, diagonal: bool = False, top: float = 1.0) -> Markup:
+    """A curve in a square from 0 to 1 across and from 0 to ``top`` upwards."""
+    pairs = zip(x.tolist(), y.tolist(), strict=True)
+    points = " ".join(f"{a * SIDE:.1f},{SIDE - b / top * SIDE:.1f}" for a, b in pairs if a == a and b == b)
+    parts = [f'<rect class="frame" width="{SIDE}" height="{SIDE}"/>']
+    parts += [_line(0, SIDE * k / 4, SIDE, SIDE * k / 4, "grid") for k in (1, 2, 3)]
+    parts += [_line(0, SIDE, SIDE, 0, "zero")] if diagonal else []
+    parts.append(f'<polyline class="line" points="{points}"/>')
+    return _svg(parts, label, "curve", SIDE, SIDE)
+
+
+def dots(x: Floats, y: Floats, weight: Floats, label: str) -> Markup:
+    """Points in a square, the larger the more rows they stand for, against the diagonal."""
+    most = float(weight.max(initial=0.0)) or 1.0
+    parts = [f'<rect class="frame" width="{SIDE}" height="{SIDE}"/>', _line(0, SIDE, SIDE, 0, "zero")]
+    parts += [
+        f'<circle class="dot" cx="{a * SIDE:.1f}" cy="{SIDE - b * SIDE:.1f}" r="{3 + 7 * (n / most) ** 0.5:.1f}"/>'
+        for a, b, n in zip(x.tolist(), y.tolist(), weight.tolist(), strict=True)
+    ]
+    return _svg(parts, label, "curve", SIDE, SIDE)
+
+
+def _scale(said: Floats) -> tuple[float, float]:
+    """Pixels a nat, and where 0 lies, so that all of it and 0 is seen."""
+    high, low = max(float(said.max(initial=0.0)), 0.0), min(float(said.min(initial=0.0)), 0.0)
+    top = (HIGH - 4) / max(high - low, 1e-9)
+    return top, 2 + high * top
+
+
+def _finite(said: Sequence[float] | Floats) -> Floats:
+    """Numbers that can be drawn: what is impossible is drawn as far as the farthest of the others."""
+    some = np.asarray(said, float)
+    far = float(np.abs(some[np.isfinite(some)]).max(initial=1.0))
+    return np.nan_to_num(some, nan=0.0, posinf=far, neginf=-far)
+
+
+def _histogram(counts: Floats | None) -> list[str]:
+    if counts is None or not counts.max(initial=0.0):
+        return []
+    tall = np.sqrt(counts / counts.max()) * HIGH  # roots, for a few values often have nearly all rows
+    w = WIDE / len(counts)
+    return [_rect(i * w, HIGH - h, w, h, "hist") for i, h in enumerate(tall.tolist()) if h >= 0.3]
+
+
+def _side(value: float) -> str:
+    return "for" if value > 0 else "against"
+
+
+def _rect(x: float, y: float, w: float, h: float, kind: str, depth: float | None = None) -> str:
+    shade = "" if depth is None else f' fill-opacity="{depth:.2f}"'
+    return f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}"{shade}/>'
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
+    return f'<line class="{kind}" x1="{x1:g}" y1="{y1:.1f}" x2="{x2:g}" y2="{y2:.1f}"/>'
+
+
+def _svg(parts: Sequence[str], label: str, kind: str = "spark", wide: int = WIDE, high: int = HIGH) -> Markup:
+    head = f'<svg class="{kind}" viewBox="0 0 {wide} {high}" role="img" aria-label="{escape(label)}">'
+    return Markup(head + "".join(parts) + "</svg>")

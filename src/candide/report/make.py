@@ -1,0 +1,103 @@
+"""Making a page: a model judged on data where there are any, and all of it in one file.
+
+>>> from candide.demo import garden, rows
+>>> from candide.model.fitted import Fitted
+>>> plants, herbs = rows(300, seed=0)
+>>> made = make(Fitted(garden()), {**plants, "herb": herbs}, "herb")
+>>> made.page.verdict.sentences[0][:45], made.text.count("<section"), made.page.gaps
+('On 300 rows it names the right class in 95.3%', 6, ())
+"""
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from candide.engines.base import Watch, open_source, silent
+from candide.engines.reading import Reading
+from candide.errors import InputError
+from candide.model.fitted import Fitted
+from candide.report import html
+from candide.report.summary.check import CheckSummary, of_check
+from candide.report.summary.page import Gap, PageSummary, ReportSummary, of_page
+from candide.tasks import outputs
+from candide.tasks.check import check
+from candide.tasks.judge import judge
+from candide.tasks.models import Model, fitted_of, reading_of
+
+_QUALITY = "How good it is"
+
+
+@dataclass(frozen=True)
+class Made:
+    """A page as text, and the summary that it shows."""
+
+    text: str
+    page: PageSummary
+
+
+def make(
+    model: Model,
+    data: Any = None,
+    target: str | None = None,
+    *,
+    weight: str | None = None,
+    whole: bool = False,
+    reading: Reading | None = None,
+    watch: Watch = silent,
+) -> Made:
+    """The page of a model, judged on ``data`` where their labels are known.
+
+    What cannot be made is left out, and the page says so. ``whole``: with every picture, however large it grows.
+    """
+    fitted = fitted_of(model)
+    if isinstance(data, str) and data == "-":
+        remedy = "write it to a file first"
+        raise InputError("a report reads its data more than once, and standard input ends", value=data, remedy=remedy)
+    if data is None:
+        page = of_page(fitted)
+    else:
+        name, gap = _target(fitted, data, target, reading)
+        judged, found, gaps = None, None, [gap] if gap else []
+        if name is not None:
+            judged = judge(fitted, data, name, weight=weight, reading=reading, watch=watch)
+            found, gaps = _checked(fitted, data, name, weight, reading)
+        page = of_page(fitted, judged, found, data=_named(data), gaps=gaps)
+    return Made(html.render(page, whole=whole), page)
+
+
+def write(made: Made, model: Any, path: str | os.PathLike, data: Any = None, *, force: bool = False) -> ReportSummary:
+    """Write a page into a file, which may hold nothing but a page before, unless that is wanted by ``force``."""
+    outputs.check(path, model, data, ours=html.is_page, force=force)
+    size = html.write(made.text, path, force=force)
+    return ReportSummary(
+        _named(model), os.fspath(path), size, tuple(f"{one.what}: {one.why}" for one in made.page.gaps)
+    )
+
+
+def _named(data: Any) -> str:
+    return os.fspath(data) if isinstance(data, str | os.PathLike) else "rows in memory"
+
+
+def _target(fitted: Fitted, data: Any, target: str | None, reading: Reading | None) -> tuple[str | None, Gap | None]:
+    """The column of the labels, or what is missing of it."""
+    name = target or fitted.target
+    if name is None:
+        remedy = "name the column of the labels: --target COL (target=...)"
+        return None, Gap(_QUALITY, "the model does not say which column it learned", remedy)
+    with open_source(data, reading_of(fitted, reading)) as source:
+        there = name in source.columns
+    if there or target is not None:  # what was named by a person must be there: an error says so
+        return name, None
+    remedy = f"pass rows whose {name!r} is known, or name the column of the labels: --target COL (target=...)"
+    return None, Gap(_QUALITY, f"{_named(data)} has no column {name!r}", remedy)
+
+
+def _checked(
+    fitted: Fitted, data: Any, target: str, weight: str | None, reading: Reading | None
+) -> tuple[CheckSummary | None, list[Gap]]:
+    """What may be wrong with a table; where it cannot be looked at, why."""
+    try:
+        found = check(data, target, weight=weight, reading=reading_of(fitted, reading))
+    except InputError as error:
+        return None, [Gap("What may be wrong with the table", error.what, error.remedy or "see candide check")]
+    return of_check(_named(data), target, found), []

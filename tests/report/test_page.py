@@ -1,0 +1,204 @@
+"""The page of a model: what stands in it, that names are text, what is said where parts are missing, and its size."""
+
+import html.parser
+import json
+import re
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+from tests.cli.typed import ask, output, run
+
+import candide as cd
+from candide.demo import garden, rows
+from candide.errors import InputError
+from candide.model.fitted import Fitted
+from candide.report.html.data import script_json
+from candide.report.make import make
+from candide.tasks.judge import judge
+
+HOSTILE = '"><img src=x onerror="alert(1)"></script><script>alert(\'2\')</script>&amp;\u2028{{ 7 * 7 }}'
+
+
+class Reader(html.parser.HTMLParser):
+    """The tags of a page, and its text outside scripts."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.attributes, self.text, self.scripts, self._inside = [], [], "", [], None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += [(tag, *one) for one in attrs]
+        self._inside = tag
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_endtag(self, tag):
+        self._inside = None
+
+    def handle_data(self, data):
+        if self._inside == "script":
+            self.scripts[-1] += data
+        elif self._inside != "style":
+            self.text += data
+
+
+def mixed(n=600, seed=0, names=("size", "kind", "valve", "pump", "note"), level="a"):
+    """Numbers, levels, a pair that decides together, text, and missing values."""
+    rng = np.random.default_rng(seed)
+    kind, valve, pump = rng.choice([level, "b", "c"], n), rng.choice(["open", "shut"], n), rng.choice(["on", "off"], n)
+    size = rng.normal(size=n) + (kind == level)
+    y = np.where(((valve == "open") == (pump == "on")) ^ (rng.random(n) < 0.15) ^ (size > 1.5), "yes", "no")
+    words = np.where((y == "yes") ^ (rng.random(n) < 0.35), "good fine bright", "bad dull dark")
+    note = [f"{' '.join(rng.permutation(w.split())[:2])} thing number {i % 7} of the day" for i, w in enumerate(words)]
+    found = {
+        names[0]: np.where(rng.random(n) < 0.1, np.nan, size),
+        names[1]: np.where(rng.random(n) < 0.1, None, kind.astype(object)),
+        names[2]: valve,
+        names[3]: pump,
+        names[4]: np.array(note, object),
+    }
+    return found, y
+
+
+@pytest.fixture(scope="module")
+def model():
+    X, y = mixed()
+    return cd.BayesClassifier().fit(X, y)
+
+
+def test_a_page_shows_every_part(model):
+    X, y = mixed(seed=1)
+    page = Reader(model.report({**X, "sold": y}, target="sold"))
+    for part in ("How good it is", "What it listens to", "Confusions", "Rows that surprised it", "What may be wrong"):
+        assert part in page.text
+    for name in X:
+        assert name in page.text
+    assert "valve x pump" in page.text
+    assert page.tags.count("svg") >= 4
+
+
+def test_a_page_asks_for_nothing_from_elsewhere(model):
+    page = Reader(model.report())
+    assert not {"img", "iframe", "object", "embed", "base"} & set(page.tags)
+    links = [value for _, name, value in page.attributes if name in ("src", "href", "action", "data")]
+    assert all(value.startswith(("#", "data:")) for value in links)
+    policy = dict(
+        one[1:] for one in page.attributes if one[0] == "meta" and one[1] == "content" and "default" in one[2]
+    )
+    assert policy["content"].startswith("default-src 'none'")
+
+
+def test_hostile_names_and_levels_are_text():
+    names = [f"{HOSTILE} {i}" for i in range(5)]
+    X, y = mixed(names=names, level=HOSTILE)
+    y = np.where(y == "yes", HOSTILE, "no")
+    model = cd.BayesClassifier().fit(X, y)
+    text = model.report({**X, f"target {HOSTILE}": y}, target=f"target {HOSTILE}")
+    page = Reader(text)
+    plain = Reader(cd.BayesClassifier().fit(*mixed()).report())
+    assert not {"img", "iframe"} & set(page.tags)
+    assert page.tags.count("script") == plain.tags.count("script")
+    assert not [one for one in page.attributes if one[1].startswith("on")]
+    assert names[0] in page.text
+    assert "{{ 7 * 7 }}" in page.text
+    assert "\u2028" not in "".join(page.scripts)
+
+
+@pytest.mark.parametrize("value", [HOSTILE, {"a": ["<", "&", "\u2029"]}, "]]>--><!--"])
+def test_json_in_a_script_is_the_same_and_ends_nothing(value):
+    text = script_json(value)
+    assert json.loads(text) == value
+    assert not re.search("[<>&\u2028\u2029]", text)
+
+
+def test_a_model_without_data_counts_or_target_says_what_is_missing():
+    fitted = Fitted(garden())
+    alone = make(fitted)
+    assert [one.what for one in alone.page.gaps] == ["How good it is"]
+    assert "candide report MODEL DATA" in alone.text
+    bare = make(fitted.without_counts())
+    assert [one.what for one in bare.page.gaps] == ["How good it is", "Counts"]
+    plants, _ = rows(50, seed=0)
+    assert [one.what for one in make(fitted, plants).page.gaps] == ["How good it is"]
+    named = Fitted(garden(), target="herb")
+    assert "has no column &#39;herb&#39;" in make(named, plants).text
+
+
+def test_a_model_of_one_class_has_a_page():
+    page = make(cd.GaussianNB().fit([[1.0], [2.0]], ["x", "x"]))
+    assert "There are not two classes" in page.text
+
+
+def test_every_estimator_has_a_page():
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.repeat(["a", "b", "c"], 20)
+    counts = np.abs(X).round()
+    texts = [f"{word} and some more words of the same sort {i}" for i, word in enumerate(y)]
+    models = [cd.GaussianNB().fit(X, y), cd.GaussianBayes().fit(X, y), cd.MultinomialNB().fit(counts, y)]
+    models += [cd.BernoulliNB().fit(X, y), cd.CategoricalNB().fit(counts, y), cd.ComplementNB().fit(counts, y)]
+    models += [
+        cd.TextNB().fit(texts, y),
+        cd.TextNB(weights=None).fit(texts, y),
+        cd.NaiveBayes("poisson").fit(counts, y),
+    ]
+    for one in models:
+        assert Reader(one.report()).tags.count("section") == 3, type(one).__name__
+
+
+def test_the_rows_that_surprised_it_most_are_those_of_least_probability():
+    fitted = Fitted(garden())
+    plants, herbs = rows(700, seed=3)
+    labels = np.array(herbs, object)
+    labels[::50] = None  # rows without a label are left out, and the others keep their numbers
+    found = judge(fitted, {**plants, "herb": labels}, "herb", most=5)
+    p = fitted.posterior(plants)
+    known = [i for i in range(700) if labels[i] is not None]
+    lost = {i: -np.log(p[i, fitted.labels.values.index(labels[i])]) for i in known}
+    worst = sorted(known, key=lambda i: -lost[i])[:5]
+    assert [one.row - 1 for one in found.surprises] == worst
+    np.testing.assert_allclose([one.nats for one in found.surprises], [lost[i] for i in worst], rtol=1e-9)
+    assert [one.row for one in found.explained] == [one.row for one in found.surprises]
+    right = np.mean([fitted.labels.values[p[i].argmax()] == labels[i] for i in known])
+    assert found.scores.accuracy == pytest.approx(right)
+
+
+def test_sizes_stay_within_what_a_mail_takes():
+    rng = np.random.default_rng(0)
+    for columns, most in ((100, 200_000), (1000, 1_000_000)):
+        y = rng.choice(["up", "down"], 200)
+        X = rng.normal(size=(200, columns)) + 0.7 * (y == "up")[:, None]
+        model = cd.BayesClassifier().fit({f"column {j}": X[:, j] for j in range(columns)}, y)
+        assert len(model.report().encode()) <= most
+        if columns == 100:
+            assert len(model.report(whole=True)) > len(model.report())
+
+
+def test_the_command_writes_a_page_and_nothing_over_what_is_not_its_own(tmp_path):
+    X, y = mixed(200)
+    table = tmp_path / "rows.csv"
+    columns = {name: pa.array(values.tolist(), from_pandas=True) for name, values in X.items()}
+    pyarrow.csv.write_csv(pa.table({**columns, "sold": y}), table)
+    model, page = tmp_path / "m.candide", tmp_path / "report.html"
+    output("fit", table, "--target", "sold", "-o", model, "--quick")
+    told = ask("report", model, table, "-o", page)
+    assert told["bytes"] == page.stat().st_size
+    assert told["gaps"] == []
+    assert "Kinder than the truth" in page.read_text()
+    output("report", model, "-o", page)  # over a page of its own
+    page.write_text("my own notes")
+    for args in (("report", model, "-o", page), ("report", model, table, "-o", table)):
+        before, result = args[-1].read_bytes(), run(*args)
+        assert isinstance(result.exception, InputError)
+        assert "--force" in result.exception.remedy
+        assert args[-1].read_bytes() == before
+    output("report", model, "-o", page, "--force")
+    assert page.read_text().startswith("<!doctype html>")
+
+
+def test_standard_input_is_refused():
+    with pytest.raises(InputError) as error:
+        make(Fitted(garden()), "-")
+    assert error.value.value == "-"
