@@ -1,8 +1,9 @@
-"""The scorers at work: a model's rows are put to Node, and what comes back is set beside ``predict_proba``."""
+"""The scorers at work: rows are put to Node and to a bare Python, and what they say is set beside ``predict_proba``."""
 
 import json
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,22 @@ process.stdout.write(JSON.stringify(out));
 """
 
 
+_DRIVE_PYTHON = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+import model
+assert not any(name.startswith(("candide", "numpy")) for name in sys.modules)
+out = []
+for row in json.load(sys.stdin):
+    found = model.score(row)
+    sums = found["log_prior"]
+    for voice in found["voices"]:
+        sums = [a + b for a, b in zip(sums, voice["contributions"])]
+    out.append({**found, "voices": None, "sums": sums})
+json.dump(out, sys.stdout)
+"""
+
+
 def node():
     """Where Node is; the test is skipped where it is not."""
     path = shutil.which("node")
@@ -43,6 +60,18 @@ def by_node(fitted, rows, folder):
     done = subprocess.run([node(), drive, module], input=given, capture_output=True, text=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)
+
+
+def by_python(fitted, rows, folder):
+    """What the exported module says of rows, in a process of Python that has no packages."""
+    (Path(folder) / "model.py").write_text(export.python(fitted), "utf-8")
+    alone = [sys.executable, "-I", "-S", "-c", _DRIVE_PYTHON, folder]
+    done = subprocess.run(alone, input=json.dumps(rows), capture_output=True, text=True, encoding="utf-8")
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+SCORERS = {"js": by_node, "python": by_python}
 
 
 def rows_of(data, columns):

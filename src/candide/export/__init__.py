@@ -9,5 +9,6 @@
 from candide.export.javascript import javascript
 from candide.export.packed import as_json
 from candide.export.parameters import parameters
+from candide.export.python import python
 
-__all__ = ["as_json", "javascript", "parameters"]
+__all__ = ["as_json", "javascript", "parameters", "python"]

@@ -6,15 +6,14 @@
 ('// A model exported by Candide. Made by a program: export it again instead of changing it.', True)
 """
 
-from importlib.resources import files
 from typing import Any
 
 from candide.errors import InputError
+from candide.export.joined import MARK, source
 from candide.export.packed import as_json
 from candide.export.parameters import parameters
 from candide.model.fitted import Fitted
 
-MARK = "A model exported by Candide. Made by a program: export it again instead of changing it."
 _USE = """
 /** The parameters of the model. */
 export const parameters = {parameters};
@@ -35,7 +34,7 @@ def javascript(fitted: Fitted) -> str:
 
 def scorer() -> str:
     """The scorer alone, as an ES module that exports ``load(parameters)``."""
-    return files("candide.export").joinpath("scorer.js").read_text("utf-8")
+    return source("js")
 
 
 def check(found: dict[str, Any]) -> None:

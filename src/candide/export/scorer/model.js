@@ -1,0 +1,118 @@
+// The scorer of an exported model, without dependencies: `load(parameters)` gives a model whose `score(row)` says what
+// each voice adds to each class, and the probabilities, as Candide has them. An ES module, for browsers and Node.
+
+/**
+ * @typedef {string | number | boolean | Date | null | undefined | string[]} Value  a string[] is a text in words
+ * @typedef {{[column: string]: Value}} Row  null, undefined and "" are missing
+ * @typedef {string | number | boolean} Label
+ * @typedef {{name: string, kind: "number" | "level" | "text" | "date" | "boolean", levels: (string | number | boolean)[],
+ *   range: [number, number] | null, missing: boolean}} Column
+ * @typedef {{name: string, columns: string[], contributions: number[]}} Said  nats, one a class
+ * @typedef {{log_prior: number[], voices: Said[], scores: number[], probabilities: number[], label: Label}} Score
+ * @typedef {{name: string, columns: string[], say: (row: Row) => number[]}} Voice
+ * @typedef {{columns: Column[], classes: Label[], voices: Voice[], score: (row: Row) => Score}} Model
+ */
+
+import { interpolate, logSumExp, numbers } from "./numbers.js";
+import { likeness, READS } from "./reads.js";
+import { RULES } from "./rules.js";
+import { Levels, NUMBER } from "./values.js";
+
+const FORMAT = 1;
+
+/** What a part says: reads the columns of a row, and gives (feature, class) terms, weighted. */
+function partOf(part, reads, k) {
+  const own = part.reads.map((i) => reads[i]);
+  const like = part.together && likeness(part.together);
+  const rule = RULES[part.rule](part, k);
+  const weight = part.weight && numbers(part.weight);
+  return (row) => {
+    let x = [];
+    for (const { name, read } of own) read(valueOf(row, name), x);
+    if (like) x = like(x);
+    const out = new Float64Array(part.features * k);
+    rule(x, out);
+    if (weight) weight.forEach((w, j) => out.subarray(j * k, (j + 1) * k).forEach((t, c, some) => (some[c] = w === 0 ? 0 : t * w)));
+    return out;
+  };
+}
+
+const valueOf = (row, name) => (Object.hasOwn(row, name) ? row[name] : undefined);
+
+/** Log-probabilities bent to what came true. */
+function bent(curve, logs) {
+  const two = logs.length === 2;
+  const odds = two ? [logs[1] - logs[0]] : logs.map((log) => clipped(log - Math.log(-Math.expm1(Math.min(log, 0)))));
+  const real = odds.map((one, c) => interpolate(one, curve.stated[c], curve.true[c]));
+  if (two) return [real[0], -real[0]].map((one) => -logSumExp([0, one]));
+  const joint = real.map((one) => -logSumExp([0, -one]));
+  const total = logSumExp(joint);
+  return joint.map((one) => one - total);
+}
+
+const clipped = (x) => Math.min(Math.max(x, -700), 700);
+
+/** The first of the largest. */
+const largest = (values) => values.reduce((best, value, c) => (value > values[best] ? c : best), 0);
+
+/**
+ * A model from the parameters that Candide exported.
+ * @param {any} parameters
+ * @returns {Model}
+ */
+export function load(parameters) {
+  if (parameters.format !== FORMAT) throw new Error(`parameters of format ${parameters.format}, not ${FORMAT}`);
+  const { classes } = parameters;
+  const k = classes.length;
+  const prior = Array.from(numbers(parameters.log_prior));
+  const curve = parameters.curve && {
+    stated: parameters.curve.stated.map(numbers),
+    true: parameters.curve.true.map(numbers),
+  };
+  const absent = new Set(parameters.na ?? []);
+  const never = new Set((parameters.na ?? []).filter((text) => NUMBER.test(text)).map(Number));
+  const means = (value) => (typeof value === "number" ? never.has(value) : absent.has(value));
+  const known = parameters.columns.map((column) => ({ ...column, known: new Levels(column.levels ?? []) }));
+  const reads = parameters.reads.map((read) => {
+    const column = known[read.column];
+    const reader = READS[read.read](read, column);
+    return { name: column.name, read: (value, out) => reader(means(value) ? undefined : value, out) };
+  });
+  const parts = parameters.parts.map((part) => partOf(part, reads, k));
+  const voices = parameters.parts.flatMap((part, i) =>
+    part.voices.map((voice, j) => {
+      const columns = voice.columns.map((at) => String(known[at].name));
+      const whole = part.voices.length === 1; // a law of all its columns may have several features
+      return { name: voice.name ?? columns.join(" x "), columns, part: i, from: j * k, whole };
+    }),
+  );
+  const said = ({ from, whole }, out) => Array.from({ length: k }, (_, c) => {
+    if (!whole) return out[from + c];
+    let total = 0;
+    for (let at = c; at < out.length; at += k) total += out[at];
+    return total;
+  });
+  return {
+    classes,
+    columns: known.map((column) => ({
+      name: String(column.name),
+      kind: column.kind,
+      levels: (column.levels ?? []).map((level) => level?.text ?? level),
+      range: column.range ?? null,
+      missing: true,
+    })),
+    voices: voices.map((voice) => ({ name: voice.name, columns: voice.columns, say: (row) => said(voice, parts[voice.part](row)) })),
+    score(row) {
+      const terms = parts.map((part) => part(row));
+      const spoken = voices.map((voice) => ({ name: voice.name, columns: voice.columns, contributions: said(voice, terms[voice.part]) }));
+      const scores = prior.slice();
+      for (const { contributions } of spoken) contributions.forEach((nats, c) => (scores[c] += nats));
+      const total = logSumExp(scores);
+      let logs = total === -Infinity ? prior.slice() : scores.map((score) => score - total);
+      if (curve) logs = bent(curve, logs);
+      const shares = logs.map(Math.exp);
+      const label = classes[largest(curve || total === -Infinity ? logs : scores)];
+      return { log_prior: prior.slice(), voices: spoken, scores, probabilities: shares, label };
+    },
+  };
+}

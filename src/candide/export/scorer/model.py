@@ -1,0 +1,134 @@
+"""The scorer of an exported model, of the standard library alone.
+
+``load(parameters)`` gives a model, and ``model.score(row)`` what each voice adds to each class, in nats, and the
+probabilities, as Candide has them. A row is a dictionary of values by column; None, NaN and "" are missing.
+
+>>> number = {"format": 1, "classes": ["low", "top"], "log_prior": [-0.7, -0.7], "columns": [{"name": "x",
+...     "kind": "number"}], "reads": [{"column": 0, "read": "number"}], "parts": [{"reads": [0], "features": 1,
+...     "voices": [{"columns": [0]}], "rule": "normal", "loc": [1, 3], "inverse": [1, 1], "constant": [0, 0]}]}
+>>> found = load(number).score({"x": "2.5"})
+>>> found["label"], [round(p, 3) for p in found["probabilities"]], found["voices"][0]["contributions"]
+('top', [0.269, 0.731], [-1.125, -0.125])
+"""
+
+import csv
+import math
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from candide.export.scorer.numbers import interpolate, log_sum_exp, numbers
+from candide.export.scorer.reads import READS, likeness
+from candide.export.scorer.rules import RULES
+from candide.export.scorer.values import NUMBER, Levels
+
+FORMAT = 1
+
+
+Row = dict[Any, Any]
+Terms = list[list[float]]  # (feature, class)
+
+
+class Voice:
+    """What some columns say together, or one alone: ``say(row)`` gives nats, one a class."""
+
+    def __init__(self, name: str, columns: list[str], part: int, terms: Callable[[Row], Terms], feature: int | None):
+        self.name, self.columns, self.part = name, columns, part
+        self._terms, self._feature = terms, feature  # None: all features of the part together
+
+    def say(self, row: Row) -> list[float]:
+        return self.of(self._terms(row))
+
+    def of(self, terms: Terms) -> list[float]:
+        """Its own of the terms of its part."""
+        return [sum(own) for own in zip(*terms, strict=True)] if self._feature is None else terms[self._feature]
+
+
+class Model:
+    """Columns, classes and voices of an exported model; ``score(row)`` says all of a row."""
+
+    def __init__(self, parameters: dict[str, Any]):
+        if parameters["format"] != FORMAT:
+            raise ValueError(f"parameters of format {parameters['format']}, not {FORMAT}")
+        self.classes, self.columns = parameters["classes"], parameters["columns"]
+        self.log_prior = numbers(parameters["log_prior"])
+        self._na = set(parameters.get("na", ()))
+        self._never = {float(text) for text in self._na if NUMBER.fullmatch(text)}
+        known = [{**column, "known": Levels(column.get("levels", []))} for column in self.columns]
+        reads = [(known[r["column"]]["name"], READS[r["read"]](r, known[r["column"]])) for r in parameters["reads"]]
+        self._parts = [self._part(part, reads) for part in parameters["parts"]]
+        curve = parameters.get("curve", {"stated": [], "true": []})
+        self._curve = [(numbers(a), numbers(b)) for a, b in zip(curve["stated"], curve["true"], strict=True)]
+        self.voices = [voice for i, part in enumerate(parameters["parts"]) for voice in self._voices(part, i)]
+
+    def _part(self, part: dict[str, Any], reads: list[Any]) -> Callable[[Row], Terms]:
+        """What a part says of a row, weighted."""
+        own, rule = [reads[i] for i in part["reads"]], RULES[part["rule"]](part, len(self.classes))
+        like = likeness(part["together"]) if "together" in part else list
+        weight = numbers(part.get("weight", []))
+
+        def terms(row: Row) -> Terms:
+            said = rule(like([one for name, read in own for one in read(self._value(row, name))]))
+            if not weight:
+                return said
+            return [[w * t if w else 0.0 for t in own] for w, own in zip(weight, said, strict=True)]
+
+        return terms
+
+    def _voices(self, part: dict[str, Any], i: int) -> Iterator[Voice]:
+        for j, voice in enumerate(part["voices"]):
+            columns = [str(self.columns[at]["name"]) for at in voice["columns"]]
+            whole = len(part["voices"]) == 1  # a law of all its columns may have several features
+            yield Voice(voice.get("name", " x ".join(columns)), columns, i, self._parts[i], None if whole else j)
+
+    def _value(self, row: Row, name: Any) -> Any:
+        value = row.get(name, row.get(str(name)))  # columns of an array are known by their numbers
+        if not self._na:
+            return value
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        return None if value in (self._never if number else self._na) else value
+
+    def score(self, row: Row) -> dict[str, Any]:
+        """The log prior, what every voice adds to each class, the scores, the probabilities and the label."""
+        terms, scores = [part(row) for part in self._parts], list(self.log_prior)
+        each = [(voice, voice.of(terms[voice.part])) for voice in self.voices]
+        for _, said in each:
+            scores = [a + b for a, b in zip(scores, said, strict=True)]
+        total = log_sum_exp(scores)
+        logs = list(self.log_prior) if total == -math.inf else [score - total for score in scores]
+        logs = self._bent(logs) if self._curve else logs
+        decide = logs if self._curve or total == -math.inf else scores
+        return {
+            "log_prior": list(self.log_prior),
+            "voices": [{"name": one.name, "columns": one.columns, "contributions": said} for one, said in each],
+            "scores": scores,
+            "probabilities": [math.exp(one) for one in logs],
+            "label": self.classes[decide.index(max(decide))],
+        }
+
+    def _bent(self, logs: list[float]) -> list[float]:
+        """Log-probabilities bent to what came true."""
+        if len(logs) == 2:
+            true = interpolate(logs[1] - logs[0], *self._curve[0])
+            return [-log_sum_exp([0.0, true]), -log_sum_exp([0.0, -true])]
+        each = zip(logs, self._curve, strict=True)
+        joint = [-log_sum_exp([0.0, -interpolate(log_odds(one), *own)]) for one, own in each]
+        total = log_sum_exp(joint)
+        return [one - total for one in joint]
+
+
+def log_odds(log: float) -> float:
+    rest = -math.expm1(min(log, 0.0))
+    return 700.0 if rest == 0 else min(max(log - math.log(rest), -700.0), 700.0)
+
+
+def load(parameters: dict[str, Any]) -> Model:
+    """A model from the parameters that Candide exported."""
+    return Model(parameters)
+
+
+def scored(model: Model, lines: Iterable[str]) -> Iterator[list[Any]]:
+    """A CSV file scored: a header and the prediction and the probabilities of every row."""
+    yield ["prediction", *(f"p_{label}" for label in model.classes)]
+    for row in csv.DictReader(lines):
+        found = model.score(dict(row))
+        yield [found["label"], *found["probabilities"]]

@@ -1,0 +1,54 @@
+// How values are read: a number, a code (-1 absent, the number of levels for a new one), scores or a text.
+
+import { below, cholesky, interpolate, numbers, solve, sum } from "./numbers.js";
+import { termsOf } from "./texts.js";
+import { ABSENT, numberOf } from "./values.js";
+
+export const READS = {
+  number: (read, column) => (value, out) => out.push(numberOf(column, value)),
+  grid(read, column) {
+    const edges = numbers(read.edges);
+    return (value, out) => {
+      const x = numberOf(column, value);
+      out.push(Number.isNaN(x) ? -1 : below(edges, x));
+    };
+  },
+  levels(read, column) {
+    const code = new Map(read.levels.map((place, i) => [place, i]));
+    return (value, out) => {
+      const place = column.known.place(value);
+      out.push(place === ABSENT ? -1 : (code.get(place) ?? read.levels.length));
+    };
+  },
+  score(read, column) {
+    const [values, scores] = [numbers(read.values), numbers(read.scores)];
+    return (value, out) => {
+      const x = numberOf(column, value);
+      out.push(Number.isNaN(x) ? 0 : interpolate(x, values, scores));
+    };
+  },
+  indicators(read, column) {
+    const [yes, no] = [numbers(read.yes), numbers(read.no)];
+    return (value, out) => {
+      const place = column.known.place(value);
+      read.levels.forEach((level, i) => out.push(place === ABSENT ? 0 : level === place ? yes[i] : no[i]));
+    };
+  },
+  terms(read) {
+    const how = { ...read, stop: new Set(read.stop_words) };
+    const absent = (value) => value === null || value === undefined || Number.isNaN(value);
+    return (value, out) => out.push(absent(value) ? null : termsOf(how, value));
+  },
+};
+
+/** Likeness to typical rows, made unrelated: of scores that were read. */
+export function likeness(read) {
+  const rows = numbers(read.rows);
+  const p = rows.length / read.n;
+  const typical = Array.from({ length: read.n }, (_, m) => rows.subarray(m * p, (m + 1) * p));
+  const like = (a, b) => Math.exp((-0.5 / read.reach ** 2) * sum(a.map((one, j) => (one - b[j]) ** 2)));
+  const among = typical.flatMap((a, i) => typical.slice(0, i + 1).map((b, j) => like(a, b) + (i === j ? read.blur : 0)));
+  const root = cholesky(among, read.n);
+  const scale = Math.sqrt(read.n);
+  return (scores) => Array.from(solve(root, typical.map((one) => like(one, scores))), (one) => one * scale);
+}

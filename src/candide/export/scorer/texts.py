@@ -1,0 +1,62 @@
+"""Texts: the terms of a document.
+
+>>> read = {"analyzer": "word", "lowercase": True, "ngrams": [1, 2], "stop_words": [], "bits": 0, "signed": False}
+>>> terms_of(read, "Free, FREE prize")
+Counter({'free': 2, 'prize': 1, 'free free': 1, 'free prize': 1})
+"""
+
+import math
+import re
+from collections import Counter
+from typing import Any
+
+WORD, SPACES = re.compile(r"(?u)\b\w\w+\b"), re.compile(r"\s\s+")
+MANNERS = (float, lambda n: 1.0, lambda n: 1.0 + math.log(n))  # plain, binary, sublinear
+
+
+def terms_in(read: dict[str, Any], value: Any) -> list[str]:
+    """The terms of a text, or of one in words: runs of words, of characters, or of those within a word."""
+    within = read["analyzer"] == "char_wb"
+    if isinstance(value, list | tuple):
+        units = [str(word) for word in value]
+    else:
+        text = value.lower() if read["lowercase"] else value
+        if read["analyzer"] == "char":
+            return runs(SPACES.sub(" ", text), read["ngrams"], "")
+        own = WORD if read.get("pattern") is None else re.compile(read["pattern"])
+        units = text.split() if within else own.findall(text)
+    if within:
+        return [term for word in units for term in runs(f" {word} ", read["ngrams"], "") or [f" {word} "]]
+    stop, longest = set(read["stop_words"]), read.get("max_token_length") or math.inf
+    return runs([word for word in units if word not in stop and len(word) <= longest], read["ngrams"], " ")
+
+
+def runs(units: Any, ngrams: list[int], gap: str) -> list[str]:
+    lengths = range(ngrams[0], min(ngrams[1], len(units)) + 1)
+    return [gap.join(units[i : i + n]) for n in lengths for i in range(len(units) - n + 1)]
+
+
+def terms_of(read: dict[str, Any], value: Any) -> Counter:
+    """How often each term is met in a text, by its key."""
+    return Counter(terms_in(read, value) if not read["bits"] else [bucket(read, t) for t in terms_in(read, value)])
+
+
+def bucket(read: dict[str, Any], term: str) -> str:
+    hashed = murmur(term.encode("utf-8", "surrogatepass"))
+    return f"{abs(hashed) % (1 << read['bits'])}{'-' if read['signed'] and hashed < 0 else ''}"
+
+
+def murmur(key: bytes) -> int:
+    """MurmurHash3 of 32 bits (Appleby), seed 0, as a signed number."""
+    full, h = 0xFFFFFFFF, 0
+    padded = key + bytes(-len(key) % 4)
+    for i in range(0, len(padded), 4):
+        k = int.from_bytes(padded[i : i + 4], "little") * 0xCC9E2D51 & full
+        h ^= (k << 15 | k >> 17) * 0x1B873593 & full
+        if i + 4 <= len(key):  # the last, unfilled word is not stirred
+            h = ((h << 13 | h >> 19) & full) * 5 + 0xE6546B64 & full
+    h ^= len(key)
+    h = (h ^ h >> 16) * 0x85EBCA6B & full
+    h = (h ^ h >> 13) * 0xC2B2AE35 & full
+    h ^= h >> 16
+    return h - (1 << 32) if h >> 31 else h

@@ -1,0 +1,170 @@
+// Values: what a number, a date or a level is, however it is written.
+
+export const NUMBER = /^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*$/;
+const ISO = /^(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)(?::(\d\d)(\.\d+)?)?(?: ?(Z|UTC|[+-]\d\d(?::?\d\d)?))?)?$/;
+const CLOCK = /^(\d\d):(\d\d)(?::(\d\d)(\.\d+)?)?$/;
+const PERIOD = /^(-)?P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$/;
+const SPAN = /^(?:(-?\d+) days?(?:,? |$))?(?:([+-])?(\d+):(\d\d):(\d\d(?:\.\d+)?))?$/;
+const DAY = 86400e6; // microseconds
+const MONTHS = "january february march april may june july august september october november december".split(" ");
+export const [ABSENT, NEW] = [-1, -2]; // of values that are no level
+
+const isMissing = (value) => value === null || value === undefined || value === "" || Number.isNaN(value);
+
+function refused(column, value, why) {
+  const shown = typeof value === "string" ? JSON.stringify(value) : String(value);
+  return new Error(`column ${JSON.stringify(column.name)}: ${shown} ${why}`);
+}
+
+/** Microseconds since 1970 of a date with or without a time, in UTC where there is no zone; null where it is none. */
+function moment(text) {
+  const found = ISO.exec(text);
+  if (!found) return null;
+  const [year, month, day, hour, minute, second] = found.slice(1, 7).map((part) => Number(part ?? 0));
+  const at = clockless(year, month, day);
+  if (at === null || hour > 23 || minute > 59 || second > 59) return null;
+  const zone = /^([+-])(\d\d):?(\d\d)?$/.exec(found[8] ?? "");
+  const ahead = zone ? (zone[1] === "-" ? -1 : 1) * (60 * Number(zone[2]) + Number(zone[3] ?? 0)) : 0;
+  return at + 1e6 * (3600 * hour + 60 * (minute - ahead) + second) + fraction(found[7]);
+}
+
+const fraction = (text) => (text ? Number(text.slice(1, 7).padEnd(6, "0")) : 0);
+
+/** Microseconds of a midnight; null where there is no such day. */
+function clockless(year, month, day) {
+  const date = new Date(0);
+  date.setUTCFullYear(year, month - 1, day);
+  const right = year >= 1 && date.getUTCMonth() === month - 1 && date.getUTCDate() === day;
+  return right ? date.getTime() * 1e3 : null;
+}
+
+/** Microseconds of a duration; null where the text spells none. */
+function duration(text) {
+  if (!/\d/.test(text)) return null;
+  const iso = PERIOD.exec(text);
+  const [, sign, days, hours, minutes, seconds] = iso ?? reordered(SPAN.exec(text)) ?? [];
+  if (!iso && seconds === undefined && days === undefined) return null;
+  const clock = 3600 * Number(hours ?? 0) + 60 * Number(minutes ?? 0) + Number(seconds ?? 0);
+  const whole = DAY * Number(days ?? 0);
+  const rest = Math.round(1e6 * clock);
+  if (iso) return (sign ? -1 : 1) * (whole + rest);
+  return whole + (sign === "-" ? -rest : rest);
+}
+
+const reordered = (found) => found && [found[0], found[2], found[1], found[3], found[4], found[5]];
+
+/** What a text spells, as a key by which levels are found; null where it is but text. */
+function meaning(text) {
+  if (NUMBER.test(text) && text.length < 400) return Number.isFinite(Number(text)) ? `number ${Number(text)}` : null;
+  if (/^(true|false)$/i.test(text)) return `truth ${text.toLowerCase()}`;
+  const at = moment(text);
+  if (at !== null) return `moment ${at}`;
+  const clock = CLOCK.exec(text);
+  if (clock && text < "24") {
+    const [hour, minute, second] = clock.slice(1, 4).map((part) => Number(part ?? 0));
+    return minute < 60 && second < 60 ? `duration ${1e6 * (3600 * hour + 60 * minute + second) + fraction(clock[4])}` : null;
+  }
+  const long = duration(text);
+  return long === null ? null : `duration ${long}`;
+}
+
+/** Where the levels of a column are found, whatever a value is written as. */
+export class Levels {
+  constructor(levels) {
+    this.text = new Map(); // by their letters
+    this.typed = new Map(); // those that are no text, by what they are
+    this.meant = new Map(); // those that are text, by what they spell; NEW where several spell the same
+    this.days = !levels.some((level) => level?.type === "moment");
+    levels.forEach((level, code) => {
+      if (typeof level === "string") {
+        this.text.set(level, code);
+        const key = meaning(level);
+        if (key !== null) this.meant.set(key, this.meant.has(key) ? NEW : code);
+      } else this.typed.set(keyOf(level), code);
+    });
+  }
+
+  /** The place of a level; NEW where the value is none of them, ABSENT where there is no value. */
+  place(value) {
+    if (isMissing(value) && !(value === "" && this.text.has(""))) return ABSENT;
+    if (typeof value === "string") return this.text.get(value) ?? this.alike(meaning(value));
+    const key = keyOf(value instanceof Date ? { type: "moment", value: value.getTime() * 1e3 } : value);
+    if (this.typed.has(key)) return this.typed.get(key);
+    if (this.text.has(String(value))) return this.text.get(String(value));
+    const typed = this.alike(key);
+    if (typed !== NEW) return typed;
+    const truth = `truth ${Boolean(value)}`; // a truth is 1 or 0 where no text is its own
+    const ways = typeof value === "boolean" ? [truth, key] : value === 0 || value === 1 ? [key, truth] : [key];
+    return ways.map((way) => this.meant.get(way) ?? NEW).find((code) => code !== NEW) ?? NEW;
+  }
+
+  alike(key) {
+    if (key === null) return NEW;
+    const plain = key.startsWith("truth ") ? `number ${Number(key === "truth true")}` : key;
+    const found = this.typed.get(plain);
+    if (found !== undefined || !this.days || !plain.startsWith("moment ")) return found ?? NEW;
+    return this.typed.get(`moment ${DAY * Math.floor(Number(plain.slice(7)) / DAY)}`) ?? NEW; // a time of a known day
+  }
+}
+
+/** A truth is the number 1 or 0 among levels that are no text, as in Python. */
+function keyOf(level) {
+  if (typeof level === "object") return `${level.type === "duration" ? "duration" : "moment"} ${level.value}`;
+  return `number ${Number(level)}`;
+}
+
+/** The number that a value is, NaN where it is missing; days since 1970 of a date. */
+export function numberOf(column, value) {
+  if (isMissing(value)) return NaN;
+  if (value instanceof Date) return value.getTime() / 86400e3;
+  let read = value;
+  if (typeof value === "string") {
+    read = spelled(column, value);
+    if (typeof read === "string") {
+      if (/^\s*[+-]?nan\s*$/i.test(read)) return NaN;
+      if (!NUMBER.test(read)) throw refused(column, value, "is not a number");
+      read = Number(read);
+    }
+  }
+  read = Number(read);
+  if (Number.isNaN(read)) return NaN;
+  if (!Number.isFinite(read)) throw refused(column, value, "is not a finite number");
+  return read;
+}
+
+/** What a text means in a column of numbers or dates: a number, NaN where it means missing, or the text itself. */
+function spelled(column, text) {
+  const how = column.spelled ?? {};
+  const bare = text.trim();
+  if ((how.missing ?? []).includes(bare.toLowerCase())) return NaN;
+  if (column.kind === "date") {
+    const at = dated(bare, how.date) ?? moment(bare);
+    return at === null ? text : at / DAY;
+  }
+  if (!how.pattern || !new RegExp(`^(?:${how.pattern})$`).test(text)) return text;
+  const plain = how.put.reduce((left, [old, put]) => left.replaceAll(old, put), text).trim();
+  return Number(how.percent ? `${plain}e-2` : plain);
+}
+
+/** Microseconds since 1970 of a date in the form of strptime; null where it has another. */
+function dated(text, form) {
+  if (!form) return null;
+  const names = [];
+  const parts = { d: "\\d{1,2}", m: "\\d{1,2}", Y: "\\d{4}", y: "\\d\\d", H: "\\d{1,2}", I: "\\d{1,2}", M: "\\d{1,2}", S: "\\d{1,2}", p: "[ap]m", B: "[a-z]+", b: "[a-z]+" };
+  const pattern = form.replace(/%(.)|([^%])/g, (_, code, letter) => {
+    if (letter !== undefined) return letter === " " ? "\\s+" : letter.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
+    names.push(code);
+    return `(${parts[code]})`;
+  });
+  const found = new RegExp(`^${pattern}$`, "i").exec(text);
+  if (!found) return null;
+  const at = Object.fromEntries(names.map((name, i) => [name, found[i + 1].toLowerCase()]));
+  const short = Number(at.y);
+  const year = at.Y !== undefined ? Number(at.Y) : at.y !== undefined ? short + (short < 69 ? 2000 : 1900) : 1900;
+  const named = at.B ?? at.b;
+  const month = named === undefined ? Number(at.m ?? 1) : 1 + MONTHS.findIndex((m) => (at.B ? m : m.slice(0, 3)) === named);
+  const midnight = clockless(year, month, Number(at.d ?? 1));
+  const hour = at.H !== undefined ? Number(at.H) : at.I !== undefined ? (Number(at.I) % 12) + (at.p === "pm" ? 12 : 0) : 0;
+  if (midnight === null || hour > 23) return null;
+  return midnight + 1e6 * (3600 * hour + 60 * Number(at.M ?? 0) + Number(at.S ?? 0));
+}
