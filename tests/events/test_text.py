@@ -1,5 +1,6 @@
 """Text as an event model: the probabilities of CountVectorizer with scikit-learn's classifiers, and laws of its own."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -17,6 +18,7 @@ import candide as cd
 from candide.conjugate import terms
 from candide.errors import InputError
 from candide.events import Text
+from candide.events.text import HEARD
 from candide.kernels import text as kernel
 from candide.priors import Dirichlet
 from candide.rows.documents import Documents
@@ -217,3 +219,14 @@ def test_models_that_need_a_prior_say_so(model):
         event.estimate(tally, how="mle")
     with pytest.raises(InputError, match="one alpha"):
         event.estimate(tally, Dirichlet((1.0, 2.0)))
+
+
+def test_words_that_one_document_has_stay_and_pairs_do_not():
+    texts = [f"rare{i} common word" for i in range(60)] + ["common word"]
+    tally = Terms.of(Documents.of(texts), np.zeros(61, np.intp), n_classes=1, spec=HEARD.spec(1))
+    assert set(HEARD.weighed(tally).tally.keys()) == {b"common", b"word", b"common word"} | {
+        f"rare{i}".encode() for i in range(60)
+    }
+    hashed = replace(HEARD, bits=20)
+    tally = Terms.of(Documents.of(texts), np.zeros(61, np.intp), n_classes=1, spec=hashed.spec(1))
+    assert hashed.weighed(tally).tally.n_terms == 3  # of a bucket nobody knows what it was

@@ -70,9 +70,12 @@ class Weighed:
 
 
 def frequent(
-    tally: Terms, min_count: float, min_share: float, max_share: float, min_documents: float
+    tally: Terms, min_count: float, min_share: float, max_share: float, min_documents: float | Floats
 ) -> NDArray[np.bool_]:
-    """(term,) which terms occur often enough in all, in neither too few nor too many of the documents."""
+    """(term,) which terms occur often enough in all, in neither too few nor too many of the documents.
+
+    ``min_documents`` may be one number, or one for each term.
+    """
     pooled, n = tally.pool(), max(float(tally.n.sum()), 1e-300)
     share = pooled.documents / n
     near = 1e-9  # a share that is exactly the limit is within it, whatever the rounding

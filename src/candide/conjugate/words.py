@@ -207,7 +207,6 @@ def _groups(counted: terms.Weighed, used: Codes, letters: NDArray, starts: Codes
     """(term,) the group of each term: by its words, and by how many other documents have it. Rarest first."""
     others = np.maximum(counted.by_term(counted.tally.documents)[used] - 1.0, 1.0)
     rarity = np.minimum(np.log2(others).astype(np.int64), RARE - 1)
-    spaces = np.searchsorted(np.flatnonzero(letters == ord(" ")), starts)
-    longer = np.diff(spaces) if counted.tokens.has_words else np.zeros(len(used), np.int64)
+    longer = keys.blanks(letters, starts) if counted.tokens.has_words else np.zeros(len(used), np.int64)
     known, group = np.unique(longer * RARE + rarity, return_inverse=True)
     return group.astype(np.int64), len(known)

@@ -61,7 +61,7 @@ class TextNB(Weighted):
     min_count, min_share, max_share : leave out terms by their count or by the share of documents that have them;
         chosen after the counting, as are ``model``, ``idf``, ``norm`` and ``alpha``
     min_documents : leave out terms that fewer documents have; None: where weights are learned, of more than 50
-        documents, those that one document has alone
+        documents, pairs of words that one document has alone (and such hashed terms, and runs of characters)
     alpha : imaginary occurrences of every term in every class; None: 1/2 where weights are learned, else 1
     class_prior : "auto" (the shares of the documents; none for "complement"), or as in :class:`NaiveBayes`
     estimate : "mean", "map" or "mle"; with learned weights "mean"

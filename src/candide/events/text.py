@@ -38,7 +38,7 @@ from candide.events.categorical import dirichlet_alpha
 from candide.priors import Dirichlet, Jeffreys, Prior, Uniform
 from candide.rows.blocks import Codes, Floats
 from candide.rows.documents import Documents
-from candide.tally import Terms
+from candide.tally import Terms, keys
 
 __all__ = ["MODELS", "Documents", "Text"]
 MODELS = ("multinomial", "bernoulli", "complement", "polya")
@@ -86,7 +86,7 @@ class Text(EventModel):
     min_count: float = 0.0  # terms that occur less often in all are left out
     min_share: float = 0.0  # terms in a smaller share of the documents are left out
     max_share: float = 1.0
-    min_documents: float | None = 0.0  # terms that fewer documents have are left out; None: 2, of more than a few
+    min_documents: float | None = 0.0  # terms that fewer documents have are left out; None: pairs of one
     prior: Prior | str | None = field(default=Dirichlet(1.0))
 
     def __post_init__(self) -> None:
@@ -221,20 +221,26 @@ class Text(EventModel):
             raise InputError("the vocabulary is open: pass one alpha for all terms in the Dirichlet prior")
         return alpha
 
+    def _least(self, tally: Terms) -> Floats:
+        """(term,) how many documents must have it: one for words, two for what is longer, and for what is no word."""
+        if tally.n.sum() <= _FEW:
+            return np.zeros(tally.n_terms)
+        if not self.tokens.has_words:
+            return np.full(tally.n_terms, 2.0)
+        longer = keys.blanks(tally.letters, tally.starts) >= self.ngrams[0]
+        return np.where(longer, 2.0, 0.0)
+
     def weighed(self, tally: Terms) -> terms.Weighed:
         """The tally as this model weighs it: pruned, without signs, with ``idf``."""
         if self.signed:
             tally = terms.without_signs(tally)
         if self._prunes:
-            least = self.min_documents
-            if least is None:
-                least = 2.0 if tally.n.sum() > _FEW else 0.0
-            limits = self.min_count, self.min_share, self.max_share, least
-            tally = tally.kept(terms.frequent(tally, *limits))
+            least = self._least(tally) if self.min_documents is None else self.min_documents
+            tally = tally.kept(terms.frequent(tally, self.min_count, self.min_share, self.max_share, least))
         return terms.Weighed(tally, self.tokens, terms.inverse_shares(tally) if self.idf else None)
 
 
 # Where every word has a weight: pairs of words may mean more than their words do; repeats say less than first
-# occurrences; of a term that one document has no other was heard, so that its weight could not be learned; and counts
-# are drawn to evenness by Jeffreys' half.
+# occurrences; of a pair that one document has no other was heard, and there is no end of such pairs, while a word that
+# one document has counts as other rare words do; and counts are drawn to evenness by Jeffreys' half.
 HEARD = Text(ngrams=(1, 2), sublinear=True, min_documents=None, prior=Dirichlet(0.5))

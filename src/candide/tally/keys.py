@@ -23,6 +23,15 @@ _ROUNDS = 8  # after so many times eight bytes, keys that still agree are compar
 _LOT = 1 << 15  # keys copied at a time
 
 
+def blanks(letters: Letters, starts: Whole) -> Whole:
+    """(key,) how many blanks each has: one less than it has words.
+
+    >>> blanks(np.frombuffer(b"teaat tea", np.uint8), np.array([0, 3, 9])).tolist()
+    [0, 1]
+    """
+    return np.diff(np.searchsorted(np.flatnonzero(letters == ord(" ")), starts))
+
+
 def order(letters: Letters, starts: Whole) -> Whole:
     """The permutation that puts keys in ascending order; equal keys follow one another."""
     heads = _Heads(letters, starts)
