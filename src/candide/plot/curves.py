@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from candide.errors import InputError
 from candide.numerics import gammaln
-from candide.plot import style
+from candide.plot import lettering, style
 from candide.priors import Beta, Dirichlet, Jeffreys, Prior, Uniform, prior_of
 
 _BAYES = re.compile(r"bayes|nb\b|nb\(", re.IGNORECASE)
@@ -36,6 +36,7 @@ def learning_curve(curves: Any, *, ax: Any = None) -> Any:
     if not mean.shape == low.shape == high.shape == shape:
         raise InputError(f"mean, low and high must have a row a name and a column a size, {shape}; not {mean.shape}")
     ax = style.axes(ax)
+    shown = lettering.shorts(curves.names, 30)
     for i, name in enumerate(curves.names):
         bayes = bool(_BAYES.search(str(name)))
         look: dict[str, Any] = {
@@ -44,7 +45,7 @@ def learning_curve(curves: Any, *, ax: Any = None) -> Any:
             "marker": style.marker(i),
         }
         ax.fill_between(sizes, low[i], high[i], color=style.colour(i), alpha=0.15, linewidth=0, zorder=1)
-        ax.plot(sizes, mean[i], label=style.short(name, 30), markersize=4, linewidth=1.7, zorder=3, **look)
+        ax.plot(sizes, mean[i], label=shown[i], markersize=4, linewidth=1.7, zorder=3, **look)
     if len(sizes) > 1 and sizes.min() > 0 and sizes.max() / sizes.min() >= 8:
         ax.set_xscale("log")
         _plain_ticks(ax, sizes)
@@ -150,7 +151,7 @@ def dirichlet(
     if names and len(names) != 3:
         raise InputError(f"the triangle has three corners, and {len(names)} names were given")
     ax = style.axes(ax, size=(5.6, 4.8))
-    _triangle(ax, alpha, [style.short(n, 16) for n in names] or ["1", "2", "3"])
+    _triangle(ax, alpha, lettering.shorts(names, 16) or ["1", "2", "3"])
     title = f"Dirichlet({', '.join(f'{v:g}' for v in alpha)})"
     ax.set_title(title if counts is None else f"posterior: {title}", fontsize="medium")
     return ax

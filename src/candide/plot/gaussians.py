@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.errors import InputError
-from candide.plot import style
+from candide.plot import lettering, style
 from candide.plot.drawable import Drawable, refuse_lone_labels
 from candide.plot.planes import label
 from candide.rows.table import Name
@@ -68,6 +68,8 @@ def ellipses(
         drawn = style.points(ax, a, b, None if y is None else drawable.codes(y, len(a)), drawable.labels)
     for c in range(len(drawable.labels)):
         _draw(ax, Ellipse.of(means[c], covariances[c]), c, levels)
+    if len(drawable.labels) > style.FEW:
+        _name(ax, lettering.shorts(drawable.labels, 14), means)
     ax.autoscale_view()
     if ax.get_legend() is None:  # else they are drawn over another picture of the same classes
         style.legend(ax, style.class_handles(drawable.labels, points=len(drawn) > 1))
@@ -85,6 +87,18 @@ def _draw(ax: Any, one: Ellipse, c: int, levels: Sequence[float]) -> None:
         halo = [withStroke(linewidth=3.2, foreground="white")]  # over points of its own colour it stays visible
         ax.add_patch(Patch(tuple(one.centre), width, height, angle=one.angle, fill=False, path_effects=halo, **look))
     ax.plot(*one.centre, marker="+", color=style.DARK, markersize=8, markeredgewidth=1.5, zorder=4)
+
+
+def _name(ax: Any, names: Sequence[str], centres: NDArray) -> None:
+    """The name of each class beside its mean, where they are more than a legend tells apart."""
+    from matplotlib.patheffects import withStroke
+
+    halo = [withStroke(linewidth=2.5, foreground="white")]
+    for name, at in zip(names, centres, strict=True):
+        ax.annotate(
+            name, at, (4, 4), textcoords="offset points", fontsize=8 if len(names) <= style.MOST_COLOURS else 5.5,
+            path_effects=halo, zorder=5,
+        )  # fmt: skip
 
 
 def moments(drawable: Drawable, names: tuple[Name, Name]) -> tuple[NDArray, NDArray]:

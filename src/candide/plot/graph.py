@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from candide import wording
 from candide.errors import InputError
 from candide.explain.columns import conditionals
-from candide.plot import style
+from candide.plot import lettering, style
 from candide.plot.choice import strongest
 from candide.plot.drawable import Drawable
 from candide.rows.table import Name
@@ -87,11 +87,12 @@ def network(model: Any, *, features: Sequence[Any] | None = None, ax: Any = None
         ax.annotate("", (x, level + _NODE / 2), (wide / 2, root), arrowprops=look, zorder=1)
     _links(ax, drawable, [box.name for box in tables], places, level)
     target = getattr(drawable.fitted, "target", None) or "class"
-    _node(ax, wide / 2, root, style.short(target, 16), "#ffffff")
-    beside = wide / 2 + 0.45 + 0.04 * len(style.short(target, 16))
+    _node(ax, wide / 2, root, lettering.short(target, 16), "#ffffff")
+    beside = wide / 2 + 0.45 + 0.04 * len(lettering.short(target, 16))
     _class_table(ax, drawable, shown, (beside, root + 0.03, 1.9, top))
-    for x, box in zip(places, tables, strict=True):
-        _node(ax, x, level, style.title(box.name, 18), "#eaf2f8")
+    names = lettering.shorts([lettering.title(box.name) for box in tables], 18)
+    for x, name, box in zip(places, names, tables, strict=True):
+        _node(ax, x, level, name, "#eaf2f8")
         _table(ax, box, drawable.labels[:shown], more, x - one / 2 + 0.1, one - 0.2, low)
     if left := len(drawable.columns) - len(tables):
         others = f"and {wording.plural(left, 'more feature')}"
@@ -127,18 +128,20 @@ def _node(ax: Any, x: float, y: float, name: str, fill: str) -> None:
 
 def _class_table(ax: Any, drawable: Drawable, shown: int, place: tuple[float, float, float, float]) -> None:
     rows = [["", "p(class)"]]
-    rows += [[style.short(v, 16), _figure(p)] for v, p in zip(drawable.labels[:shown], drawable.shares, strict=False)]
+    names = lettering.shorts(drawable.labels[:shown], 16)
+    rows += [[name, _figure(p)] for name, p in zip(names, drawable.shares, strict=False)]
     if more := len(drawable.labels) - shown:
         rows.append([f"{more} more", _figure(drawable.shares[shown:].sum())])
     _cells(ax, rows, place)
 
 
 def _table(ax: Any, box: Box, classes: Sequence[Any], more: int, x: float, width: float, top: float) -> None:
-    rows = [[box.title, *(style.short(v, 9) for v in classes), *(["…"] if more else [])]]
-    for name, values in zip(box.rows, box.values, strict=True):
+    rows = [[box.title, *lettering.shorts(classes, 9), *(["…"] if more else [])]]
+    names = lettering.shorts([name.replace("correlation with", "corr.") for name in box.rows], 15)
+    for name, values in zip(names, box.values, strict=True):
         rows.append(
             [
-                style.short(name.replace("correlation with", "corr."), 15),
+                name,
                 *map(_figure, values[: len(classes)]),
                 *(["…"] if more else []),
             ]

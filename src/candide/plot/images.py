@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from candide.distributions import Distribution
 from candide.errors import InputError
 from candide.model.plan import Part
-from candide.plot import style
+from candide.plot import lettering, style
 from candide.plot.drawable import Drawable
 
 _ACROSS = 5
@@ -44,13 +44,18 @@ def class_means(model: Any, shape: Sequence[int], *, classes: Any = None, axes: 
         chosen = [classes] if isinstance(classes, str) or not hasattr(classes, "__len__") else classes
         codes = [drawable.label(value) for value in chosen]
     means = averages(drawable)[codes]
-    axes = style.many_axes(len(codes), _ACROSS, (1.5, 1.7)) if axes is None else np.ravel(axes).tolist()
+    axes = (
+        style.many_axes(len(codes), max(_ACROSS, math.isqrt(len(codes))), (1.5, 1.7))
+        if axes is None
+        else np.ravel(axes).tolist()
+    )
     if len(axes) < len(codes):
         raise InputError(f"{len(codes)} classes and {len(axes)} axes; pass as many axes as classes")
     low, high = float(np.nanmin(means)), float(np.nanmax(means))
+    names = lettering.shorts(drawable.labels, 16)
     for ax, c, mean in zip(axes, codes, means, strict=False):
         ax.imshow(mean.reshape(height, width), cmap="Greys", vmin=low, vmax=high, interpolation="nearest")
-        ax.set_title(style.short(drawable.labels[c], 16), fontsize="medium")
+        ax.set_title(names[c], fontsize="medium")
         ax.set(xticks=[], yticks=[])
         for side in ax.spines.values():
             side.set_color(style.PALE)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.errors import InputError, unknown
-from candide.plot import style
+from candide.plot import lettering, style
 from candide.plot.drawable import Drawable
 from candide.tasks.calibration import log_odds
 
@@ -71,19 +71,21 @@ def draw(labels: Any, c: int, odds: NDArray, codes: NDArray, *, ax: Any = None, 
     shown = np.clip(odds, -far, far)
     wrong = (odds > 0) != (codes == c)
     kind = kind or ("strip" if len(odds) <= _MANY else "histogram")
-    ax = style.axes(ax, size=(7.0, 4.0) if kind == "bars" else (7.0, 3.0 + 0.1 * len(labels)))
+    ax = style.axes(ax, size=(7.0, 4.0) if kind == "bars" else (7.0, min(3.0 + 0.1 * len(labels), 11.0)))
     if far > _WIDE:
         _squeeze(ax, "y" if kind == "bars" else "x")
     _KINDS[kind](ax, labels, codes, shown, wrong)
-    other = [v for i, v in enumerate(labels) if i != c]
-    against = f"p({style.short(other[0], 16)} | x)" if len(other) == 1 else f"p(not {style.short(labels[c], 16)} | x)"
-    title = f"log p({style.short(labels[c], 16)} | x) / {against}"
+    names = lettering.shorts(labels, 16)
+    against = names[1 - c] if len(names) == 2 else f"not {names[c]}"
+    title = f"log p({names[c]} | x) / p({against} | x)"
     title += f"\n(logarithmic beyond ±{_NEAR:g})" if far > _WIDE else ""
     style.tidy(ax, *(("test cases, sorted", title) if kind == "bars" else (title, "true class")))
     errors = f"{wrong.sum()} error{'' if wrong.sum() == 1 else 's'} in {len(odds)}"
     errors += "; the farthest are infinite" if np.isinf(odds).any() else ""
     ax.set_title(errors, fontsize="medium", loc="left")
     handles = ax.get_legend_handles_labels()[0]
+    if len(labels) > (style.MOST_COLOURS if kind == "bars" else style.FEW):  # rows are named where they are
+        handles = [h for h in handles if h.get_label() == _ERROR]
     style.legend(ax, sorted(handles, key=lambda h: h.get_label() == _ERROR))
     return ax
 
@@ -101,7 +103,7 @@ def _squeeze(ax: Any, axis: str) -> None:
 def _strip(ax: Any, labels: Any, codes: NDArray, odds: NDArray, wrong: NDArray) -> None:
     """A row a class; points are spread up and down by a fixed pattern so that they do not hide each other."""
     spread = np.empty(len(odds))
-    for i, label in enumerate(labels):
+    for i, label in enumerate(lettering.shorts(labels)):
         mine = np.flatnonzero(codes == i)
         if not len(mine):
             continue
@@ -110,7 +112,7 @@ def _strip(ax: Any, labels: Any, codes: NDArray, odds: NDArray, wrong: NDArray) 
         look = {"color": style.colour(i), "marker": style.marker(i), "edgecolors": style.DARK, "linewidths": 0.3}
         look |= {"alpha": 0.3, "edgecolors": "none"} if len(odds) > _MANY else {"alpha": 0.85}
         size = float(np.clip(4000 / len(odds), 6, 30))
-        ax.scatter(odds[mine], i + spread[mine], s=size, label=style.short(label), zorder=2, **look)
+        ax.scatter(odds[mine], i + spread[mine], s=size, label=label, zorder=2, **look)
     _crosses(ax, odds[wrong], codes[wrong] + spread[wrong], 70)
     _name_rows(ax, labels)
 
@@ -124,10 +126,10 @@ def _histogram(ax: Any, labels: Any, codes: NDArray, odds: NDArray, wrong: NDArr
     at, edges = np.clip(at, bins[0], bins[-1]), scale.inverted().transform(bins)
     place = {"x": edges[:-1], "width": np.diff(edges), "align": "edge", "zorder": 2}
     errors: str | None = _ERROR  # named once in the legend
-    for i, label in enumerate(labels):
+    for i, label in enumerate(lettering.shorts(labels)):
         right, missed = (np.histogram(at[(codes == i) & (wrong == bad)], bins)[0] for bad in (False, True))
         unit = -0.8 / max((right + missed).max(), 1)  # the axis points down
-        ax.bar(height=unit * right, bottom=i + 0.4, color=style.colour(i), label=style.short(label), **place)
+        ax.bar(height=unit * right, bottom=i + 0.4, color=style.colour(i), label=label, **place)
         if missed.any():
             ax.bar(height=unit * missed, bottom=i + 0.4 + unit * right, color="black", label=errors, **place)
             errors = None
@@ -136,8 +138,8 @@ def _histogram(ax: Any, labels: Any, codes: NDArray, odds: NDArray, wrong: NDArr
 
 def _name_rows(ax: Any, labels: Any) -> None:
     ax.axvline(0.0, color=style.DARK, linewidth=1.0, zorder=1)
-    ax.set_yticks(range(len(labels)), [style.short(v, 16) for v in labels])
     ax.set_ylim(len(labels) - 0.5, -0.5)
+    lettering.name_ticks(ax, "y", labels, 16)
 
 
 def _crosses(ax: Any, x: NDArray, y: NDArray, most: float) -> None:
@@ -155,11 +157,11 @@ def _bars(ax: Any, labels: Any, codes: NDArray, odds: NDArray, wrong: NDArray) -
         keep[np.linspace(0, len(order) - 1, _MOST_BARS).astype(int)] = True
         order = order[keep | wrong[order]]
     place = np.arange(len(order))
-    for i, label in enumerate(labels):
+    for i, label in enumerate(lettering.shorts(labels)):
         mine = codes[order] == i
         if mine.any():
             wide = 0.9 if len(order) <= 80 else 1.0  # thin gaps between many bars would flicker
-            ax.bar(place[mine], odds[order][mine], wide, color=style.colour(i), label=style.short(label), zorder=2)
+            ax.bar(place[mine], odds[order][mine], wide, color=style.colour(i), label=label, zorder=2)
     missed = wrong[order]
     _crosses(ax, place[missed], odds[order][missed], 45)
     ax.axhline(0.0, color=style.DARK, linewidth=1.0, zorder=1)

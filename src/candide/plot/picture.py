@@ -7,7 +7,6 @@
 {'what': 'ellipses', 'features': ['height_cm', 'leaf_mm'], 'rows': None}
 """
 
-import io
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ import numpy as np
 
 from candide.errors import InputError, unknown
 from candide.files import check_output, write_whole
-from candide.plot import odds, quality, speech, style
+from candide.plot import fonts, heat, odds, quality, speech, style
 from candide.plot.choice import strongest, two_strongest
 from candide.plot.drawable import Drawable
 from candide.plot.gaussians import ellipses, is_gaussian
@@ -78,10 +77,9 @@ def write(figure: Any, path: str | os.PathLike, dpi: int = 150, *, force: bool =
     """
     ending = format_of(path)
     check_output(path, ours=is_drawn, force=force)
-    buffer = io.BytesIO()
     with style.need().rc_context({"svg.hashsalt": "candide"}):  # the same picture is the same file
-        figure.savefig(buffer, format=ending, dpi=dpi, metadata=FORMATS[ending].metadata)
-    write_whole(path, [buffer.getvalue()])
+        image = fonts.rendered(figure, format=ending, dpi=dpi, metadata=FORMATS[ending].metadata)
+    write_whole(path, [image])
     return ending
 
 
@@ -104,10 +102,12 @@ def _densities(drawable: Drawable, spec: PictureSpec, rows: Rows | None) -> Draw
     if not names:
         names = strongest(drawable)[:_PANELS] or list(drawable.columns[:1])
     X, y, n = _read(drawable, rows, [name for name in names if drawable.part(name)[1].reads != "documents"])
-    axes = style.many_axes(len(names), 2, (5.4, 3.2)) if len(names) > 1 else [style.axes()]
+    few = len(drawable.labels) <= style.FEW
+    size = (5.4, 3.2) if few else (5.4, heat.height(len(drawable.labels)))
+    axes = style.many_axes(len(names), 2, size) if len(names) > 1 else [style.axes()]
     for ax, name in zip(axes, names, strict=True):
         densities(drawable, X, y, feature=name, ax=ax)
-    if len(axes) > 1:
+    if len(axes) > 1 and few:
         style.one_legend(axes, drawable.labels)
     return axes, {"features": names, "rows": n}
 

@@ -18,11 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.errors import InputError, unknown
-from candide.plot import style
+from candide.plot import lettering, style
 from candide.plot.drawable import Drawable, refuse_lone_labels
 from candide.rows.table import Name
-
-_NAMED = 8  # classes that a legend alone can tell apart; more are named where they are
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +95,7 @@ def regions(
     _boundaries(ax, plane)
     drawn = _points(ax, drawable, plane.names, X, y)
     shown = style.class_handles(drawable.labels, points=len(drawn) > 1, patches=len(drawn) <= 1)
-    if len(drawable.labels) > _NAMED:
+    if len(drawable.labels) > style.FEW:
         _name_regions(ax, plane, drawable.labels)
     style.legend(ax, shown)
     ax.set(xlim=(plane.x[0], plane.x[-1]), ylim=(plane.y[0], plane.y[-1]))
@@ -141,13 +139,14 @@ def _name_regions(ax: Any, plane: Plane, labels: Sequence[Any]) -> None:
 
     halo = [withStroke(linewidth=2.5, foreground="white")]
     codes = plane.joint.argmax(axis=2)
-    for c, label in enumerate(labels):
+    size = 8 if len(labels) <= style.MOST_COLOURS else 5.5
+    for c, label in enumerate(lettering.shorts(labels, 14)):
         mine = np.argwhere(codes == c)
         if len(mine) < 0.002 * codes.size:
             continue
         row, column = mine[np.abs(mine - np.median(mine, axis=0)).sum(axis=1).argmin()]
         at = (plane.x[column], plane.y[row])
-        ax.annotate(style.short(label, 14), at, ha="center", va="center", fontsize=8, path_effects=halo, zorder=4)
+        ax.annotate(label, at, ha="center", va="center", fontsize=size, path_effects=halo, zorder=4)
 
 
 def _points(ax: Any, drawable: Drawable, names: tuple[Name, Name], X: Any, y: Any) -> list[Any]:
@@ -188,9 +187,8 @@ def posterior_surface(
     plane = Plane.of(drawable, features, X, 200 if kind == "contour" else 150)
     p = plane.posterior
     z = p[:, :, a] - p[:, :, b] if b is not None else p[:, :, a]
-    title = f"p({style.short(drawable.labels[a], 16)} | x)"
-    if b is not None:
-        title += f" - p({style.short(drawable.labels[b], 16)} | x)"
+    names = lettering.shorts(drawable.labels, 16)
+    title = f"p({names[a]} | x)" if b is None else f"p({names[a]} | x) - p({names[b]} | x)"
     ax = style.axes(ax, size=(6.8, 5.2), projection="3d" if kind == "surface" else None)
     (_surface if kind == "surface" else _contours)(ax, plane, z, a, b, title)
     label(ax, drawable, plane.names, X)
@@ -235,7 +233,7 @@ def _surface(ax: Any, plane: Plane, z: NDArray, a: int, b: int | None, title: st
     level = 0.0 if b is not None else 0.5
     if z.min() < level < z.max():
         ax.contour(*grid, z, levels=[level], colors=[style.DARK], linewidths=1.6, zdir="z", offset=low)
-    ax.set(xlabel=style.title(plane.names[0], 30), ylabel=style.title(plane.names[1], 30), zlim=(low, 1.0))
+    ax.set(xlabel=lettering.wrapped(plane.names[0], 18), ylabel=lettering.wrapped(plane.names[1], 18), zlim=(low, 1.0))
     ax.set_title(title, fontsize="medium")
     ax.view_init(elev=32, azim=-125)
     ax.tick_params(labelsize=8)

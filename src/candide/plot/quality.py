@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.errors import InputError, unknown
-from candide.plot import style
+from candide.plot import lettering, style
 from candide.plot.drawable import Drawable
 from candide.rows.labels import Labels
 from candide.tasks import calibration as scoring
 
-_NUMBERED = 20  # classes up to which a confusion matrix shows its numbers
+_NUMBERED = 20  # classes up to which a confusion matrix shows all numbers, and twice as many those above 0
 
 
 def calibration(
@@ -99,7 +99,7 @@ def draw_calibration(p: NDArray, truth: NDArray, what: str, bins: int, ax: Any =
         elinewidth=0.9, capsize=2, label="observed, 95 % limits", zorder=3,
     )  # fmt: skip
     ax.set(xlim=(0, 1), ylim=(0, 1.02))
-    name = style.short(what, 20)
+    name = lettering.short(what, 20)
     x = f"stated p({name} | x)" if what else "stated p(most probable class | x)"
     style.tidy(ax, x, f"share that is {name}" if what else "share that is right")
     style.legend(ax)
@@ -133,15 +133,10 @@ def draw_confusion(matrix: NDArray, labels: Any, *, ax: Any = None, normalise: b
     total = matrix.sum(axis=1, keepdims=True)
     share = matrix / np.where(total > 0, total, 1)
     image = ax.imshow(share, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto")
-    names = [style.short(v, 16) for v in labels]
-    ax.set_xticks(range(k), names, fontsize=None if k <= _NUMBERED else 8)
-    ax.set_yticks(range(k), names, fontsize=None if k <= _NUMBERED else 8)
-    if max(map(len, names)) > 2 and sum(map(len, names)) > 24:
-        ax.tick_params(axis="x", rotation=45)
-        for text in ax.get_xticklabels():
-            text.set(ha="right", rotation_mode="anchor")
+    lettering.name_ticks(ax, "x", labels, 16)
+    lettering.name_ticks(ax, "y", labels, 16)
     for (i, j), value in np.ndenumerate(share if normalise else matrix):
-        if k <= _NUMBERED or value:
+        if k <= _NUMBERED or (value and k <= 2 * _NUMBERED):
             _number(ax, i, j, value, float(share[i, j]), normalise, k)
     style.tidy(ax, "predicted class", "true class", grid=False)
     ax.set_xticks(np.arange(k - 1) + 0.5, minor=True)

@@ -8,7 +8,6 @@
 >>> ax.figure.clear()
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from candide.errors import InputError
 from candide.explain.cells import Cells, cells
 from candide.explain.voices import Voice, voices
-from candide.plot import style
+from candide.plot import lettering, style
 from candide.plot.drawable import Drawable
 
 _MOST = 24  # levels along an axis: the most frequent
@@ -78,7 +77,7 @@ def draw(drawable: Drawable, one: Voice, towards: Any = None, ax: Any = None) ->
     found = _most_frequent(cells(drawable.fitted, one))
     share = float(drawable.fitted.shares[c])
     said = found.nats[..., c] / max(1.0 - share, 1e-300)  # against the mean of the others
-    names = [style.short(v, 16) for v in drawable.labels]
+    names = lettering.shorts(drawable.labels, 16)
     against = names[1 - c] if len(names) == 2 else "all others"
     title = f"nats for {names[c]} against {against}"
     if len(one.columns) == 1:
@@ -134,7 +133,7 @@ def _column(drawable: Drawable, one: Voice, found: Cells, said: NDArray, c: int,
     ax.bar_label(bars, [f"{v:+.2f}" for v in said], fontsize=8, padding=2, zorder=4)
     ax.axhline(0.0, color=style.DARK, linewidth=0.8, zorder=2)
     ax.margins(y=0.16)
-    _ticks(ax, "x", names)
+    lettering.name_ticks(ax, "x", names, 20)
     style.tidy(ax, one.title, title)
     ax.grid(False, axis="x")
     if found.often is not None:
@@ -176,8 +175,8 @@ def _pair(drawable: Drawable, one: Voice, found: Cells, said: NDArray, c: int, t
             if met[i, j]:
                 tone = "white" if abs(value) > 0.6 * limit else style.DARK
                 ax.text(i, j, f"{value:+.2f}", ha="center", va="center", fontsize=8, color=tone)
-    _ticks(ax, "x", across)
-    _ticks(ax, "y", down)
+    lettering.name_ticks(ax, "x", across, 20)
+    lettering.name_ticks(ax, "y", down, 20)
     style.tidy(ax, *map(str, one.columns), grid=False)
     ax.set_xticks(np.arange(len(across) - 1) + 0.5, minor=True)
     ax.set_yticks(np.arange(len(down) - 1) + 0.5, minor=True)
@@ -189,12 +188,3 @@ def _pair(drawable: Drawable, one: Voice, found: Cells, said: NDArray, c: int, t
     bar.set_label(title)
     bar.outline.set_visible(False)
     return ax
-
-
-def _ticks(ax: Any, axis: str, names: Sequence[str]) -> None:
-    shown = [style.short(name, 20) for name in names]
-    (ax.set_xticks if axis == "x" else ax.set_yticks)(np.arange(len(shown)), shown)
-    if axis == "x" and sum(map(len, shown)) + 2 * len(shown) > 50:
-        ax.tick_params(axis="x", rotation=45)
-        for text in ax.get_xticklabels():
-            text.set(ha="right", rotation_mode="anchor")

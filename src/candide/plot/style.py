@@ -2,12 +2,9 @@
 
 >>> colour(0), colour(1), colour(8) != colour(0)
 ('#0072b2', '#d55e00', True)
->>> short("a very long name of a class", 12)
-'a very long…'
 """
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -16,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from candide.errors import MissingLibraryError
+from candide.plot.lettering import shorts, wrapped
 
 # Okabe and Ito (2008), the strongest first; grey stands for black, which is left to boundaries and errors.
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#f0e442", "#7f7f7f")
@@ -24,6 +22,8 @@ LINES: tuple[Any, ...] = ("-", "--", "-.", (0, (1, 1)), (0, (5, 1, 1, 1, 1, 1)))
 DARK = "#222222"
 PALE = "#d0d0d0"
 _SHADES = (0.0, -0.45, 0.5, -0.7)  # of the second eight classes, the third, ...: towards black, towards white
+MOST_COLOURS = len(PALETTE) * len(_SHADES)  # classes that have a colour each
+FEW = len(PALETTE)  # classes that colours tell apart at a glance; more are named where they are
 _LEGEND_ROWS = 14
 _LEGEND_LINE = 0.2  # inches of a line of a legend
 MOST_POINTS = 5000
@@ -44,18 +44,6 @@ def marker(i: int) -> str:
 
 def line(i: int) -> Any:
     return LINES[i % len(LINES)]
-
-
-def short(text: object, most: int = 24) -> str:
-    """Text that fits a legend or a tick."""
-    text = "\n".join(" ".join(line.split()) for line in str(text).splitlines())
-    text = re.sub(r"(?<!\\)\$", r"\\$", text)  # once, however often it is passed through
-    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
-
-
-def title(name: object, most: int = 60) -> str:
-    """The name of a column, or of one that has only a number."""
-    return short(f"feature {name}" if isinstance(name, int) else name, most)
 
 
 def need() -> Any:
@@ -109,8 +97,8 @@ def many_axes(n: int, across: int, size: tuple[float, float]) -> list[Any]:
 
 def tidy(ax: Any, x: object = "", y: object = "", *, grid: bool = True) -> Any:
     """Names of the axes, no frame on two sides, a pale grid behind the data."""
-    ax.set_xlabel(title(x, 90))
-    ax.set_ylabel(title(y, 90))
+    ax.set_xlabel(wrapped(x, 52))
+    ax.set_ylabel(wrapped(y, 34))
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     if grid:
@@ -158,7 +146,7 @@ def _looks(handles: Sequence[Any], names: Sequence[str]) -> list[tuple[str, str]
 def one_legend(axes: Sequence[Any], labels: Sequence[Any]) -> None:
     """One legend beside all panels of a figure, instead of one beside each: the classes, then what else is told."""
     handles = class_handles(labels, points=False, patches=not any(ax.lines for ax in axes))
-    known = {handle.get_label() for handle in handles}
+    known = set(shorts(labels))
     others = {name: handle for ax in axes for handle, name in zip(*ax.get_legend_handles_labels(), strict=True)}
     handles += [handle for name, handle in others.items() if name not in known]
     for ax in axes:
@@ -189,18 +177,20 @@ def ticks(axis: Any, *, date: bool = False) -> None:
 
 
 def class_handles(labels: Sequence[Any], *, points: bool, patches: bool = False) -> list[Any]:
-    """What a legend shows of each class: its marker, or a patch of its colour."""
+    """What a legend shows of each class: its marker, or a patch of its colour; nothing where colours come again."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
+    if len(labels) > MOST_COLOURS:
+        return []
     if patches:
-        return [Patch(facecolor=colour(i), label=short(v)) for i, v in enumerate(labels)]
+        return [Patch(facecolor=colour(i), label=name) for i, name in enumerate(shorts(labels))]
     return [
         Line2D(
-            [], [], linestyle="none" if points else line(i), color=colour(i), label=short(v),
+            [], [], linestyle="none" if points else line(i), color=colour(i), label=name,
             marker=marker(i) if points else "", markeredgecolor=DARK, markeredgewidth=0.4,
         )
-        for i, v in enumerate(labels)
+        for i, name in enumerate(shorts(labels))
     ]  # fmt: skip
 
 
@@ -214,9 +204,9 @@ def points(ax: Any, x: Any, y: Any, codes: Any, labels: Sequence[Any]) -> list[A
     if codes is None:
         return [ax.scatter(x[keep], y[keep], s=size, c="#555555", alpha=0.8, **edge)]
     drawn = []
-    for i, label in enumerate(labels):
+    for i, name in enumerate(shorts(labels)):
         mine = keep[codes[keep] == i]
         if len(mine):
-            look = {"s": size, "color": colour(i), "marker": marker(i), "label": short(label), "alpha": 0.9}
+            look = {"s": size, "color": colour(i), "marker": marker(i), "label": name, "alpha": 0.9}
             drawn.append(ax.scatter(x[mine], y[mine], **look, **edge))
     return drawn

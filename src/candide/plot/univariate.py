@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from candide.errors import InputError
 from candide.explain.levels import most_probable, observed
-from candide.plot import style, words
+from candide.plot import heat, lettering, style, words
 from candide.plot.choice import strongest
 from candide.plot.drawable import Drawable, refuse_lone_labels
 from candide.rows.table import Name
@@ -31,9 +31,9 @@ def densities(model: Any, X: Any = None, y: Any = None, *, feature: Any = None, 
 
     Numbers are drawn as densities that integrate to 1, and so are their histograms; whole counts as probabilities at
     each number; categories, and numbers that are counted in bins, as bars, with a tick at the share of each in the
-    data; text as the terms that speak most for each class. Without ``feature`` it is the column that tells most of the
-    class. Where no row has a value
-    below 0, nothing is drawn there.
+    data; text as the terms that speak most for each class. Of more than eight classes it is a row a class, the darker
+    the more probable a value is. Without ``feature`` it is the column that tells most of the class. Where no row has a
+    value below 0, nothing is drawn there.
 
     >>> from candide.demo import garden
     >>> from candide.model.fitted import Fitted
@@ -58,7 +58,7 @@ def densities(model: Any, X: Any = None, y: Any = None, *, feature: Any = None, 
         _shares(ax, drawable, name, j)
     else:
         _numbers(ax, drawable, name, X, y)
-    handles = ax.get_legend_handles_labels()[0]
+    handles = ax.get_legend_handles_labels()[0] if len(drawable.labels) <= style.FEW else []  # more are named in place
     style.legend(ax, sorted(handles, key=lambda h: h.get_label() in (_DATA, "all rows")))
     return ax
 
@@ -70,15 +70,21 @@ def _numbers(ax: Any, drawable: Drawable, name: Name, X: Any, y: Any) -> None:
     fine = np.union1d(np.linspace(low, high, _FINE), np.clip(np.linspace(*drawable.span(name), _FINE), low, high))
     x = np.arange(max(0, round(low)), round(high) + 1.0) if whole else fine
     density = np.exp(drawable.log_density([name], x[:, None]))
+    said = "p(x | class)" if whole else "density, p(x | class)"
+    if len(drawable.labels) > style.FEW:
+        heat.numbers(ax, drawable.labels, x, density, _top(density, 0.0), said)
+        style.tidy(ax, name, grid=False)
+        style.ticks(ax.xaxis, date=drawable.dates(X, [name])[0])
+        return
     tallest, ends = (0.0, (x[0], x[-1])) if X is None else _histograms(ax, drawable, name, X, y)
-    for c, label in enumerate(drawable.labels):
+    for c, label in enumerate(lettering.shorts(drawable.labels)):
         look: dict[str, Any] = {"color": style.colour(c), "linestyle": style.line(c), "linewidth": 1.8}
         if whole:
             look |= {"marker": style.marker(c), "markersize": 4, "linewidth": 1.0}
-        ax.plot(x, density[:, c], label=style.short(label), zorder=3, **look)
+        ax.plot(x, density[:, c], label=label, zorder=3, **look)
     ax.set_ylim(0, _top(density, tallest))
     ax.set_xlim(min(x[0], ends[0]), max(x[-1], ends[1]))
-    style.tidy(ax, name, "p(x | class)" if whole else "density, p(x | class)")
+    style.tidy(ax, name, said)
     style.ticks(ax.xaxis, date=drawable.dates(X, [name])[0])
     style.ticks(ax.yaxis)
 
@@ -109,7 +115,7 @@ def _top(density: NDArray, tallest: float) -> float:
 
 
 def _histograms(ax: Any, drawable: Drawable, name: Name, X: Any, y: Any) -> tuple[float, tuple[float, float]]:
-    """The histogram of each class, or of all rows where classes are unknown or too many.
+    """The histogram of each class, or of all rows where classes are unknown.
 
     Returns the height of the tallest bar, and where the bars begin and end.
     """
@@ -120,7 +126,7 @@ def _histograms(ax: Any, drawable: Drawable, name: Name, X: Any, y: Any) -> tupl
         return 0.0, (np.inf, -np.inf)
     edges = _edges(x[present], _is_whole(drawable, name))
     groups: list[Any] = [(present, None)]
-    if codes is not None and len(drawable.labels) <= len(style.PALETTE):
+    if codes is not None:
         groups = [(present & (codes == c), c) for c in range(len(drawable.labels))]
     tallest = 0.0
     for mine, c in groups:
@@ -152,10 +158,15 @@ def level_shares(drawable: Drawable, name: Name, most: int = _MOST_LEVELS) -> tu
 
 def _levels(ax: Any, drawable: Drawable, name: Name, X: Any, y: Any) -> None:
     names, p = level_shares(drawable, name)
+    said = "p(bin | class)" if drawable.is_binned(name) else "p(level | class)"
+    if len(drawable.labels) > style.FEW:
+        heat.levels(ax, drawable.labels, names, p, said)
+        style.tidy(ax, name, grid=False)
+        return
     _bars(ax, drawable, names, p)
     if X is not None and y is not None:
         _seen(ax, drawable, name, X, y, names)
-    style.tidy(ax, name, "p(bin | class)" if drawable.is_binned(name) else "p(level | class)")
+    style.tidy(ax, name, said)
     ax.grid(False, axis="x")
 
 
@@ -163,16 +174,10 @@ def _bars(ax: Any, drawable: Drawable, names: list[str], p: NDArray) -> None:
     """Groups of bars; they lie down where names are long or many."""
     k = len(drawable.labels)
     wide = 0.84 / k
-    for c, label in enumerate(drawable.labels):
+    for c, label in enumerate(lettering.shorts(drawable.labels)):
         at = np.arange(len(names)) - 0.42 + wide * (c + 0.5)
-        ax.bar(at, p[:, c], wide * 0.94, color=style.colour(c), label=style.short(label), zorder=2)
-    shown = [style.short(n, 18) for n in names]
-    crowded = sum(map(len, shown)) + 2 * len(shown) > 60
-    ax.set_xticks(np.arange(len(names)), shown)
-    if crowded:
-        ax.tick_params(axis="x", rotation=45)
-        for text in ax.get_xticklabels():
-            text.set(ha="right", rotation_mode="anchor")
+        ax.bar(at, p[:, c], wide * 0.94, color=style.colour(c), label=label, zorder=2)
+    lettering.name_ticks(ax, "x", names)
     ax.set_ylim(0, min(1.0, 1.08 * float(p.max())) if p.size else 1.0)
 
 
@@ -202,11 +207,10 @@ def _shares(ax: Any, drawable: Drawable, name: Name, j: int) -> None:
     """A feature that is on or off, or a word: one probability a class."""
     part, law, _ = drawable.part(name)
     (what, *_), (value, *_) = law.describe(j)
-    names = [style.short(v, 18) for v in drawable.labels]
-    bars = ax.bar(np.arange(len(names)), value, 0.7, color=[style.colour(c) for c in range(len(names))], zorder=2)
-    ax.set_xticks(np.arange(len(names)), names)
-    if sum(map(len, names)) > 60:
-        ax.tick_params(axis="x", rotation=45)
-    ax.bar_label(bars, fmt="%.3g", fontsize=8)
+    k = len(drawable.labels)
+    bars = ax.bar(np.arange(k), value, 0.7, color=[style.colour(c) for c in range(k)], zorder=2)
+    lettering.name_ticks(ax, "x", drawable.labels)
+    if k <= 2 * style.FEW:
+        ax.bar_label(bars, fmt="%.3g", fontsize=8)
     style.tidy(ax, name, f"{what} of {part.event.outcome} given the class")
     ax.grid(False, axis="x")

@@ -13,7 +13,7 @@ import numpy as np
 
 from candide.explain.columns import conditionals
 from candide.explain.terms import top_terms
-from candide.plot import style
+from candide.plot import lettering, style
 from candide.plot.drawable import Drawable
 from candide.rows.table import Name
 
@@ -42,14 +42,21 @@ def class_terms(drawable: Drawable, column: Name, most: int = _MOST) -> list[tup
 def draw(ax: Any, drawable: Drawable, column: Name) -> None:
     """A bar a term, in the colour of the class it speaks for."""
     found = class_terms(drawable, column)
-    for c, label in enumerate(drawable.labels):
+    classes = lettering.shorts(drawable.labels)
+    for c, label in enumerate(classes):
         mine = [(at, odds) for at, (owner, _, odds) in enumerate(found) if owner == c]
         if mine:
-            ax.barh(*zip(*mine, strict=True), 0.8, color=style.colour(c), label=style.short(label), zorder=2)
+            ax.barh(*zip(*mine, strict=True), 0.8, color=style.colour(c), label=label, zorder=2)
     if not found:
         ax.text(0.5, 0.5, "no named term tells the classes apart", ha="center", transform=ax.transAxes)
-    names = [style.short(term, 20) for _, term, _ in found]
-    ax.set_yticks(range(len(found)), names, fontsize=8 if len(found) <= _MOST else 6.5)
+    ax.set_yticks(range(len(found)), lettering.shorts([term for _, term, _ in found], 20), fontsize=_size(found))
+    for at, (owner, _, _) in enumerate(found if len(classes) > style.FEW else ()):  # more than a legend tells apart
+        place = {"xycoords": ax.get_yaxis_transform(), "va": "center", "fontsize": _size(found)}
+        ax.annotate(classes[owner], (1.01, at), **place)
     ax.invert_yaxis()
-    style.tidy(ax, f"{style.title(column, 30)}: log-odds of a term for its class")
+    style.tidy(ax, f"{lettering.title(column, 30)}: log-odds of a term for its class")
     ax.grid(False, axis="y")
+
+
+def _size(found: list[Any]) -> float:
+    return 8 if len(found) <= _MOST else 6.5
