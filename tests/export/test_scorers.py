@@ -152,3 +152,77 @@ def test_values_as_they_are_written(score):
     said = score(model, rows)
     for row, one in zip(rows, said, strict=True):  # by itself: in a column with text beside it a number is text
         check([one], model, {name: [value] for name, value in row.items()})
+
+
+def every_law(rng, n, wild=False):
+    """A column for every law; ``wild``: with values that are missing, never seen, far out or impossible."""
+    y = rng.integers(0, 3, n)
+    day = np.datetime64("2024-01-01") + rng.integers(0, 400, n) + 30 * y
+    table = {
+        "bell": rng.normal(1e6 + y, 0.5),
+        "size": rng.lognormal(y, 0.7),
+        "shared": rng.normal(y, 1.0),
+        "above": rng.normal(y, 1.0),
+        "visits": rng.poisson(2.0 + 3 * y).astype(float),
+        "claims": rng.negative_binomial(2, 0.3, n).astype(float),
+        "wait": rng.exponential(1.0 + y),
+        "cells": rng.normal(y, 1.0),
+        "job": rng.choice(["cook", "smith", "it's", "naïve 🙂"], n).astype(object),
+        "flag": rng.random(n) < 0.3 + 0.2 * y,
+        "day": day,
+        "words": np.array(
+            [" ".join(rng.choice(["tea", "milk", "Free", "prize", "ÜBER"], 4)) for _ in range(n)], object
+        ),
+        **{f"count {j}": rng.poisson(1.0 + j * y).astype(float) for j in range(3)},
+        **{f"side {j}": rng.normal(y * (j - 1), 1.0) for j in range(3)},
+    }
+    if wild:
+        table = {name: spoiled(rng, name, column) for name, column in table.items()}
+    return table, y
+
+
+def spoiled(rng, name, column):
+    gone = rng.random(len(column)) < 0.15
+    odd = rng.random(len(column)) < 0.05
+    if column.dtype.kind == "M":
+        return np.where(gone, np.datetime64("NaT"), column)
+    if column.dtype.kind == "f":
+        at_zero = name in ("size", "visits", "claims", "wait") or name.startswith("count")
+        far = rng.choice([0.0, 3.5, 1e8], len(column)) if at_zero else rng.choice([-1e8, 1e3, 0.0], len(column))
+        return np.where(gone, np.nan, np.where(odd, far, column))
+    strange = np.full(len(column), "never met", object)
+    return np.where(gone, None, np.where(odd & (name != "flag"), strange, column.astype(object)))
+
+
+GROUPS = {
+    ("count 0", "count 1", "count 2"): cd.events.Multinomial(),
+    ("side 0", "side 1", "side 2"): cd.events.Gaussian(covariance="full"),
+}
+LAWS = {
+    "bell": cd.events.Gaussian(),
+    "size": cd.events.LogNormal(),
+    "shared": cd.events.Gaussian(covariance="tied-diagonal"),
+    "above": cd.events.Bernoulli(threshold=0.5),
+    "visits": cd.events.Poisson(),
+    "claims": cd.events.NegativeBinomial(),
+    "wait": cd.events.Exponential(),
+    "cells": cd.events.Binned(),
+    "job": cd.events.Categorical(),
+    "flag": cd.events.Categorical(),
+    "words": cd.events.Text(),
+    **GROUPS,
+}
+
+
+@pytest.mark.parametrize("estimate", ["predictive", "mean", "mle"])
+def test_every_law_at_once(score, estimate):
+    rng = np.random.default_rng(0)
+    model = cd.NaiveBayes(LAWS, estimate=estimate).fit(*every_law(rng, 2000))
+    rows, _ = every_law(rng, ROWS if estimate == "predictive" else 1000, wild=True)
+    same(score, model, rows)
+
+
+def test_every_column_weighed(score):
+    rng = np.random.default_rng(1)
+    model = cd.BayesClassifier().fit(*every_law(rng, 1000, wild=True))
+    same(score, model, every_law(rng, 500, wild=True)[0])

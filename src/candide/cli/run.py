@@ -2,7 +2,16 @@
 
 import sys
 
-from candide.cli import changes, compare, learning, models, pages, pictures, rows  # noqa: F401  each adds its commands
+from candide.cli import (  # noqa: F401  each adds its commands
+    changes,
+    compare,
+    exports,
+    learning,
+    models,
+    pages,
+    pictures,
+    rows,
+)
 from candide.cli.group import cli
 from candide.errors import CandideError
 

@@ -147,6 +147,24 @@ class Generative(Estimator):
         self._check_fitted()
         return predict(self.fitted_, source, out=out, keep=keep, force=force, reading=Reading(**reading))
 
+    def export(self, to: str, out: str | os.PathLike | None = None, *, force: bool = False) -> str:
+        """The model as a file of another language that scores rows without Candide: ``to`` is "js" or "python".
+
+        Its text comes back, and is written into ``out`` if that is given; over a file that was not exported by
+        ``force`` only. Its probabilities are those of ``predict_proba``.
+
+        >>> import candide as cd
+        >>> model = cd.NaiveBayes().fit([[1.0], [2.0], [8.0], [9.0]], ["low", "low", "top", "top"])
+        >>> scorer = {}
+        >>> exec(model.export("python"), scorer)  # the text of a module
+        >>> scorer["score"]({0: 8.5})["label"]
+        'top'
+        """
+        from candide.tasks.export import export
+
+        self._check_fitted()
+        return export(self.fitted_, to, out, force=force)
+
     # Explaining.
 
     def linear(self) -> "Linear":

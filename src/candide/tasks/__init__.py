@@ -17,6 +17,7 @@ from candide.tasks.compare import compare
 from candide.tasks.diff import diff
 from candide.tasks.evaluate import evaluate
 from candide.tasks.explain import explain
+from candide.tasks.export import export
 from candide.tasks.judge import judge
 from candide.tasks.learn import learn
 from candide.tasks.predict import predict
@@ -30,6 +31,7 @@ __all__ = [
     "diff",
     "evaluate",
     "explain",
+    "export",
     "forget",
     "judge",
     "learn",

@@ -39,7 +39,7 @@ from candide.report.summary.rows import (
     of_text,
 )
 from candide.report.summary.scores import CurveSummary, MetricSummary, ScoreSummary, TrustSummary, of_scores, of_trust
-from candide.report.summary.written import PictureSummary, WrittenSummary, of_picture
+from candide.report.summary.written import ExportSummary, PictureSummary, WrittenSummary, of_picture
 
 __all__ = [
     "ChangeSummary",
@@ -51,6 +51,7 @@ __all__ = [
     "DecisionSummary",
     "DemoSummary",
     "DifferenceSummary",
+    "ExportSummary",
     "FitSummary",
     "Gap",
     "MergeSummary",

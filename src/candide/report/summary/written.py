@@ -1,4 +1,4 @@
-"""Files that a command wrote: scored rows, a picture."""
+"""Files that a command wrote: scored rows, a picture, a model in another language."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,6 +24,17 @@ class PictureSummary(Summary):
     output: str
     drawn: Mapping[str, Any]  # what it shows: features, rows, a note
     note: str | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class ExportSummary(Summary):
+    """A model in another language, in a file."""
+
+    model: str
+    to: str  # the name of the target
+    what: str  # what that is called
+    output: str
+    bytes: int
 
 
 def of_picture(model: str, drawn: Mapping[str, Any], output: str, form: str) -> PictureSummary:

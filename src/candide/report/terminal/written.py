@@ -4,7 +4,7 @@ from rich.text import Text
 
 from candide import wording
 from candide.report.doctor import Installation
-from candide.report.summary import PageSummary, PictureSummary, ReportSummary, WrittenSummary
+from candide.report.summary import ExportSummary, PageSummary, PictureSummary, ReportSummary, WrittenSummary
 from candide.report.terminal.layout import Parts, escape, notes, parts
 
 
@@ -29,6 +29,11 @@ def _(found: PageSummary) -> Parts:
 def _(found: ReportSummary) -> Parts:
     text = f"report of {found.model} written into {found.output} ({found.bytes / 1000:,.0f} kB)"
     return [escape(text), *notes(found.gaps)]
+
+
+@parts.register
+def _(found: ExportSummary) -> Parts:
+    return [escape(f"{found.model} exported into {found.output}, {found.what} of {found.bytes / 1000:,.0f} kB")]
 
 
 @parts.register

@@ -1,0 +1,41 @@
+"""Targets: what a model can be exported to, one line each.
+
+>>> list(TARGETS), TARGETS["python"].what
+(['js', 'python'], 'a Python module')
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from candide.errors import unknown
+from candide.export.javascript import javascript
+from candide.export.joined import MARK
+from candide.export.python import python
+from candide.model.fitted import Fitted
+
+
+@dataclass(frozen=True)
+class Target:
+    """What writes a model, and what that is called."""
+
+    write: Callable[[Fitted], str]
+    what: str
+
+
+TARGETS = {
+    "js": Target(javascript, "a JavaScript module"),
+    "python": Target(python, "a Python module"),
+}
+
+
+def target(name: str) -> Target:
+    """The target of a name; an error that lists those known."""
+    if name not in TARGETS:
+        raise unknown("target of an export", name, TARGETS)
+    return TARGETS[name]
+
+
+def is_exported(path: str) -> bool:
+    """Whether a file is a model that Candide exported, by its first line."""
+    with open(path, "rb") as file:
+        return MARK.encode() in file.readline(200)

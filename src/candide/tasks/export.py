@@ -1,0 +1,32 @@
+"""Export a model: one file of another language that scores rows without Candide.
+
+>>> from candide.demo import garden
+>>> text = export(Fitted(garden()), "js")
+>>> "export default model;" in text
+True
+"""
+
+import os
+
+from candide import files
+from candide.export.targets import is_exported, target
+from candide.model.fitted import Fitted
+from candide.tasks import outputs
+from candide.tasks.models import Model, fitted_of
+
+__all__ = ["Fitted", "export"]
+
+
+def export(model: Model, to: str, out: str | os.PathLike | None = None, *, force: bool = False) -> str:
+    """The text of a module that scores rows, ``to`` "js" or "python"; ``out`` is the file to write it into.
+
+    A file that is there is replaced if it was exported; another one by ``force`` only. What cannot be exported, such
+    as an own event model of which nothing but a Python function is known, is an error that names its column.
+    """
+    chosen = target(to)
+    inputs = [model] if isinstance(model, str | os.PathLike) else []
+    outputs.check(out, *inputs, ours=is_exported, force=force)
+    text = chosen.write(fitted_of(model))
+    if out is not None:
+        files.write_whole(out, [text.encode("utf-8")])
+    return text

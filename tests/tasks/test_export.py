@@ -1,0 +1,71 @@
+"""Exporting: through the task, the estimator and the command, and never over what is not an export."""
+
+import csv
+import subprocess
+import sys
+
+import pytest
+from tests.cli.typed import ask, output, run
+
+import candide as cd
+from candide import tasks
+from candide.errors import InputError
+
+ROWS = {"size": [1.0, 2.0, 6.0, 7.0] * 5, "job": ["cook", "cook", "smith", None] * 5}
+
+
+@pytest.fixture
+def model():
+    return cd.NaiveBayes().fit(ROWS, ["a", "a", "b", "b"] * 5)
+
+
+@pytest.fixture
+def path(model, tmp_path):
+    model.save(tmp_path / "m.candide")
+    return tmp_path / "m.candide"
+
+
+@pytest.mark.parametrize("to", ["js", "python"])
+def test_every_door_gives_the_same_text(model, path, tmp_path, to):
+    text = tasks.export(path, to)
+    assert model.export(to, tmp_path / "one") == text
+    facts = ask("export", path, "--to", to, "-o", tmp_path / "two")
+    assert facts["bytes"] == len(text.encode())
+    assert (
+        (tmp_path / "one").read_text() == (tmp_path / "two").read_text() == text == output("export", path, "--to", to)
+    )
+
+
+def test_only_an_export_is_replaced(model, path, tmp_path):
+    out = tmp_path / "model.py"
+    model.export("js", out)
+    model.export("python", out)  # an export replaces an export
+    for other in (tmp_path / "notes.py", path):
+        before = other.read_bytes() if other == path else b"x = 1\n"
+        other.write_bytes(before)
+        with pytest.raises(InputError) as caught:
+            tasks.export(path, "python", other)
+        assert "--force" in caught.value.remedy
+        assert isinstance(run("export", path, "--to", "js", "-o", other).exception, InputError)
+        assert other.read_bytes() == before
+    model.export("js", tmp_path / "notes.py", force=True)
+    assert (tmp_path / "notes.py").read_text() == model.export("js")
+
+
+def test_an_unknown_target_is_told(model, path):
+    with pytest.raises(InputError) as caught:
+        model.export("cobol")
+    assert caught.value.value == "cobol"
+    assert run("export", path, "--to", "cobol").exit_code != 0
+
+
+def test_a_module_of_python_scores_a_file(model, tmp_path):
+    model.export("python", tmp_path / "m.py")
+    (tmp_path / "rows.csv").write_text("size,job\n1.5,cook\n6.5,\n,never met\n")
+    alone = [sys.executable, "-I", "-S", tmp_path / "m.py", tmp_path / "rows.csv"]
+    done = subprocess.run(alone, capture_output=True, text=True, check=True)
+    found = list(csv.DictReader(done.stdout.splitlines()))
+    rows = {"size": [1.5, 6.5, None], "job": ["cook", None, "never met"]}
+    assert [row["prediction"] for row in found] == model.predict(rows).tolist()
+    p = model.predict_proba(rows)
+    assert [float(row["p_b"]) for row in found] == pytest.approx(p[:, 1].tolist(), abs=1e-12)
