@@ -6,6 +6,7 @@ A page is Markdown with marks that mean something here:
 - a ``sh`` block after ``<!-- runs -->`` is run by a shell, in the folder in which the page's code runs; an unlabelled
   block after it has lines of what it prints;
 - an image whose name ends in ``-picture.svg`` or ``-picture.png`` is what the blocks before it have drawn;
+- ``$...$`` and ``$$...$$`` are formulas as LaTeX writes them; the build makes MathML of them, which browsers draw;
 - ``<!-- needs adult_train.parquet -->`` before a block says that it reads that real table. The folder of real tables is
   ``CANDIDE_DATA``, else ``../shared/data`` beside the project; a block whose table is not there is passed over.
 
@@ -151,6 +152,30 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
                 rf"*(A picture, \1, is drawn where `{piece.absent}` is at hand.)*", markdown
             )
     return markdown
+
+
+_FORMULA = re.compile(
+    r'<(?P<tag>span|div) class="arithmatex">\\[(\[](?P<latex>.*?)\\[)\]]</(?P=tag)>', re.DOTALL
+)
+
+
+def on_page_content(content: str, **_: Any) -> str:
+    """Formulas of a page, which the Markdown extension has found, as MathML."""
+    return _FORMULA.sub(_typeset, content)
+
+
+def _typeset(formula: re.Match[str]) -> str:
+    """A formula on a line of its own, or within one; a space parts the name of a function from what it is of."""
+    import html
+
+    from latex2mathml.converter import convert
+
+    latex, alone = html.unescape(formula["latex"]).strip(), formula["tag"] == "div"
+    mathml = convert(latex, display="block" if alone else "inline")
+    mathml = re.sub(
+        r"(<mi>(?:log|ln)</mi>)(?!<mo[^>]*>&#x00028;)", r'\1<mspace width="0.167em"/>', mathml
+    )
+    return f'<div class="formula">{mathml}</div>' if alone else mathml
 
 
 def commands() -> str:
