@@ -37,7 +37,7 @@ def _text(**settings):
 
 def _heard(rng):
     base = _text(sublinear=True)(rng)
-    return laws.HeardTerms(base, rng.normal(size=base.cells.n_terms), 0.5)
+    return laws.HeardTerms(base, rng.normal(size=base.cells.n_terms), 0.5, rng.normal(size=base.n_classes))
 
 
 def _positive(rng):
@@ -219,7 +219,7 @@ def test_every_array_is_checked(name):
         for change in changes:
             if (
                 change is None
-                and key.endswith(("length", "unit", "constant", "threshold"))
+                and key.endswith(("length", "unit", "constant", "threshold", "silent"))
                 and "matrix" not in "".join(arrays)
             ):
                 continue  # it may be without

@@ -147,7 +147,35 @@ def test_odd_documents_leave_probabilities(texts, y):
     p = model.predict_proba([*texts, "never met", ""])
     assert np.isfinite(p).all()
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
-    np.testing.assert_allclose(p[-1], p[-2], atol=1e-12)  # where nothing is known, the class shares
+    shares = (model.census_.class_weight + 0.5) / (len(y) + 0.5 * len(model.classes_))
+    np.testing.assert_allclose(p[-2:], [shares, shares], atol=1e-12)  # where nothing is known
+
+
+def test_documents_that_say_nothing_have_the_class_shares(model, tmp_path):
+    """Whatever was learned of others: calibrated or not, through files, as a sum, and as explained."""
+    nothing, y = ["", "unheard of", None], np.where(Y == "sea", "sea", "land")
+    table = cd.BayesClassifier(calibration="logistic").fit({"said": TEXTS}, y)
+    for i, (one, X) in enumerate(((model, nothing), (model + model, nothing), (table, {"said": nothing}))):
+        weight = one.census_.class_weight
+        shares = (weight + 0.5) / (weight.sum() + 0.5 * len(weight))
+        np.testing.assert_allclose(one.predict_proba(X), np.tile(shares, (3, 1)), atol=1e-9)
+        for detail in ("tally", "score"):
+            one.save(tmp_path / f"{detail}{i}", detail=detail)
+            np.testing.assert_array_equal(cd.load(tmp_path / f"{detail}{i}").predict_proba(X), one.predict_proba(X))
+        for row, found in zip(np.sort(one.predict_log_proba(X)), one.explain(X), strict=True):
+            assert found.log_odds == pytest.approx(row[-1] - row[-2], abs=1e-9)
+
+
+def test_a_class_of_one_document_does_not_take_those_of_which_little_is_known():
+    model = cd.TextNB().fit(TEXTS, ["alone", *Y[1:]])
+    p = model.predict_proba(["word1", "word2 word3"])
+    assert p[:, model.classes_.tolist().index("alone")].max() < 0.05
+
+
+@pytest.mark.parametrize("weight", [1e-100, 1e20, 1e45, 1e140])
+def test_weights_of_rows_may_be_very_small_or_large(weight):
+    found = cd.TextNB().fit(TEXTS, Y, sample_weight=np.full(len(Y), weight))
+    assert np.isfinite(found.predict_proba(NEW)).all()
 
 
 def test_a_vocabulary_that_is_empty_leaves_the_class_shares():

@@ -78,14 +78,14 @@ def test_the_maximum_is_that_of_another_optimiser(weighted):
     learned = words.learn(found, offset, weight)
     v, g = len(found.group), found.n_groups
     each = np.stack([found.scores(np.eye(v)[j]) for j in range(v)], axis=2)  # (document, class, term)
-    often = np.ones(len(y)) if weight is None else weight
+    often = np.where(np.diff(found.ends) > 0, 1.0 if weight is None else weight, 0.0)  # of no words, none
 
     def objective(q):
         w, b, mean = q[:v], q[v : v + 2], q[v + 2 :]
         joint = each @ w + offset + b
         loss = often @ (logsumexp(joint, axis=1) - joint[np.arange(len(y)), y])
         away = w - mean[found.group]
-        return loss + 0.5 * words.STRENGTH * away @ away + 0.5 * mean @ mean + 0.01 * b @ b
+        return loss + 0.5 * words.STRENGTH * away @ away + 0.5 * mean @ mean + 0.5 * words.BIAS * b @ b
 
     peer = minimize(objective, np.zeros(v + 2 + g), method="BFGS", options={"gtol": 1e-6})
     order = np.argsort(found.keys())

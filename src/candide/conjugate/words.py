@@ -36,6 +36,8 @@ T = TypeVar("T")
 RARE = 10  # groups of terms by how many documents have them, each of twice as many as the one before
 _LOT = 8  # classes, in which the loops read the tables
 _LETTERS = 1 << 18  # of documents that are read together: what is worked out of their words takes 5 MB
+_LARGEST = 1e30  # counts, and as small ones: of single precision
+_ROUNDING = 1e-6  # of a count in single precision, and more
 _CACHE = 1 << 20  # bytes of what the words of some documents say, which stay near while these are worked on
 
 
@@ -128,8 +130,11 @@ def words_of(
     gone = np.zeros(len(y)) if not is_counted else np.ones(len(y)) if weight is None else weight
     used, (term, x, sizes, length) = _listed(counted, documents, gone)
     ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    k, table, own = counted.tally.n_classes, _dense(counted, used), np.empty_like(x)
-    totals, size = counted.by_class(counted.total), alpha * max(counted.size, 1)
+    totals = counted.by_class(counted.total)
+    unit = max(1.0, float(totals.max(initial=0.0)) / _LARGEST)  # of all counts, where these would be no numbers
+    gone, totals, alpha = gone / unit, totals / unit, max(alpha / unit, 1.0 / _LARGEST)
+    k, table, own = counted.tally.n_classes, _dense(counted, used, unit), np.empty_like(x)
+    size = alpha * max(counted.size, 1)
     # Terms of no other document stay in the total: without them a class would be known by what it lacks.
     rest = np.log(totals[y] + size) - np.log(np.maximum(totals[y] - gone * length, 0.0) + size)
     each = np.where(length > 0, np.maximum(length, 1e-300) ** -power, 1.0)
@@ -139,7 +144,9 @@ def words_of(
         row = np.repeat(np.arange(some.start, some.stop), sizes[some])
         mine = slice(ends[some.start], ends[some.stop])
         n = table[term[mine], y[row]].astype(np.float64)
-        own[mine] = np.log(np.maximum(n - gone[row] * x[mine], 0.0) + alpha) - np.log(n + alpha) + rest[row]
+        left = n - gone[row] * x[mine]
+        left[left < _ROUNDING * n] = 0.0
+        own[mine] = np.log(left + alpha) - np.log(n + alpha) + rest[row]
         x[mine] *= each[row] / scale
 
     _in_pieces(leave_out, documents)
@@ -191,7 +198,7 @@ def _listed(counted: terms.Weighed, documents: Documents, gone: Floats) -> tuple
     return np.flatnonzero(there), [np.concatenate(columns.pop(0)) for _ in range(4)]
 
 
-def _dense(counted: terms.Weighed, used: Codes) -> NDArray[np.float32]:
+def _dense(counted: terms.Weighed, used: Codes, unit: float) -> NDArray[np.float32]:
     """(term, class) counts of some terms, in lots of eight classes."""
     tally, total = counted.tally, counted.total
     out = np.zeros((len(used), -(-tally.n_classes // _LOT) * _LOT), np.float32)
@@ -199,7 +206,7 @@ def _dense(counted: terms.Weighed, used: Codes) -> NDArray[np.float32]:
     place[used] = np.arange(len(used))
     for c, (start, stop) in enumerate(pairwise(tally.classes.tolist())):
         at = place[tally.word[start:stop]]
-        out[at[at >= 0], c] = total[start:stop][at >= 0]
+        out[at[at >= 0], c] = total[start:stop][at >= 0] / unit
     return out
 
 

@@ -114,8 +114,8 @@ class Distribution(ABC):
 
         return Weighted(self, np.asarray(weight, np.float64))
 
-    def heard(self, words: "WordWeights") -> "Distribution":
-        """The law of documents in which every term has a weight of its own."""
+    def heard(self, words: "WordWeights", silent: Floats | None = None) -> "Distribution":
+        """The law of documents in which every term has a weight of its own; ``silent`` is said where none is known."""
         self._refuse("has no terms that could have weights")
 
     def scaled(self, weight: Floats) -> "Distribution | None":

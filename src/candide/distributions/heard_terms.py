@@ -37,6 +37,7 @@ class HeardTerms(OfDocuments):
     base: TermScores
     weight: Floats  # (term,)
     power: float
+    silent: Floats | None = None  # (class,) what is said where none of the terms of a document is known
 
     name: ClassVar[str] = "heard_terms"
     has_density = False
@@ -70,6 +71,8 @@ class HeardTerms(OfDocuments):
         sums = score(self.cells.words, documents, self.tokens, self._table, mine, self.base.manner)
         mine += sums[:, :1] * self.base.shared
         mine *= self._share(sums[:, 1:])
+        if self.silent is not None:
+            mine[sums[:, 1] == 0] += self.silent
         out += mine
         return int(documents.absent().sum())
 
@@ -92,7 +95,8 @@ class HeardTerms(OfDocuments):
         return self.base.shares(place)
 
     def scaled(self, weight: Floats) -> "HeardTerms":
-        return replace(self, weight=self.weight * float(weight[0]))
+        w = float(weight[0])
+        return replace(self, weight=self.weight * w, silent=None if self.silent is None else self.silent * w)
 
     @property
     def story(self) -> Distribution:
@@ -114,7 +118,8 @@ class HeardTerms(OfDocuments):
         return Unwritten(self.not_linear)
 
     def exported(self) -> dict[str, Any]:
-        return {**self.base.exported(), "heard": self.weight, "power": self.power}
+        silent = {} if self.silent is None else {"silent": self.silent}
+        return {**self.base.exported(), "heard": self.weight, "power": self.power, **silent}
 
     @property
     def inner(self) -> Distribution:
@@ -122,10 +127,12 @@ class HeardTerms(OfDocuments):
 
     def arrays(self) -> dict[str, NDArray]:
         """The weights in the ascending order of their terms."""
-        return {"weight": self.weight[self.cells.in_order()[1]], **one(self.power, "power")}
+        silent = {} if self.silent is None else {"silent": self.silent}
+        return {"weight": self.weight[self.cells.in_order()[1]], **one(self.power, "power"), **silent}
 
     @classmethod
     def from_arrays(cls, arrays: Found, shape: Shape, base: Distribution | None = None) -> Self:
         if not isinstance(base, TermScores):
             raise InputError("the scores of terms that are heard are missing")
-        return cls(base, take(arrays, "weight", (base.cells.n_terms,)), number(arrays, "power", _POWER))
+        silent = take(arrays, "silent", (shape.n_classes,)) if arrays.get("silent") is not None else None
+        return cls(base, take(arrays, "weight", (base.cells.n_terms,)), number(arrays, "power", _POWER), silent)

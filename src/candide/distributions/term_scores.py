@@ -77,11 +77,11 @@ class TermScores(OfDocuments):
     def shares(self, place: Codes) -> Floats | None:
         return np.exp(self.weights(place, np.ones(len(place)))) if self.mean_length else None
 
-    def heard(self, words: "WordWeights") -> "HeardTerms":
+    def heard(self, words: "WordWeights", silent: Floats | None = None) -> "HeardTerms":
         """The law in which every term has a weight of its own."""
         from candide.distributions.heard_terms import HeardTerms
 
-        return HeardTerms(self, words.among(self.cells.letters, self.cells.starts), words.power)
+        return HeardTerms(self, words.among(self.cells.letters, self.cells.starts), words.power, silent)
 
     def scaled(self, weight: Floats) -> "TermScores":
         """One feature, and so one weight for all."""

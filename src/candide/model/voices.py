@@ -61,7 +61,10 @@ class Voices:
     def weigh(self, model: Model) -> Model:
         """A model whose laws count as these weights say, and whose class prior has the biases in it."""
         each = zip(model.distributions, self.weight, self._words, strict=True)
-        laws = tuple((law if words is None else law.heard(words)).weighted(w) for law, w, words in each)
+        # Words that are all there is leave the class shares where none is known: the biases go with what they say.
+        alone = self.words and len(self.words) == 1 and self.weight[0][0] != 0
+        silent = -self.bias / self.weight[0][0] if alone else None
+        laws = tuple((law if words is None else law.heard(words, silent)).weighted(w) for law, w, words in each)
         log_prior = model.log_prior + self.bias
         shares = log_prior - np.logaddexp.reduce(log_prior)
         return replace(model, log_prior=shares, distributions=laws, curve=self.curve)
@@ -320,19 +323,23 @@ def balance(
     patient: bool = False,
 ) -> Voices:
     """The weights of all other voices, beside words that have theirs: these are neither more nor less than they say."""
+    from candide.model import words
+
     groups = np.array(groups_of(census.plan), np.intp)
     taught = None if weight is None else weights.relative(weight)
     known = None if start is None else weights.Learned(np.concatenate(start.weight), start.bias, start.strength)
     free = [one if w is None else np.zeros_like(one) for one, w in zip(terms, heard, strict=True)]
     said = [one[:, :, 0] for one, w in zip(terms, heard, strict=True) if w is not None]
-    offset = _shares(census) + sum(said) if said else _shares(census)
-    learned = weights.learn(free, offset, y, taught, groups=groups, start=known, patient=patient)
+    offset, hold = _shares(census) + sum(said) if said else _shares(census), words.BIAS if said else weights.BIAS
+    if len(said) == len(terms):  # where none of the words is known there is nothing to balance
+        taught = np.where(np.any(said, axis=(0, 2)), 1.0 if taught is None else taught, 0.0)
+    learned = weights.learn(free, offset, y, taught, groups=groups, start=known, patient=patient, hold=hold)
     each = zip(terms, np.split(learned.weight, _ends(census.plan)), heard, strict=True)
     weight_of = tuple(
-        np.ones(1) if words is not None else np.where(part.any(axis=(0, 1)), w, 0.0) for part, w, words in each
+        np.ones(1) if own is not None else np.where(part.any(axis=(0, 1)), w, 0.0) for part, w, own in each
     )
-    counted, own = census.n_rows, tuple(heard) if said else ()
-    return Voices(weight_of, learned.bias, len(y), learned.strength, counted, words=own)
+    own = tuple(heard) if said else ()
+    return Voices(weight_of, learned.bias, len(y), learned.strength, census.n_rows, words=own)
 
 
 def _ends(plan: Plan) -> Codes:

@@ -94,19 +94,20 @@ def learn(
     groups: Sequence[int] | Codes,
     start: Learned | None = None,
     patient: bool = False,
+    hold: float = BIAS,
 ) -> Learned:
     """The weights of voices whose ``terms`` are parts (row, class, voice); ``groups`` numbers the group of each voice.
 
     ``log_prior`` is what they are added to, (class) or (row, class).
     ``weight`` says how often each row counts. ``start`` is where to begin: the same answer, sooner. Without it the
     strengths may take long to stand; ``patient`` waits for them. Voices that say nothing of any row have the mean of
-    their group, and need not be asked.
+    their group, and need not be asked. ``hold`` is the strength with which biases are held at 0.
     """
     groups = np.asarray(groups, np.intp)
     each = [_heard(part) for part in terms]
     terms = [part if own.all() else part.compress(own, axis=2) for part, own in zip(terms, each, strict=True)]
     heard = np.concatenate(each) if each else np.zeros(0, bool)
-    problem = Problem(terms, log_prior, y, weight, groups[heard], 1 + int(groups.max(initial=-1)))
+    problem = Problem(terms, log_prior, y, weight, groups[heard], 1 + int(groups.max(initial=-1)), hold)
     x, strength = problem.start(np.where(groups == 0, 1.0 / np.sqrt(max(1, (groups == 0).sum())), 0.0), heard, start)
     at = problem.at(x)
     with threads.one_blas_thread():  # the products are small, and rows are shared out among threads
@@ -155,9 +156,16 @@ class Problem:
     """The penalised likelihood: unknown are the weights, and the biases of all classes."""
 
     def __init__(
-        self, terms: Sequence[NDArray], log_prior: Floats, y: Codes, weight: Floats | None, groups: Codes, n_groups: int
+        self,
+        terms: Sequence[NDArray],
+        log_prior: Floats,
+        y: Codes,
+        weight: Floats | None,
+        groups: Codes,
+        n_groups: int,
+        hold: float = BIAS,
     ):
-        self.n, self.k = len(y), log_prior.shape[-1]
+        self.n, self.k, self.hold = len(y), log_prior.shape[-1], hold
         ends = np.cumsum([0, *(part.shape[2] for part in terms)])
         self.n_voices = int(ends[-1])
         # Each part by (row and class, voice), and which of the voices are its own.
@@ -212,7 +220,7 @@ class Problem:
         """(unknown, unknown) of the prior: a strength each, and a common mean that is nearly free."""
         v, same = self.n_voices, self.groups[:, None] == self.groups
         shared = (strength**2 / (1.0 + strength * self.size))[self.groups]
-        out = np.diag(np.full(v + self.k, BIAS))
+        out = np.diag(np.full(v + self.k, self.hold))
         out[:v, :v] = np.diag(strength[self.groups]) - np.where(same, shared, 0.0)
         return out
 

@@ -189,11 +189,11 @@ function vocabulary(part) {
 /** A sum over the terms of a text; each with a weight of its own, and less in a longer text, where terms are heard. */
 function terms(part, k) {
   const { known, classes, value } = vocabulary(part);
-  const [shared, unit, common, scale, constant, heard] = ["shared", "unit", "common", "scale", "constant", "heard"].map(
-    (name) => part[name] && numbers(part[name]),
-  );
+  const names = ["shared", "unit", "common", "scale", "constant", "heard", "silent"];
+  const [shared, unit, common, scale, constant, heard, silent] = names.map((name) => part[name] && numbers(part[name]));
   const weigh = MANNERS[part.manner];
   return ([counts], out) => {
+    if (counts === null && silent) out.set(silent);
     if (counts === null) return;
     const own = new Float64Array(k);
     const met = new Float64Array(k);
@@ -215,6 +215,7 @@ function terms(part, k) {
     const share = heard && length > 0 ? length ** -part.power : 1;
     for (let c = 0; c < k; c += 1) {
       out[c] = (own[c] + shared[c] * units) * share + (scale ? scale[c] * commons : 0) + (constant ? constant[c] : 0);
+      if (silent && n === 0) out[c] += silent[c];
       if (part.only_known?.[c] && met[c] < n) out[c] = -Infinity;
     }
   };

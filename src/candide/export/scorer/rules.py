@@ -206,12 +206,12 @@ def vocabulary(part: dict[str, Any]) -> dict[str, tuple[int, list[tuple[int, flo
 def terms(part: dict[str, Any], k: int) -> Rule:
     """A sum over the terms of a text; each with its own weight, and less in a longer text, where terms are heard."""
     known, weigh = vocabulary(part), MANNERS[part["manner"]]
-    names = ("shared", "unit", "common", "scale", "constant", "heard")
-    shared, unit, common, scale, constant, heard = (numbers(part.get(name, [])) for name in names)
+    names = ("shared", "unit", "common", "scale", "constant", "heard", "silent")
+    shared, unit, common, scale, constant, heard, silent = (numbers(part.get(name, [])) for name in names)
 
     def make(x: list[Any]) -> Terms:
         if x[0] is None:
-            return [[0.0] * k]
+            return [list(silent) or [0.0] * k]
         own, met, units, commons, length, n = [0.0] * k, [0] * k, 0.0, 0.0, 0.0, 0
         for term, times in x[0].items():
             if term not in known:
@@ -228,6 +228,7 @@ def terms(part: dict[str, Any], k: int) -> Rule:
         out = [(a + b * units) * less for a, b in zip(own, shared, strict=True)]
         out = [a + b * commons for a, b in zip(out, scale or out, strict=True)] if common else out
         out = [a + b for a, b in zip(out, constant, strict=True)] if constant else out
+        out = [a + b for a, b in zip(out, silent, strict=True)] if silent and not n else out
         only = part.get("only_known", [False] * k)
         return [
             [-math.inf if known_only and there < n else a for a, known_only, there in zip(out, only, met, strict=True)]
