@@ -48,6 +48,7 @@ class Axis:
     at: Floats | None = None  # the points of a curve, or the edges between steps
     bars: tuple[Floats, Floats] | None = None  # of numbers: the edges of bars, and the share of the rows in each
     terms: tuple[tuple[TopTerm, ...], ...] = ()  # for each class
+    typical: str | float | None = None  # the most frequent level, or the median of numbers; None where it is not known
 
     def against(self, shares: Floats, c: int) -> Floats:
         """(level of each column ...) or (point,) what it says for a class against the mean of the others."""
@@ -80,15 +81,18 @@ def _of_cells(fitted: Fitted, part: Part, law: Distribution, voice: Voice) -> Ax
         return Axis(voice, "table", found.names, found.nats, found.often)
     grid: Any = part.encodings[part.columns.index(voice.columns[0])]
     if grid.as_written or not grid.edges:
-        return Axis(voice, "levels", found.names, found.nats, found.often)
+        often = None if found.often is None else found.names[0][int(found.often.argmax())]
+        return Axis(voice, "levels", found.names, found.nats, found.often, typical=often)
     known = law.answers()
     assert known is not None
     edges = np.array(grid.coarsen(known.of(voice.feature)[1]).edges)
-    counts = None
+    counts, middle = None, None
     if fitted.has_counts:
         tally: Any = fitted.chosen.tallies[voice.part]
         counts = tally.counts[:, slice(*known.offsets[voice.feature : voice.feature + 2])].sum(axis=0)
-    return Axis(voice, "steps", found.names, found.nats, found.often, edges, _bars(grid, counts))
+        half = np.searchsorted(np.cumsum(counts), counts.sum() / 2)
+        middle = float(grid.decode(np.array([min(half, len(counts) - 1)]))[0])
+    return Axis(voice, "steps", found.names, found.nats, found.often, edges, _bars(grid, counts), typical=middle)
 
 
 def _bars(grid: Grid, counts: Floats | None) -> tuple[Floats, Floats] | None:
@@ -128,4 +132,5 @@ def _of_numbers(fitted: Fitted, law: Distribution, voice: Voice) -> Axis:
     with np.errstate(invalid="ignore"):
         nats = said - np.nan_to_num(said @ shares)[:, None]
     bars, edges = np.histogram(drawn, _BARS, (low, high))
-    return Axis(voice, "curve", nats=nats, at=at, bars=(edges, bars / len(drawn)))
+    middle = float(np.median(drawn))
+    return Axis(voice, "curve", nats=nats, at=at, bars=(edges, bars / len(drawn)), typical=middle)

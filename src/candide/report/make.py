@@ -5,16 +5,19 @@
 >>> plants, herbs = rows(300, seed=0)
 >>> made = make(Fitted(garden()), {**plants, "herb": herbs}, "herb")
 >>> made.page.verdict.sentences[0][:45], made.text.count("<section"), made.page.gaps
-('On 300 rows it names the right class in 95.3%', 6, ())
+('On 300 rows it names the right class in 95.3%', 7, ())
 """
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from candide.engines.base import Watch, open_source, silent
 from candide.engines.reading import Reading
 from candide.errors import InputError
+from candide.export.javascript import check as check_javascript
+from candide.export.packed import as_json
+from candide.export.parameters import parameters
 from candide.model.fitted import Fitted
 from candide.report import html
 from candide.report.summary.check import CheckSummary, of_check
@@ -24,7 +27,10 @@ from candide.tasks.check import check
 from candide.tasks.judge import judge
 from candide.tasks.models import Model, fitted_of, reading_of
 
-_QUALITY = "How good it is"
+_QUALITY, _CASE = "How good it is", "Try a case"
+_MUCH = 4_000_000  # bytes of a model beyond which no page has room for it, and it is not written out to see
+_LARGE = "the numbers of this model, {:.1f} MB, would make the page too large to send"
+_WHOLE = "pass --whole (whole=True)"
 
 
 @dataclass(frozen=True)
@@ -62,7 +68,36 @@ def make(
             judged = judge(fitted, data, name, weight=weight, reading=reading, watch=watch)
             found, gaps = _checked(fitted, data, name, weight, reading)
         page = of_page(fitted, judged, found, data=_named(data), gaps=gaps)
-    return Made(html.render(page, whole=whole), page)
+    return _with_case(fitted, page, whole)
+
+
+def _with_case(fitted: Fitted, page: PageSummary, whole: bool) -> Made:
+    """The page with the numbers of the model, by which it scores a case, where these can be written and have room."""
+    if len(fitted.labels) < 2:
+        return Made(html.render(page, whole=whole), page)
+    try:
+        size = sum(map(_size, fitted.model.distributions))
+        if not whole and size > _MUCH:
+            raise InputError(_LARGE.format(size / 1e6), remedy=_WHOLE)
+        found = parameters(fitted)
+        check_javascript(found)
+        full = replace(page, parameters=as_json(found))
+        text = html.render(full, whole=whole)
+        if whole or html.fits(full, text):
+            return Made(text, full)
+        raise InputError(_LARGE.format(len(full.parameters or "") / 1e6), remedy=_WHOLE)
+    except InputError as error:
+        bare = replace(page, gaps=(*page.gaps, Gap(_CASE, error.what, error.remedy or "see candide export")))
+        return Made(html.render(bare, whole=whole), bare)
+
+
+def _size(law: Any) -> int:
+    """Bytes of a law, about; none where it cannot say."""
+    try:
+        own = sum(array.nbytes for array in law.arrays().values())
+    except InputError:
+        return 0
+    return own if law.inner is None else own + _size(law.inner)
 
 
 def write(made: Made, model: Any, path: str | os.PathLike, data: Any = None, *, force: bool = False) -> ReportSummary:

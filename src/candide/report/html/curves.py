@@ -22,7 +22,7 @@ CURVES = {  # by the names of their summaries: a title, and what is seen
     "lift": ("Lift", "how many times as many of the class as by chance, among so large a share of the rows"),
     "calibration": ("Calibration", "what came true, upwards, against what was stated; on the dotted line it is honest"),
 }
-_POINTS = 60  # of a curve in the data of a page
+_DRAWN, _POINTS = 100, 60  # points of a curve that is drawn, and of one in the data of a page
 
 
 def figures(page: PageSummary) -> list[tuple[str, str, Markup]]:
@@ -35,7 +35,8 @@ def figures(page: PageSummary) -> list[tuple[str, str, Markup]]:
 
 
 def _drawn(one: CurveSummary, label: str) -> Markup:
-    x, y = np.array(one.x), np.array(one.y)
+    at = np.unique(np.linspace(0, len(one.x) - 1, _DRAWN).astype(int))
+    x, y = np.array(one.x)[at], np.array(one.y)[at]
     if one.weight is not None:
         return svg.dots(x, y, np.array(one.weight), label)
     top = max(float(np.nanmax(y, initial=0.0)), 1.0) if one.name == "lift" else 1.0

@@ -4,8 +4,11 @@
 '{"a":"\\\\u003c/script\\\\u003e\\\\u003cb\\\\u003e"}'
 """
 
+import base64
 import json
+import zlib
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from candide import wording
@@ -24,10 +27,36 @@ def script_json(value: Any) -> str:
     return text
 
 
+@lru_cache(maxsize=1)
+def packed(scorer: str, parameters: str) -> str:
+    """A script and its numbers in few letters: deflated, and five letters for four bytes that mean nothing in HTML.
+
+    >>> text = packed("let x = 1;", "{}")
+    >>> size, _, letters = text.partition(" ")
+    >>> zlib.decompress(base64.b85decode(letters.translate(str.maketrans(",.:", "<>&")))[: int(size)])
+    b'let x = 1;\\x00{}'
+    """
+    raw = zlib.compress(f"{scorer}\0{parameters}".encode(), 9)
+    letters = base64.b85encode(raw + bytes(-len(raw) % 4)).decode().translate(str.maketrans("<>&", ",.:"))
+    return f"{len(raw)} {letters}"
+
+
 def listed(some: Sequence[VoiceSummary]) -> list[Any]:
     """What a list shows of voices: title, kind, weight, strength and the sentence."""
     figures = [(one, [one.weight, one.strength or 0.0]) for one in some]
     return [[one.title, one.kind, *(float(f"{v:.3g}") for v in pair), one.sentence] for one, pair in figures]
+
+
+def case(page: PageSummary) -> dict[str, Any]:
+    """What a page needs to show a case: voices by their names, strongest first, class shares, and a typical row."""
+    alone = [one for one in page.voices if len(one.columns) == 1]
+    whole = {
+        str(one.columns[0]) for one in alone if one.at and one.shape == "steps" and all(v == int(v) for v in one.at)
+    }
+    typical = {str(one.columns[0]): one.typical for one in alone if one.typical is not None}
+    rounded = {name: round(v) if name in whole else _short(v) for name, v in typical.items() if isinstance(v, float)}
+    names = [[one.title, *(map(str, one.columns) if len(one.columns) > 1 else ())] for one in page.voices]
+    return {"titles": names, "shares": page.shares, "whole": sorted(whole), "typical": typical | rounded}
 
 
 def voices(page: PageSummary, room: int) -> tuple[list[Any], int]:

@@ -9,6 +9,7 @@
 """
 
 import os
+import re
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 from markupsafe import Markup
 
 from candide import __version__, wording
+from candide.export.javascript import scorer
 from candide.files import check_output, write_whole
 from candide.report.html import curves, data, svg
 from candide.report.summary.page import PageSummary, VoiceSummary
@@ -30,14 +32,18 @@ _LEAST, _MOST, _FEW, _MANY = 200_000, 1_000_000, 100, 1000
 
 def render(page: PageSummary, *, whole: bool = False) -> str:
     """The page as text. ``whole``: with all that could be drawn, however large it grows."""
-    room = 1 << 60 if whole else _room(len(page.model.columns))
     labels = [wording.value(one.label) for one in page.model.classes]
     most = max((one.strength or 0.0 for one in page.voices), default=0.0) or 1.0
     known = {"classes": labels, "towards": page.towards, "most": most, "more": data.listed(page.voices[_ROWS:])}
-    known["curves"] = curves.known(page)
+    known |= {"curves": curves.known(page)} | (data.case(page) if page.parameters else {})
     bare = _rendered(page, {**known, "voices": [None] * len(page.voices)}, left=len(page.voices))
-    drawn, left = data.voices(page, room - len(bare.encode()))
+    drawn, left = data.voices(page, 1 << 60 if whole else room(page) - len(bare.encode()))
     return _rendered(page, {**known, "voices": drawn}, left)
+
+
+def fits(page: PageSummary, text: str) -> bool:
+    """Whether a page is no larger than it may be."""
+    return len(text.encode()) <= room(page)
 
 
 def write(text: str, path: str | os.PathLike, *, force: bool = False) -> int:
@@ -54,9 +60,9 @@ def is_page(path: str) -> bool:
         return MARK in file.read(4096)
 
 
-def _room(columns: int) -> int:
-    """Bytes of a page of so many columns."""
-    some = (min(max(columns, _FEW), _MANY) - _FEW) / (_MANY - _FEW)
+def room(page: PageSummary) -> int:
+    """Bytes that a page of so many columns may have."""
+    some = (min(max(len(page.model.columns), _FEW), _MANY) - _FEW) / (_MANY - _FEW)
     return round(_LEAST + some * (_MOST - _LEAST))
 
 
@@ -64,8 +70,10 @@ def _rendered(page: PageSummary, known: dict[str, Any], left: int) -> str:
     return _template().render(
         page=page,
         version=__version__,
-        style=Markup(_read("page.css")),
-        script=Markup(_read("page.js")),
+        style=Markup(_slim(_read("page.css"))),
+        script=Markup(_slim(_read("page.js"))),
+        case=None if page.parameters is None else Markup(data.packed(_scorer(), page.parameters)),
+        trial=Markup(_slim(_read("whatif.js"))),
         data=Markup(data.script_json(known)),
         left=left,
         listed=page.voices[:_ROWS],
@@ -88,6 +96,20 @@ def _template() -> Any:
 @cache
 def _read(name: str) -> str:
     return files("candide.report.html").joinpath(name).read_text("utf-8")
+
+
+@cache
+def _scorer() -> str:
+    """The scorer of exported models, as a script that leaves what it is asked by, and nothing else, behind."""
+    alone = _slim(scorer()).replace("export function load", "function load")
+    return f"globalThis.candide = {{ load: (() => {{\n{alone}\nreturn load;\n}})() }};"
+
+
+def _slim(text: str) -> str:
+    """A script or style without what is for its readers: indents, empty lines, comments on lines of their own."""
+    text = re.sub(r"^\s*/\*\*.*?\*/\s*$", "", text, flags=re.MULTILINE | re.DOTALL)
+    lines = (line.strip() for line in text.splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
 def small(page: PageSummary, one: VoiceSummary) -> Markup:

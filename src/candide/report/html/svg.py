@@ -16,6 +16,9 @@ WIDE, HIGH = 150, 40  # of a small picture
 SIDE = 240  # of a curve
 _MOST_BARS = 40
 _MOST_CELLS = 24  # along either side of a heat map
+_DEPTHS = 6  # shades of either colour
+
+Box = tuple[float, float, float, float]  # left, top, width, height
 
 
 def bars(said: Sequence[float] | Floats, label: str = "") -> Markup:
@@ -24,11 +27,12 @@ def bars(said: Sequence[float] | Floats, label: str = "") -> Markup:
     top, base = _scale(some)
     step = WIDE / max(len(some), 1)
     width = max(step * 0.72, 0.8)
-    parts = [
-        _rect(i * step + (step - width) / 2, min(base, base - v * top), width, max(abs(v * top), 0.4), _side(v))
-        for i, v in enumerate(some.tolist())
-    ]
-    return _svg([_line(0, base, WIDE, base, "zero"), *parts], label)
+    boxes: dict[str, list[Box]] = {"for": [], "against": []}
+    for i, v in enumerate(some.tolist()):
+        boxes[_side(v)].append(
+            (i * step + (step - width) / 2, min(base, base - v * top), width, max(abs(v * top), 0.4))
+        )
+    return _svg([_line(0, base, WIDE, base, "zero"), *(_boxes(kind, own) for kind, own in boxes.items())], label)
 
 
 def steps(
@@ -46,7 +50,9 @@ def curve(x: Floats, said: Floats, counts: Floats | None = None, label: str = ""
     said = _finite(said)
     top, base = _scale(said)
     across = (x - x[0]) / max(x[-1] - x[0], 1e-300) * WIDE
-    points = " ".join(f"{a:.1f},{base - v * top:.1f}" for a, v in zip(across.tolist(), said.tolist(), strict=True))
+    points = " ".join(
+        f"{_short(a)},{_short(base - v * top)}" for a, v in zip(across.tolist(), said.tolist(), strict=True)
+    )
     line = f'<polyline class="line" points="{points}"/>'
     return _svg([*_histogram(counts), _line(0, base, WIDE, base, "zero"), line], label)
 
@@ -57,19 +63,18 @@ def heat(said: Floats, met: Any = None, label: str = "") -> Markup:
     there = np.ones(some.shape, bool) if met is None else np.asarray(met)[:_MOST_CELLS, :_MOST_CELLS]
     most = float(np.abs(some[there]).max(initial=0.0)) or 1.0
     w, h = WIDE / some.shape[0], HIGH / some.shape[1]
-    parts = [
-        _rect(i * w, HIGH - (j + 1) * h, w, h, _side(v), min(abs(v) / most, 1.0))
-        for (i, j), v in np.ndenumerate(some)
-        if there[i, j] and abs(v) > 0.02 * most
-    ]
-    frame = f'<rect class="frame" width="{WIDE}" height="{HIGH}"/>'
-    return _svg([frame, *parts], label)
+    boxes: dict[tuple[str, int], list[Box]] = {}
+    for (i, j), v in np.ndenumerate(some):
+        if there[i, j] and (depth := round(_DEPTHS * min(abs(v) / most, 1.0))):
+            boxes.setdefault((_side(v), depth), []).append((i * w, HIGH - (j + 1) * h, w, h))
+    parts = [_boxes(kind, own, depth / _DEPTHS) for (kind, depth), own in sorted(boxes.items())]
+    return _svg([f'<rect class="frame" width="{WIDE}" height="{HIGH}"/>', *parts], label)
 
 
 def line(x: Floats, y: Floats, label: str, diagonal: bool = False, top: float = 1.0) -> Markup:
     """A curve in a square from 0 to 1 across and from 0 to ``top`` upwards."""
     pairs = zip(x.tolist(), y.tolist(), strict=True)
-    points = " ".join(f"{a * SIDE:.1f},{SIDE - b / top * SIDE:.1f}" for a, b in pairs if a == a and b == b)
+    points = " ".join(f"{_short(a * SIDE)},{_short(SIDE - b / top * SIDE)}" for a, b in pairs if a == a and b == b)
     parts = [f'<rect class="frame" width="{SIDE}" height="{SIDE}"/>']
     parts += [_line(0, SIDE * k / 4, SIDE, SIDE * k / 4, "grid") for k in (1, 2, 3)]
     parts += [_line(0, SIDE, SIDE, 0, "zero")] if diagonal else []
@@ -107,16 +112,22 @@ def _histogram(counts: Floats | None) -> list[str]:
         return []
     tall = np.sqrt(counts / counts.max()) * HIGH  # roots, for a few values often have nearly all rows
     w = WIDE / len(counts)
-    return [_rect(i * w, HIGH - h, w, h, "hist") for i, h in enumerate(tall.tolist()) if h >= 0.3]
+    return [_boxes("hist", [(i * w, HIGH - h, w, h) for i, h in enumerate(tall.tolist()) if h >= 0.3])]
 
 
 def _side(value: float) -> str:
     return "for" if value > 0 else "against"
 
 
-def _rect(x: float, y: float, w: float, h: float, kind: str, depth: float | None = None) -> str:
-    shade = "" if depth is None else f' fill-opacity="{depth:.2f}"'
-    return f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}"{shade}/>'
+def _boxes(kind: str, boxes: Sequence[Box], depth: float | None = None) -> str:
+    """Boxes of one colour as one path."""
+    shade = "" if depth is None else f' fill-opacity="{depth:g}"'
+    path = "".join(f"M{_short(x)} {_short(y)}h{_short(w)}v{_short(h)}h{_short(-w)}z" for x, y, w, h in boxes)
+    return f'<path class="{kind}"{shade} d="{path}"/>' if path else ""
+
+
+def _short(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
 
 
 def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:

@@ -48,6 +48,7 @@ class VoiceSummary:
     at: tuple[float, ...] = ()  # the points of a curve, or the edges between steps
     bars: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())  # the edges of a histogram, and the share in each bar
     terms: tuple[tuple[tuple[str, float], ...], ...] = ()  # for each class its words, and their log-odds
+    typical: str | float | None = None  # a value that is often met: a level by its name, or the middle of numbers
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,7 @@ class PageSummary(Summary):
     check: CheckSummary | None
     gaps: tuple[Gap, ...]
     data: str | None = None  # what the model was judged on
+    parameters: str | None = None  # all numbers of the model as JSON, to score a case by
 
 
 @dataclass(frozen=True, repr=False)
@@ -160,6 +162,7 @@ def _voice(fitted: Fitted, one: Voice, c: int) -> VoiceSummary:
         _plain(found.at),
         ((), ()) if found.bars is None else (_plain(found.bars[0]), _plain(found.bars[1])),
         tuple(tuple((term.term, term.log_odds) for term in some) for some in found.terms),
+        found.typical,
     )
 
 

@@ -1,0 +1,192 @@
+"""The page in a real browser: its probabilities are Python's, nothing goes wrong in it, and nothing leaves it."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from tests.data import table
+from tests.report import browser
+from tests.report.test_page import HOSTILE, mixed
+
+import candide as cd
+
+pytestmark = pytest.mark.skipif(browser.found() is None, reason="Chromium is not installed")
+
+READY = """new Promise((done) => {
+  const look = () => globalThis.candide?.probabilities ? done(true) : setTimeout(look, 20);
+  look();
+})"""
+OPEN_ALL = (
+    "document.getElementById('more')?.click(); document.querySelectorAll('details').forEach((one) => one.open = true)"
+)
+
+
+@pytest.fixture(scope="module")
+def tab():
+    with browser.tab() as one:
+        yield one
+
+
+@pytest.fixture
+def show(tab, tmp_path):
+    """What opens a page in the browser, and waits until a case can be tried."""
+
+    def opened(text, fragment="", ready=True):
+        path = tmp_path / "report.html"
+        path.write_text(text)
+        tab.said.clear()
+        tab.requests.clear()
+        tab.look(1280)
+        tab.open(path, fragment)
+        if ready:
+            tab.run(READY)
+        return tab
+
+    return opened
+
+
+def plain(rows):
+    """Rows of columns as JSON has them: what is missing is null."""
+    names, columns = list(rows), [pa.array(v, from_pandas=True).to_pylist() for v in rows.values()]
+    return json.dumps([dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)])
+
+
+def on_the_page(tab, rows):
+    """(row, class) the probabilities that the page shows of each row."""
+    script = f"{plain(rows)}.map((row) => {{ candide.set(row); return candide.probabilities(); }})"
+    return np.array(tab.run(script))
+
+
+def test_a_mixed_table_is_scored_on_the_page_as_in_python(show):
+    X, y = mixed()
+    model = cd.BayesClassifier().fit(X, y)
+    fresh, _ = mixed(1000, seed=5)
+    fresh["kind"][::40] = "never seen"
+    page = show(model.report())
+    assert any(len(one.columns) == 2 for one in _voices(model))
+    np.testing.assert_allclose(on_the_page(page, fresh), model.predict_proba(fresh), rtol=0, atol=1e-9)
+    assert page.said == []
+
+
+def _voices(model):
+    from candide.explain.voices import voices
+
+    return voices(model.fitted_)
+
+
+def test_adult_is_scored_on_the_page_as_in_python(show, tmp_path):
+    model = cd.fit(table("adult_train.parquet"), target="class")
+    test = pa.parquet.read_table(table("adult_test.parquet")).slice(0, 1000)
+    rows = {name: test.column(name).to_pylist() for name in test.column_names if name != "class"}
+    pa.parquet.write_table(test, tmp_path / "rows.parquet")
+    scored = model.predict_table(str(tmp_path / "rows.parquet"))
+    known = np.array([scored.column(f"p_{label}").to_numpy() for label in model.classes_]).T
+    text = model.report()
+    assert len(text.encode()) <= 200_000
+    np.testing.assert_allclose(on_the_page(show(text), rows), known, rtol=0, atol=1e-9)
+
+
+def test_three_classes_and_dates_are_scored_on_the_page_as_in_python(show):
+    rng = np.random.default_rng(2)
+    y = rng.choice(["a", "b", "c"], 400)
+    day = np.datetime64("2024-01-01") + (rng.integers(0, 300, 400) + 60 * (y == "b")).astype("timedelta64[D]")
+    X = {"day": day, "x": rng.normal(size=400) + (y == "c"), "n": rng.poisson(3 + 2 * (y == "a")).astype(float)}
+    model = cd.NaiveBayes(events={"n": "poisson"}).fit(X, y)
+    shown = {**X, "day": [str(one) for one in day]}
+    page = show(model.report({**X, "y": y}, target="y"))
+    np.testing.assert_allclose(on_the_page(page, shown), model.predict_proba(X), rtol=0, atol=1e-9)
+
+
+def test_everything_opens_without_an_error_and_without_a_request(show):
+    X, y = mixed()
+    labels = np.where(X["kind"] == "b", "maybe", y)
+    model = cd.BayesClassifier().fit(X, labels)
+    page = show(model.report({**X, "sold": labels}, target="sold"))
+    page.run(OPEN_ALL)
+    for c in range(3):
+        page.run(f"chosen.value = '{c}'; chosen.dispatchEvent(new Event('change'))")
+    page.run("document.querySelectorAll('#try button').forEach((one) => one.click())")
+    drawn = page.run("[...document.querySelectorAll('details.voice')].map((one) => !!one.querySelector('.drawn'))")
+    assert sum(drawn) >= 4
+    assert page.said == []
+    assert [url[:8] for url in page.requests] == ["file:///"]
+    for width in (400, 1280):
+        page.look(width)
+        assert page.run("document.documentElement.scrollWidth") <= width
+
+
+def test_names_that_are_markup_are_text_in_a_browser(show):
+    names = [f"{HOSTILE} {i}" for i in range(5)]
+    X, y = mixed(names=names, level=HOSTILE)
+    y = np.where(y == "yes", HOSTILE, "no")
+    page = show(cd.BayesClassifier().fit(X, y).report({**X, "t": y}, target="t"))
+    page.run(OPEN_ALL)
+    assert page.run("document.querySelectorAll('img, iframe').length") == 0
+    assert page.run("document.querySelectorAll('script').length") == 5
+    assert names[0] in page.run("document.getElementById('try').textContent")
+    assert page.said == []
+
+
+def test_a_case_is_kept_in_the_address(show, tmp_path):
+    X, y = mixed()
+    text = cd.BayesClassifier().fit(X, y).report()
+    page = show(text)
+    page.run("candide.set({size: 1.25, valve: 'open', note: 'good & fine #1'})")
+    before = page.run("candide.probabilities()")
+    page.run("new Promise((done) => setTimeout(done, 600))")
+    fragment = page.run("location.hash")
+    page.ask("Page.navigate", url="about:blank")
+    again = show(text, fragment)
+    assert again.run("candide.probabilities()") == before
+    assert "good%20%26%20fine" in fragment
+
+
+def test_values_are_set_by_keys_by_dragging_and_to_missing(show):
+    X, y = mixed()
+    page = show(cd.BayesClassifier().fit(X, y).report())
+    slide = "document.querySelector('#try input[type=range]')"
+    name, before = page.run(f"[{slide}.getAttribute('aria-label'), {slide}.getAttribute('aria-valuetext')]")
+    assert name == "size"
+    page.run(f"{slide}.focus()")
+    for kind in ("keyDown", "keyUp"):
+        page.ask("Input.dispatchKeyEvent", type=kind, key="ArrowRight", code="ArrowRight", windowsVirtualKeyCode=39)
+    after = page.run(f"{slide}.getAttribute('aria-valuetext')")
+    assert float(after) > float(before)
+    page.run(f"{slide}.scrollIntoView({{block: 'center', behavior: 'instant'}})")
+    sides = "(({left, top, width, height}) => [left, top, width, height])"
+    box = page.run(f"{sides}({slide}.previousElementSibling.getBoundingClientRect())")
+    at = box[0] + 0.9 * box[2], box[1] + 0.5 * box[3]
+    for kind in ("mousePressed", "mouseReleased"):
+        page.ask("Input.dispatchMouseEvent", type=kind, x=at[0], y=at[1], button="left", clickCount=1)
+    assert float(page.run(f"{slide}.getAttribute('aria-valuetext')")) > float(after) + 0.5
+    page.run(f"{slide}.closest('.control').querySelector('button').click()")
+    assert page.run(f"{slide}.getAttribute('aria-valuetext')") == "missing"
+
+
+def test_a_page_without_script_shows_its_pictures(show, tab):
+    X, y = mixed()
+    text = cd.BayesClassifier().fit(X, y).report({**X, "sold": y}, target="sold")
+    tab.ask("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        page = show(text, ready=False)
+    finally:
+        tab.ask("Emulation.setScriptExecutionDisabled", value=False)
+    seen = "[...document.querySelectorAll('svg')].filter((one) => one.getBoundingClientRect().width > 50).length"
+    assert page.run(seen) >= 6
+
+
+@pytest.mark.skipif("CANDIDE_AXE" not in os.environ, reason="CANDIDE_AXE names no axe.min.js (npm install axe-core)")
+@pytest.mark.parametrize("dark", [False, True])
+def test_no_serious_fault_of_accessibility(show, dark):
+    X, y = mixed()
+    page = show(cd.BayesClassifier().fit(X, y).report({**X, "sold": y}, target="sold"))
+    page.look(1280, dark=dark)
+    page.run(OPEN_ALL)
+    page.run(Path(os.environ["CANDIDE_AXE"]).read_text())
+    told = "({violations}) => violations.map((one) => [one.impact, one.id, one.nodes[0].html.slice(0, 200)])"
+    faults = page.run(f"axe.run().then({told})")
+    assert [one for one in faults if one[0] in ("serious", "critical")] == []
