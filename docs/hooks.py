@@ -6,6 +6,7 @@ A page is Markdown with marks that mean something here:
 - a ``sh`` block after ``<!-- runs -->`` is run by a shell, in the folder in which the page's code runs; an unlabelled
   block after it has lines of what it prints;
 - an image whose name ends in ``-picture.svg`` or ``-picture.png`` is what the blocks before it have drawn;
+- ``<!-- gallery -->`` becomes the pictures of the page, small, each a link to its section;
 - ``$...$`` and ``$$...$$`` are formulas as LaTeX writes them; the build makes MathML of them, which browsers draw;
 - ``<!-- needs adult_train.parquet -->`` before a block says that it reads that real table. The folder of real tables is
   ``CANDIDE_DATA``, else ``../shared/data`` beside the project; a block whose table is not there is passed over.
@@ -143,6 +144,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Write out the commands; and where a real table is not at hand, say so in place of its picture."""
     if "<!-- commands -->" in markdown:
         markdown = markdown.replace("<!-- commands -->", commands())
+    if "<!-- gallery -->" in markdown:
+        markdown = markdown.replace("<!-- gallery -->", gallery(markdown))
     for piece in pieces(markdown):
         if piece.kind == "picture" and piece.absent:
             image = re.compile(
@@ -176,6 +179,26 @@ def _typeset(formula: re.Match[str]) -> str:
         r"(<mi>(?:log|ln)</mi>)(?!<mo[^>]*>&#x00028;)", r'\1<mspace width="0.167em"/>', mathml
     )
     return f'<div class="formula">{mathml}</div>' if alone else mathml
+
+
+def sections(markdown: str) -> dict[str, tuple[str, str]]:
+    """The name and the words of the first picture under each heading of the third level that has one."""
+    found = {}
+    for section in re.split(r"^### ", markdown, flags=re.MULTILINE)[1:]:
+        text = re.split(r"^## ", section, flags=re.MULTILINE)[0]
+        picture = next((m for m in _PIECE.finditer(text) if m["picture"]), None)
+        if picture:
+            found[text.splitlines()[0]] = (picture["picture"], picture["alt"])
+    return found
+
+
+def gallery(markdown: str) -> str:
+    """The first picture of each section of a page, small, as a link to the section with its code."""
+    shown = [
+        f'<a href="#{name}"><img src="{picture}" alt="{alt}" loading="lazy"><span>{name}</span></a>'
+        for name, (picture, alt) in sections(markdown).items()
+    ]
+    return '<div class="gallery">' + "\n".join(shown) + "</div>"
 
 
 def commands() -> str:
