@@ -226,3 +226,28 @@ def test_every_column_weighed(score):
     rng = np.random.default_rng(1)
     model = cd.BayesClassifier().fit(*every_law(rng, 1000, wild=True))
     same(score, model, every_law(rng, 500, wild=True)[0])
+
+
+def test_text_that_spells_numbers_and_dates(score, tmp_path):
+    """As the file had them that the model was fitted to: decimal commas, currencies, days before months, words."""
+    rng = np.random.default_rng(2)
+    lines = ["price;share;when;grade;kind"]
+    for i in range(200):
+        day, price = np.datetime64("2023-01-01") + rng.integers(0, 700), f"{1000 * (i % 9) + rng.random() * 99:,.2f}"
+        price = price.translate(str.maketrans(",.", ".,"))
+        gone = "n/a" if i % 11 == 0 else f"{price} €"
+        when = f"{str(day)[8:]}.{str(day)[5:7]}.{str(day)[:4]}"
+        lines.append(f"{gone};{rng.random() * 100:.1f}%;{when};{rng.integers(1, 4)};{'ab'[i % 9 > 4]}")
+    (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n")
+    values = {
+        "price": ["1.234,56 €", "€ 7,5", "n/a", "-12", 3000.0, None],
+        "share": ["14.3%", "99%", None, 0.5, "0 %", "1.5%"],
+        "when": ["29.02.2024", "2023-07-01", "1.5.2023", None, 19782, "2024-01-01 12:00:00"],
+        "grade": ["1", "2", 3, "2.0", "9", ""],
+    }
+    rows = [dict(zip(values, each, strict=True)) for each in zip(*values.values(), strict=True)]
+    for model in ("naive", "bayes"):
+        fitted = cd.fit(str(tmp_path / "rows.csv"), target="kind", model=model, na=["9"])
+        assert set(fitted.fitted_.spelled) == {"price", "share", "when"}
+        for row, one in zip(rows, score(fitted, rows), strict=True):
+            check([one], fitted, {name: [None if value == "" else value] for name, value in row.items()})

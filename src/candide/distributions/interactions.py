@@ -86,8 +86,13 @@ class Interactions(Distribution):
         return Unwritten("columns speak together; use NaiveBayes")
 
     def exported(self) -> dict[str, Any]:
+        """A class says the same of all cells of a set that it never showed: that once, and which cells are others."""
         columns, sizes = self.layout.arrays
-        return {"rule": "cells", "order": self.layout.order, "sets": columns, "sizes": sizes, "table": self.table}
+        held = {"rule": "cells", "order": self.layout.order, "sets": columns, "sizes": sizes}
+        own = np.split(self.table, self.layout.offsets[1:-1])
+        usual = np.array([[_most_frequent(values) for values in cells.T] for cells in own])
+        odd = self.table != np.repeat(usual, np.diff(self.layout.offsets), axis=0)
+        return {**held, "usual": usual, "odd": np.packbits(odd, bitorder="little").tobytes(), "table": self.table[odd]}
 
     def arrays(self) -> dict[str, NDArray]:
         """The sets follow from the plan, and are not kept."""
@@ -97,3 +102,8 @@ class Interactions(Distribution):
     def from_arrays(cls, arrays: Found, shape: Shape, base: Distribution | None = None) -> Self:
         layout = Layout(shape.sets, shape.sizes)
         return cls(take(arrays, "table", (layout.n_cells, shape.n_classes), FINITE), layout)
+
+
+def _most_frequent(values: Floats) -> float:
+    met, n = np.unique(values, return_counts=True)
+    return float(met[n.argmax()]) if len(met) else 0.0

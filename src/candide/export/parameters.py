@@ -7,13 +7,14 @@ to the last bit; of what is not finite the name stands in a string, for JSON has
 >>> from candide.demo import garden
 >>> found = parameters(Fitted(garden()))
 >>> list(found), found["classes"]
-(['format', 'classes', 'log_prior', 'columns', 'reads', 'parts'], ['lavender', 'sage', 'thyme'])
+(['format', 'classes', 'log_prior', 'columns', 'scores', 'reads', 'parts'], ['lavender', 'sage', 'thyme'])
 >>> found["columns"][3]
 {'name': 'soil', 'kind': 'level', 'levels': ['chalk', 'clay', 'sand']}
 >>> [(part["rule"], part["reads"]) for part in found["parts"]]
 [('student', [0, 1]), ('negative_binomial', [2]), ('levels', [3, 4])]
 """
 
+import base64
 import datetime as dt
 import math
 from collections.abc import Mapping, Sequence
@@ -44,6 +45,7 @@ def parameters(fitted: Fitted) -> dict[str, Any]:
         "classes": [_label(value) for value in fitted.labels.values],
         "log_prior": fitted.model.log_prior,
         "columns": walk.columns(),
+        "scores": walk.scores,
         "reads": walk.reads,
         "parts": parts,
     }
@@ -64,6 +66,7 @@ class _Walk:
         self._known: dict[Any, int] = {}
         self._levels: dict[Name, dict[Any, int]] = {}
         self._kinds: dict[Name, str] = {}
+        self._scores: dict[tuple[float, ...], int] = {}
         self._ranges: dict[Name, tuple[float, float]] = {}
 
     def part(self, part: Part, law: Any) -> dict[str, Any]:
@@ -101,12 +104,20 @@ class _Walk:
         return self._known[name, encoding]
 
     def _once(self, name: Name, read: dict[str, Any]) -> dict[str, Any]:
-        """A way to read, with its levels by their places among all levels of the column."""
+        """A way to read, with its levels by their places among those of the column, and scores that others share."""
+        if "scores" in read:
+            self._scores.setdefault(read["scores"], len(self._scores))
+            return {**read, "scores": self._scores[read["scores"]]}
         if "levels" not in read:
             return read
         known = self._levels.setdefault(name, {})
         at = [known.setdefault((isinstance(level, bool), level), len(known)) for level in read["levels"]]
         return {**read, "levels": at}
+
+    @property
+    def scores(self) -> list[tuple[float, ...]]:
+        """Normal scores of ranks: the same of many columns, where no values are alike."""
+        return list(self._scores)
 
     def _look_at_ranges(self, part: Part, law: Any) -> None:
         """Between which numbers the values of each column lie, about, for those who offer some to a person."""
@@ -184,6 +195,8 @@ def _plain(value: Any) -> Any:
         return [_plain(one) for one in value.ravel().tolist()]
     if isinstance(value, list | tuple):
         return [_plain(one) for one in value]
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
     if isinstance(value, np.generic):
         return _plain(value.item())
     if isinstance(value, float) and not math.isfinite(value):

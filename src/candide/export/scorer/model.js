@@ -5,8 +5,8 @@
  * @typedef {string | number | boolean | Date | null | undefined | string[]} Value  a string[] is a text in words
  * @typedef {{[column: string]: Value}} Row  null, undefined and "" are missing
  * @typedef {string | number | boolean} Label
- * @typedef {{name: string, kind: "number" | "level" | "text" | "date" | "boolean", levels: (string | number | boolean)[],
- *   range: [number, number] | null, missing: boolean}} Column
+ * @typedef {"number" | "level" | "text" | "date" | "boolean"} Kind
+ * @typedef {{name: string, kind: Kind, levels: Label[], range: [number, number] | null, missing: boolean}} Column
  * @typedef {{name: string, columns: string[], contributions: number[]}} Said  nats, one a class
  * @typedef {{log_prior: number[], voices: Said[], scores: number[], probabilities: number[], label: Label}} Score
  * @typedef {{name: string, columns: string[], say: (row: Row) => number[]}} Voice
@@ -32,8 +32,8 @@ function partOf(part, reads, k) {
     if (like) x = like(x);
     const out = new Float64Array(part.features * k);
     rule(x, out);
-    if (weight) weight.forEach((w, j) => out.subarray(j * k, (j + 1) * k).forEach((t, c, some) => (some[c] = w === 0 ? 0 : t * w)));
-    return out;
+    const weighed = (term, w) => (w === 0 ? 0 : term * w);
+    return weight ? out.map((term, i) => weighed(term, weight[Math.floor(i / k)])) : out;
   };
 }
 
@@ -73,9 +73,10 @@ export function load(parameters) {
   const never = new Set((parameters.na ?? []).filter((text) => NUMBER.test(text)).map(Number));
   const means = (value) => (typeof value === "number" ? never.has(value) : absent.has(value));
   const known = parameters.columns.map((column) => ({ ...column, known: new Levels(column.levels ?? []) }));
+  const shared = parameters.scores.map(numbers);
   const reads = parameters.reads.map((read) => {
     const column = known[read.column];
-    const reader = READS[read.read](read, column);
+    const reader = READS[read.read](read, column, shared);
     return { name: column.name, read: (value, out) => reader(means(value) ? undefined : value, out) };
   });
   const parts = parameters.parts.map((part) => partOf(part, reads, k));
@@ -101,10 +102,16 @@ export function load(parameters) {
       range: column.range ?? null,
       missing: true,
     })),
-    voices: voices.map((voice) => ({ name: voice.name, columns: voice.columns, say: (row) => said(voice, parts[voice.part](row)) })),
+    voices: voices.map((voice) => {
+      const { name, columns, part } = voice;
+      return { name, columns, say: (row) => said(voice, parts[part](row)) };
+    }),
     score(row) {
       const terms = parts.map((part) => part(row));
-      const spoken = voices.map((voice) => ({ name: voice.name, columns: voice.columns, contributions: said(voice, terms[voice.part]) }));
+      const spoken = voices.map((voice) => {
+        const { name, columns, part } = voice;
+        return { name, columns, contributions: said(voice, terms[part]) };
+      });
       const scores = prior.slice();
       for (const { contributions } of spoken) contributions.forEach((nats, c) => (scores[c] += nats));
       const total = logSumExp(scores);

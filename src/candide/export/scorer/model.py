@@ -3,9 +3,10 @@
 ``load(parameters)`` gives a model, and ``model.score(row)`` what each voice adds to each class, in nats, and the
 probabilities, as Candide has them. A row is a dictionary of values by column; None, NaN and "" are missing.
 
->>> number = {"format": 1, "classes": ["low", "top"], "log_prior": [-0.7, -0.7], "columns": [{"name": "x",
-...     "kind": "number"}], "reads": [{"column": 0, "read": "number"}], "parts": [{"reads": [0], "features": 1,
-...     "voices": [{"columns": [0]}], "rule": "normal", "loc": [1, 3], "inverse": [1, 1], "constant": [0, 0]}]}
+>>> number = {"format": 1, "classes": ["low", "top"], "log_prior": [-0.7, -0.7], "scores": [],
+...     "columns": [{"name": "x", "kind": "number"}], "reads": [{"column": 0, "read": "number"}],
+...     "parts": [{"reads": [0], "features": 1, "voices": [{"columns": [0]}], "rule": "normal",
+...         "loc": [1, 3], "inverse": [1, 1], "constant": [0, 0]}]}
 >>> found = load(number).score({"x": "2.5"})
 >>> found["label"], [round(p, 3) for p in found["probabilities"]], found["voices"][0]["contributions"]
 ('top', [0.269, 0.731], [-1.125, -0.125])
@@ -54,7 +55,9 @@ class Model:
         self._na = set(parameters.get("na", ()))
         self._never = {float(text) for text in self._na if NUMBER.fullmatch(text)}
         known = [{**column, "known": Levels(column.get("levels", []))} for column in self.columns]
-        reads = [(known[r["column"]]["name"], READS[r["read"]](r, known[r["column"]])) for r in parameters["reads"]]
+        scores, of = [numbers(one) for one in parameters["scores"]], [known[r["column"]] for r in parameters["reads"]]
+        each = zip(parameters["reads"], of, strict=True)
+        reads = [(column["name"], READS[read["read"]](read, column, scores)) for read, column in each]
         self._parts = [self._part(part, reads) for part in parameters["parts"]]
         curve = parameters.get("curve", {"stated": [], "true": []})
         self._curve = [(numbers(a), numbers(b)) for a, b in zip(curve["stated"], curve["true"], strict=True)]

@@ -3,10 +3,13 @@
 /** A list of numbers as it was written: one after another, or as the base64 of doubles. @returns {Float64Array} */
 export function numbers(written) {
   if (typeof written !== "string") return Float64Array.from(written, Number);
-  const bytes = Uint8Array.from(atob(written), (letter) => letter.charCodeAt(0));
-  const view = new DataView(bytes.buffer);
-  return Float64Array.from({ length: bytes.length / 8 }, (_, i) => view.getFloat64(8 * i, true));
+  const data = bytes(written);
+  const view = new DataView(data.buffer);
+  return Float64Array.from({ length: data.length / 8 }, (_, i) => view.getFloat64(8 * i, true));
 }
+
+/** What is written in base64. */
+export const bytes = (written) => Uint8Array.from(atob(written), (letter) => letter.charCodeAt(0));
 
 export function sum(values) {
   let total = 0;

@@ -20,8 +20,8 @@ export const READS = {
       out.push(place === ABSENT ? -1 : (code.get(place) ?? read.levels.length));
     };
   },
-  score(read, column) {
-    const [values, scores] = [numbers(read.values), numbers(read.scores)];
+  score(read, column, shared) {
+    const [values, scores] = [numbers(read.values), shared[read.scores]];
     return (value, out) => {
       const x = numberOf(column, value);
       out.push(Number.isNaN(x) ? 0 : interpolate(x, values, scores));
@@ -47,7 +47,7 @@ export function likeness(read) {
   const p = rows.length / read.n;
   const typical = Array.from({ length: read.n }, (_, m) => rows.subarray(m * p, (m + 1) * p));
   const like = (a, b) => Math.exp((-0.5 / read.reach ** 2) * sum(a.map((one, j) => (one - b[j]) ** 2)));
-  const among = typical.flatMap((a, i) => typical.slice(0, i + 1).map((b, j) => like(a, b) + (i === j ? read.blur : 0)));
+  const among = typical.flatMap((a, i) => [...typical.slice(0, i).map((b) => like(a, b)), 1 + read.blur]);
   const root = cholesky(among, read.n);
   const scale = Math.sqrt(read.n);
   return (scores) => Array.from(solve(root, typical.map((one) => like(one, scores))), (one) => one * scale);

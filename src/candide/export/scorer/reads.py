@@ -13,7 +13,7 @@ from candide.export.scorer.texts import terms_of
 from candide.export.scorer.values import ABSENT, number_of
 
 
-def grid(read: dict[str, Any], column: dict[str, Any]) -> Callable[[Any], list[Any]]:
+def grid(read: dict[str, Any], column: dict[str, Any], shared: Any = ()) -> Callable[[Any], list[Any]]:
     edges = numbers(read["edges"])
 
     def code(value: Any) -> list[Any]:
@@ -23,7 +23,7 @@ def grid(read: dict[str, Any], column: dict[str, Any]) -> Callable[[Any], list[A
     return code
 
 
-def levels(read: dict[str, Any], column: dict[str, Any]) -> Callable[[Any], list[Any]]:
+def levels(read: dict[str, Any], column: dict[str, Any], shared: Any = ()) -> Callable[[Any], list[Any]]:
     code, new = {place: i for i, place in enumerate(read["levels"])}, len(read["levels"])
 
     def place(value: Any) -> list[Any]:
@@ -33,8 +33,8 @@ def levels(read: dict[str, Any], column: dict[str, Any]) -> Callable[[Any], list
     return place
 
 
-def score(read: dict[str, Any], column: dict[str, Any]) -> Callable[[Any], list[Any]]:
-    knots, scores = numbers(read["values"]), numbers(read["scores"])
+def score(read: dict[str, Any], column: dict[str, Any], shared: Any = ()) -> Callable[[Any], list[Any]]:
+    knots, scores = numbers(read["values"]), shared[read["scores"]]
 
     def of(value: Any) -> list[Any]:
         x = number_of(column, value)
@@ -43,7 +43,7 @@ def score(read: dict[str, Any], column: dict[str, Any]) -> Callable[[Any], list[
     return of
 
 
-def indicators(read: dict[str, Any], column: dict[str, Any]) -> Callable[[Any], list[Any]]:
+def indicators(read: dict[str, Any], column: dict[str, Any], shared: Any = ()) -> Callable[[Any], list[Any]]:
     each = list(zip(read["levels"], numbers(read["yes"]), numbers(read["no"]), strict=True))
 
     def of(value: Any) -> list[Any]:
@@ -53,12 +53,12 @@ def indicators(read: dict[str, Any], column: dict[str, Any]) -> Callable[[Any], 
     return of
 
 
-def terms(read: dict[str, Any], column: dict[str, Any]) -> Callable[[Any], list[Any]]:
+def terms(read: dict[str, Any], column: dict[str, Any], shared: Any = ()) -> Callable[[Any], list[Any]]:
     return lambda value: [None if value is None or value != value else terms_of(read, value)]
 
 
 READS: dict[str, Callable] = {
-    "number": lambda read, column: lambda value: [number_of(column, value)],
+    "number": lambda read, column, shared: lambda value: [number_of(column, value)],
     "grid": grid,
     "levels": levels,
     "score": score,

@@ -1,9 +1,12 @@
 // The rules: each takes its numbers and the number of classes, and gives what writes (feature, class) terms.
 
-import { cholesky, logRising, numbers, product, solve, sum } from "./numbers.js";
+import { bytes, cholesky, logRising, numbers, product, solve, sum } from "./numbers.js";
 import { MANNERS } from "./texts.js";
 
 const LOG_2PI = Math.log(2 * Math.PI);
+
+/** The numbers of some names, undefined where there are none. */
+const held = (part, ...names) => names.map((name) => part[name] && numbers(part[name]));
 
 /** A rule for each column by itself: what one present number says of a class, by the place of its parameters. */
 const each = (makes) => (part, k) => {
@@ -17,31 +20,31 @@ const each = (makes) => (part, k) => {
 
 export const RULES = {
   normal: each((part) => {
-    const [loc, inverse, constant] = [part.loc, part.inverse, part.constant].map(numbers);
+    const [loc, inverse, constant] = held(part, "loc", "inverse", "constant");
     return (x, i) => constant[i] - 0.5 * ((x - loc[i]) * inverse[i]) ** 2;
   }),
   student: each((part) => {
-    const [loc, scale, df, constant, exponent] = [part.loc, part.scale, part.df, part.constant, part.exponent].map(numbers);
+    const [loc, scale, df, constant, exponent] = held(part, "loc", "scale", "df", "constant", "exponent");
     return (x, i) => constant[i] - exponent[i] * Math.log1p(((x - loc[i]) / scale[i]) ** 2 / df[i]);
   }),
   lomax: each((part) => {
-    const [constant, exponent, rate] = [part.constant, part.exponent, part.rate].map(numbers);
+    const [constant, exponent, rate] = held(part, "constant", "exponent", "rate");
     return (x, i) => (x < 0 ? -Infinity : constant[i] - exponent[i] * Math.log1p(x / rate[i]));
   }),
   negative_binomial: each((part) => {
-    const [shape, constant, slope] = [part.shape, part.constant, part.slope].map(numbers);
+    const [shape, constant, slope] = held(part, "shape", "constant", "slope");
     return (x, i) => (x < 0 ? -Infinity : logRising(shape[i], x) + constant[i] - x * slope[i]);
   }),
   switch: each((part) => {
-    const [no, yes] = [numbers(part.no), numbers(part.yes)];
+    const [no, yes] = held(part, "no", "yes");
     return (x, i) => (x > part.threshold ? yes[i] : no[i]);
   }),
   share: each((part) => {
-    const [no, yes] = [numbers(part.no), numbers(part.yes)];
+    const [no, yes] = held(part, "no", "yes");
     return (x, i) => (x === 0 ? 0 : x * yes[i]) + (x === 1 ? 0 : (1 - x) * no[i]);
   }),
   polynomial(part, k) {
-    const [constant, slope] = [numbers(part.constant), numbers(part.slope)];
+    const [constant, slope] = held(part, "constant", "slope");
     const square = part.square && numbers(part.square);
     const low = part.low ?? -Infinity;
     const term = each(() => (x, i) => {
@@ -70,12 +73,18 @@ export const RULES = {
     };
   },
   cells(part, k) {
-    const table = numbers(part.table);
     const sets = [];
-    for (let at = 0, start = 0; at < part.sets.length; at += part.order) {
+    const [odd, usual, values] = [bytes(part.odd), numbers(part.usual), numbers(part.table)];
+    const table = [];
+    for (let at = 0, next = 0; at < part.sets.length; at += part.order) {
       const columns = part.sets.slice(at, at + part.order);
-      sets.push({ columns, start });
-      start += columns.reduce((cells, j) => cells * part.sizes[j], 1);
+      const first = (at / part.order) * k;
+      sets.push({ columns, start: table.length / k });
+      const end = table.length + k * columns.reduce((cells, j) => cells * part.sizes[j], 1);
+      for (let i = table.length; i < end; i += 1) {
+        const isOdd = (odd[i >> 3] >> (i & 7)) & 1;
+        table.push(isOdd ? values[next++] : usual[first + (i % k)]);
+      }
     }
     return (x, out) => {
       sets.forEach(({ columns, start }, s) => {
@@ -86,7 +95,7 @@ export const RULES = {
     };
   },
   dirichlet_multinomial(part, k) {
-    const [alpha, total] = [numbers(part.alpha), numbers(part.total)];
+    const [alpha, total] = held(part, "alpha", "total");
     return (x, out) => {
       const counts = x.map((one) => (Number.isNaN(one) ? 0 : one));
       const length = sum(counts);
@@ -106,8 +115,8 @@ export const RULES = {
 
 /** Columns of one normal or t: what each says given those before it that are present. */
 function together(part, k) {
-  const [loc, matrix, factor] = [part.loc, part.matrix, part.factor].map(numbers);
-  const [df, rising] = [part.df && numbers(part.df), part.rising && numbers(part.rising)];
+  const [loc, matrix, factor] = held(part, "loc", "matrix", "factor");
+  const [df, rising] = held(part, "df", "rising");
   const p = loc.length / k;
   const size = (p * (p + 1)) / 2;
   const roots = new Map(); // by the columns that are present
@@ -118,7 +127,8 @@ function together(part, k) {
   };
   const rootOf = (some, start) => {
     const unit = some.map((i) => 1 / Math.sqrt(matrix[start + (i * (i + 1)) / 2 + i]));
-    const scaled = some.flatMap((i, a) => some.slice(0, a + 1).map((j, b) => matrix[start + (i * (i + 1)) / 2 + j] * unit[a] * unit[b]));
+    const entry = (i, j) => matrix[start + (i * (i + 1)) / 2 + j];
+    const scaled = some.flatMap((i, a) => some.slice(0, a + 1).map((j, b) => entry(i, j) * unit[a] * unit[b]));
     return { unit, root: cholesky(scaled, some.length) };
   };
   return (x, out) => {
@@ -143,8 +153,8 @@ function together(part, k) {
 
 /** Scores under normal laws of one covariance, and of one a class. */
 function discriminants(part, k) {
-  const [means, rows, root] = [part.means, part.rows, part.root].map(numbers);
-  const [centres, roots, peak, exponent] = [part.centres, part.roots, part.peak, part.exponent].map((one) => one && numbers(one));
+  const [means, rows, root] = held(part, "means", "rows", "root");
+  const [centres, roots, peak, exponent] = held(part, "centres", "roots", "peak", "exponent");
   const p = means.length / k;
   const factor = rows.map((n) => n / (n + 1));
   const distance = (a, b, start) => {
@@ -154,13 +164,14 @@ function discriminants(part, k) {
   };
   return (x, out) => {
     const z = product(root, 0, x);
-    const linear = Array.from(factor, (f, c) => (0.5 * p * Math.log(f) - 0.5 * f * distance(z, means, c * p)) / Math.sqrt(p));
+    const away = (c) => distance(z, means, c * p);
+    const linear = Array.from(factor, (f, c) => (0.5 * p * Math.log(f) - 0.5 * f * away(c)) / Math.sqrt(p));
     out.set(guarded(linear, rows), 0);
     if (!roots) return;
     const none = new Float64Array(p);
     const quadratic = Array.from(factor, (f, c) => {
-      const away = product(roots, (c * p * (p + 1)) / 2, x.map((one, j) => one - centres[c * p + j]));
-      return peak[c] - (exponent[c] * Math.log1p(f * distance(away, none, 0))) / Math.sqrt(p);
+      const y = product(roots, (c * p * (p + 1)) / 2, x.map((one, j) => one - centres[c * p + j]));
+      return peak[c] - (exponent[c] * Math.log1p(f * distance(y, none, 0))) / Math.sqrt(p);
     });
     out.set(guarded(quadratic, rows), k);
   };
@@ -189,8 +200,8 @@ function vocabulary(part) {
 /** A sum over the terms of a text; each with a weight of its own, and less in a longer text, where terms are heard. */
 function terms(part, k) {
   const { known, classes, value } = vocabulary(part);
-  const names = ["shared", "unit", "common", "scale", "constant", "heard", "silent"];
-  const [shared, unit, common, scale, constant, heard, silent] = names.map((name) => part[name] && numbers(part[name]));
+  const [shared, unit, common, scale] = held(part, "shared", "unit", "common", "scale");
+  const [constant, heard, silent] = held(part, "constant", "heard", "silent");
   const weigh = MANNERS[part.manner];
   return ([counts], out) => {
     if (counts === null && silent) out.set(silent);
@@ -224,7 +235,7 @@ function terms(part, k) {
 /** A term that occurred is likelier to occur again. */
 function polya(part, k) {
   const { known, classes, value } = vocabulary(part);
-  const [alpha, concentration] = [numbers(part.alpha), numbers(part.concentration)];
+  const [alpha, concentration] = held(part, "alpha", "concentration");
   return ([counts], out) => {
     if (counts === null) return;
     let length = 0;

@@ -4,8 +4,10 @@
 [[-3.0, -4.0]]
 """
 
+import base64
 import math
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 from candide.export.scorer.numbers import cholesky, log_rising, numbers, product, rows, solve, triangles
@@ -96,11 +98,15 @@ def levels(part: dict[str, Any], k: int) -> Rule:
 
 
 def cells(part: dict[str, Any], k: int) -> Rule:
-    table, sizes, order = rows(numbers(part["table"]), k), part["sizes"], part["order"]
+    sizes, order = part["sizes"], part["order"]
     sets = [part["sets"][at : at + order] for at in range(0, len(part["sets"]), order)]
     starts = [0]
     for columns in sets:
         starts.append(starts[-1] + math.prod(sizes[j] for j in columns))
+    odd, usual, values = base64.b64decode(part["odd"]), rows(numbers(part["usual"]), k), iter(numbers(part["table"]))
+    of_set = [s for s, (a, b) in enumerate(pairwise(starts)) for _ in range(a, b)]
+    bits = (odd[i >> 3] >> (i & 7) & 1 for i in range(k * starts[-1]))
+    table = [[next(values) if next(bits) else one for one in usual[s]] for s in of_set]
 
     def term(x: list[int], columns: list[int], cell: int) -> list[float]:
         if any(not 0 <= x[j] < sizes[j] for j in columns):

@@ -62,7 +62,8 @@ function meaning(text) {
   const clock = CLOCK.exec(text);
   if (clock && text < "24") {
     const [hour, minute, second] = clock.slice(1, 4).map((part) => Number(part ?? 0));
-    return minute < 60 && second < 60 ? `duration ${1e6 * (3600 * hour + 60 * minute + second) + fraction(clock[4])}` : null;
+    const since = 1e6 * (3600 * hour + 60 * minute + second) + fraction(clock[4]);
+    return minute < 60 && second < 60 ? `duration ${since}` : null;
   }
   const long = duration(text);
   return long === null ? null : `duration ${long}`;
@@ -150,11 +151,11 @@ function spelled(column, text) {
 function dated(text, form) {
   if (!form) return null;
   const names = [];
-  const parts = { d: "\\d{1,2}", m: "\\d{1,2}", Y: "\\d{4}", y: "\\d\\d", H: "\\d{1,2}", I: "\\d{1,2}", M: "\\d{1,2}", S: "\\d{1,2}", p: "[ap]m", B: "[a-z]+", b: "[a-z]+" };
+  const parts = { Y: "\\d{4}", y: "\\d\\d", p: "[ap]m", B: "[a-z]+", b: "[a-z]+" }; // else one or two figures
   const pattern = form.replace(/%(.)|([^%])/g, (_, code, letter) => {
     if (letter !== undefined) return letter === " " ? "\\s+" : letter.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
     names.push(code);
-    return `(${parts[code]})`;
+    return `(${parts[code] ?? "\\d{1,2}"})`;
   });
   const found = new RegExp(`^${pattern}$`, "i").exec(text);
   if (!found) return null;
@@ -162,9 +163,10 @@ function dated(text, form) {
   const short = Number(at.y);
   const year = at.Y !== undefined ? Number(at.Y) : at.y !== undefined ? short + (short < 69 ? 2000 : 1900) : 1900;
   const named = at.B ?? at.b;
-  const month = named === undefined ? Number(at.m ?? 1) : 1 + MONTHS.findIndex((m) => (at.B ? m : m.slice(0, 3)) === named);
+  const place = MONTHS.findIndex((month) => (at.B ? month : month.slice(0, 3)) === named);
+  const month = named === undefined ? Number(at.m ?? 1) : 1 + place;
   const midnight = clockless(year, month, Number(at.d ?? 1));
-  const hour = at.H !== undefined ? Number(at.H) : at.I !== undefined ? (Number(at.I) % 12) + (at.p === "pm" ? 12 : 0) : 0;
+  const hour = at.I === undefined ? Number(at.H ?? 0) : (Number(at.I) % 12) + (at.p === "pm" ? 12 : 0);
   if (midnight === null || hour > 23) return null;
   return midnight + 1e6 * (3600 * hour + 60 * Number(at.M ?? 0) + Number(at.S ?? 0));
 }

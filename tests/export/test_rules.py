@@ -1,0 +1,54 @@
+"""Every law's rule says what the law says of each feature, but for what is the same in every class."""
+
+import numpy as np
+import pytest
+from tests.distributions.test_laws import MAKE, SIZES, block_of
+
+from candide.distributions.interactions import Interactions
+from candide.export.parameters import _plain
+from candide.export.scorer.rules import RULES
+from candide.export.scorer.texts import terms_of
+from candide.tally.cells import Layout
+
+
+def said(law, block):
+    """(row, feature, class) terms by the rule, weighted as a scorer does."""
+    found = _plain(law.exported())
+    rule = RULES[found["rule"]](found, law.n_classes)
+    terms = np.array([rule(row) for row in rows_of(law, block)])
+    weight = np.array(found.get("weight", np.ones(terms.shape[1])))
+    return np.where(weight[:, None] == 0, 0.0, terms * weight[:, None])
+
+
+def rows_of(law, block):
+    if law.reads != "documents":
+        return block.tolist()
+    read = law.tokens.exported()
+    texts = (block.text(row, "strict") for row in range(len(block)))
+    return [[None if text is None else terms_of(read, text)] for text in texts]
+
+
+def alike(terms):
+    """Terms (row, feature, class) less those of the first class; where it has none, nothing is left of the row."""
+    with np.errstate(invalid="ignore"):
+        return np.nan_to_num(terms - terms[:, :, :1], nan=0.0)
+
+
+@pytest.mark.parametrize("name", MAKE)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_rule_says_what_the_law_says(name, seed):
+    rng = np.random.default_rng(seed)
+    law = MAKE[name](rng)
+    block = block_of(law, rng, 40)
+    if law.reads == "codes":
+        block = np.minimum(block, SIZES)  # of what is new a reader has one code
+    assert alike(said(law, block)) == pytest.approx(alike(law.terms(block).transpose(0, 2, 1)), abs=1e-9)
+
+
+def test_cells_that_say_the_usual_are_not_repeated():
+    table = np.zeros((12, 2))
+    table[3], table[7, 1] = [0.5, -0.5], 0.25
+    law = Interactions(table, Layout(((0, 1), (1, 2)), (2, 3, 2)))
+    assert len(law.exported()["table"]) == 3
+    block = np.array([[1, 0, 1], [0, 0, 1], [1, 2, 0], [-1, 0, 0], [0, 3, 1]], np.int32)
+    assert said(law, block) == pytest.approx(law.terms(block).transpose(0, 2, 1))
