@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from candide.estimators.gaussian_bayes import GaussianBayes
     from candide.estimators.naive_bayes import NaiveBayes
     from candide.estimators.text import TextNB
+    from candide.model.policy import Policy
 
 __version__ = "0.1.0"
 
@@ -37,6 +38,7 @@ _HOME = {
     "GaussianNB": "candide.estimators.dropins.gaussian",
     "MultinomialNB": "candide.estimators.dropins.multinomial",
     "NaiveBayes": "candide.estimators.naive_bayes",
+    "Policy": "candide.model.policy",
     "TextNB": "candide.estimators.text",
     "errors": "candide.errors",
     "evaluate": "candide.evaluate",
@@ -56,6 +58,7 @@ __all__ = [
     "GaussianNB",
     "MultinomialNB",
     "NaiveBayes",
+    "Policy",
     "TextNB",
     "errors",
     "evaluate",

@@ -58,7 +58,7 @@ SMALL = "age,job,y\n30,cook,no\n41,smith,yes\n35,cook,no\n52,smith,yes\n"
 
 @pytest.mark.parametrize(
     "option",
-    ["--estimate=mle", "--drop=soil", "--event=soil=categorical", "--select=2", "--class-prior=uniform", "--folds=3",
+    ["--estimate=mle", "--drop=soil", "--event=soil=categorical", "--select=2", "--folds=3",
      "--seed=1"],
 )  # fmt: skip
 def test_a_fitted_model_takes_no_options_of_learning(herbs, option):

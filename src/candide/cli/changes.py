@@ -1,4 +1,4 @@
-"""Commands that count into a model and out of it, add models, and weigh them: update, forget, merge and weigh."""
+"""Commands that change models: update, forget, merge, weigh and adapt."""
 
 from collections.abc import Callable
 from functools import partial
@@ -135,3 +135,27 @@ def weigh(model: str, data: str, output: str | None, force: bool, as_json: bool,
     with progress.watching(not as_json) as watch:
         change = tasks.weigh(model, data, output, force=force, reading=Reading(**options), watch=watch, **how)
     show_result(summary.of_weigh(model, change, output), as_json)
+
+
+@cli.command()
+@click.argument("model", type=MODEL)
+@click.argument("data")
+@output_option("MODEL", "Where to keep the model; if not given the shares are told only.")
+@reading_options
+@AS_JSON
+def adapt(model: str, data: str, output: str | None, force: bool, as_json: bool, **options: Any) -> None:
+    """Turn a model to the shares that its classes have in new rows, whose labels nobody knows.
+
+    The shares are found by EM from what the model says of the rows. That holds where the classes are met more or less
+    often than before but look as they did: `candide drift` tells whether they do.
+
+    Example: `candide adapt adult.candide new.csv -o adapted.candide`
+    """
+    from candide import tasks
+    from candide.cli import progress
+    from candide.report import summary
+
+    fitted = load_model(model, data)
+    with progress.watching(not as_json) as watch:
+        found = tasks.adapt(fitted, data, output, force=force, reading=Reading(**options), watch=watch)
+    show_result(summary.of_adapted(model, found, output), as_json)

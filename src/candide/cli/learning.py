@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
@@ -12,11 +13,13 @@ from candide.cli.options import (
     LEARNING,
     MODEL,
     READING,
+    aim_options,
     learning_of,
     learning_options,
     output_option,
     planning_of,
     planning_options,
+    policy_from,
     reading_options,
     retyped,
 )
@@ -25,6 +28,10 @@ from candide.model.settings import CALIBRATIONS
 
 if TYPE_CHECKING:
     from candide.model.fitted import Fitted
+    from candide.model.policy import Policy
+    from candide.tasks.decide import Chosen
+    from candide.tasks.learn import Learned
+    from candide.tasks.validate import Validation
 
 
 FOUND = 3  # exit status of a check that found something
@@ -79,6 +86,7 @@ def check(data: str, target: str, as_json: bool, **options: Any) -> None:
     default=True,
     help="Whether the model keeps its source, rows, date, version and options.",
 )
+@aim_options
 @learning_options
 @reading_options
 @AS_JSON
@@ -97,6 +105,8 @@ def fit(
 ) -> None:
     """Fit a model to a table: CSV, Parquet, JSON lines, Arrow, a folder, a database, a workbook, ARFF, a query, or `-`.
 
+    Costs, a threshold or --abstain-below are kept with the model, and decide wherever it predicts.
+
     Example: `candide fit adult.parquet --target class -o adult.candide`
     """
     from candide import store, tasks
@@ -110,6 +120,8 @@ def fit(
         from candide.tasks.alike import model_like
 
         options["model"] = model_like(like, options["model"])
+    policy, aim = policy_from(options)
+    folds = folds or (10 if aim else None)
     learning = learning_of(options, data)
     if folds and like is not None:
         remedy = "leave --folds out, and cross-validate the table by itself: candide evaluate"
@@ -118,15 +130,38 @@ def fit(
         remedy = "leave --folds out: what is printed then is of the calibrated model"
         raise InputError("--folds cross-validates a model that is not calibrated", value=folds, remedy=remedy)
     with progress.watching(not as_json) as watch:
-        validation = tasks.cross_validate(data, target, folds=folds, watch=watch, **learning) if folds else None
+        again = {"policy": policy, "folds": folds, "watch": watch, **learning}
+        validation = tasks.cross_validate(data, target, **again) if folds else None
         how = {"calibration": calibration, "trust": not quick, "like": like, **learning}
         learned = validation.learned if validation else tasks.learn(data, target, watch=watch, **how)
+    learned = _deciding(learned, policy, chosen(validation, policy, aim))
     if output:
         typed = retyped([*LEARNING, "like", *READING])
         origin = {} if not provenance else provenance_of(data, learned.fitted.census.n_rows, typed)
         store.save(learned.fitted, output, provenance=origin, force=force)
     commands = _next_commands(data, target, output, like, bool(validation))
     show_result(summary.of_fit(learned, validation, output, commands), as_json)
+
+
+def chosen(validation: "Validation | None", policy: "Policy | None", aim: dict[str, float]) -> "Chosen | None":
+    """The threshold that is to reach something, where one is asked for."""
+    if validation is None or not aim:
+        return None
+    from candide.tasks.decide import choose
+
+    positive = None if policy is None else policy.positive
+    return choose(validation.folds, validation.learned.fitted.labels, positive=positive, **aim)
+
+
+def _deciding(learned: "Learned", policy: "Policy | None", found: "Chosen | None") -> "Learned":
+    """What was learned with the policy that it decides by, and a word on what was chosen."""
+    if found is None:
+        return learned if policy is None else replace(learned, fitted=learned.fitted.with_policy(policy))
+    from candide.report.summary.scores import chosen_words
+    from candide.rows.remarks import Remark
+
+    remark = Remark("threshold-chosen", chosen_words(found.expected))
+    return replace(learned, fitted=learned.fitted.with_policy(found.policy), remarks=[*learned.remarks, remark])
 
 
 def _next_commands(data: str, target: str, output: str | None, like: str | None, validated: bool) -> list[str]:
@@ -152,11 +187,15 @@ def _next_commands(data: str, target: str, output: str | None, like: str | None,
 @click.option("--target", "-t", metavar="COL", help="The column to learn; the model's own where a model is given.")
 @click.option("--folds", default=10, show_default=True, type=click.IntRange(2), metavar="N", help="How many folds.")
 @click.option("--seed", default=0, show_default=True, help="Which division into folds.")
+@aim_options
 @learning_options
 @reading_options
 @AS_JSON
 def evaluate(what: tuple[str, ...], target: str | None, folds: int, seed: int, as_json: bool, **options: Any) -> None:
     """Cross-validate on a table without refitting, or score a model on labelled rows.
+
+    With costs, a threshold or --abstain-below the figures are those of the decisions, with what they cost.
+    --at-precision and --at-recall choose a threshold, and tell what it comes to on rows that have not chosen it.
 
     Examples: `candide evaluate adult.csv --target class --folds 10`, `candide evaluate adult.candide test.csv`
     """
@@ -165,15 +204,23 @@ def evaluate(what: tuple[str, ...], target: str | None, folds: int, seed: int, a
     from candide.report import summary
 
     fitted = _model_to_evaluate(what, target)
+    prior = options.get("class_prior") if fitted is not None and retyped({"class_prior"}) else None
+    policy, aim = policy_from(options, prior)
+    if fitted is not None and aim:
+        remedy = "choose it by folds: candide evaluate DATA --target COL, and pass it as --threshold"
+        raise InputError("a threshold that is chosen on the rows it is judged by promises too much", remedy=remedy)
     learning = learning_of(options, what[-1])
     with progress.watching(not as_json) as watch:
         if fitted is not None:
             how = {name: learning[name] for name in ("weight", "reading")}
+            fitted = fitted.with_policy(policy)
             found = summary.of_scores(fitted, tasks.evaluate(fitted, what[1], target, watch=watch, **how))
         else:
-            validation = tasks.cross_validate(what[0], str(target), folds=folds, seed=seed, watch=watch, **learning)
+            how = {"folds": folds, "seed": seed, "policy": policy, "watch": watch, **learning}
+            validation = tasks.cross_validate(what[0], str(target), **how)
             learned = validation.learned
-            found = summary.of_scores(learned.fitted, validation.folds, learned.notes)
+            at = chosen(validation, policy, aim)
+            found = summary.of_scores(learned.fitted, validation.folds, learned.notes, at)
     show_result(found, as_json)
 
 
@@ -191,7 +238,7 @@ def _model_to_evaluate(what: tuple[str, ...], target: str | None) -> "Fitted | N
             raise InputError("say which column to learn: --target COL")
         return None
     fitted = load_to_predict(*what)
-    if given := retyped({"folds", "seed", *LEARNING} - {"weight"}):
+    if given := retyped({"folds", "seed", *LEARNING} - {"weight", "class_prior"}):
         named = ", ".join(word.partition("=")[0] for word in given if word.startswith("--"))
         raise InputError(
             f"{named}: {what[0]} is fitted already",

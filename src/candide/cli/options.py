@@ -7,14 +7,17 @@
 from collections.abc import Callable, Collection
 from dataclasses import Field, fields
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 from click import get_current_context
 
 from candide.engines.reading import Reading
 from candide.errors import InputError
-from candide.model.settings import DEFAULT_MODEL, MODELS, Settings, usual
+from candide.model.settings import DEFAULT_MODEL, MODELS, Settings, class_shares, usual
+
+if TYPE_CHECKING:
+    from candide.model.policy import Policy
 
 _SHORT = 18  # letters of all values together that may stand beside an option
 MODEL = click.Path(dir_okay=False)
@@ -99,6 +102,25 @@ _MODEL = click.Option(
 _LEARNING = [_MODEL, *_PLANNING, *of_record(Settings)]
 _READING = of_record(Reading)
 _FORCE = click.Option(["--force"], is_flag=True, help="Write over an input, or over a file that Candide did not make.")
+_POLICY = [
+    click.Option(
+        ["--costs"], metavar="FILE", type=MODEL, help="A CSV of costs: give the class of least expected cost."
+    ),
+    click.Option(["--threshold"], type=float, metavar="P", help="Give --positive from this probability on."),
+    click.Option(["--positive"], metavar="CLASS", help="The class that a threshold is of; of two the second."),
+    click.Option(["--abstain-below"], type=float, metavar="P", help="Leave rows open that are less sure than this."),
+    click.Option(["--referral"], type=float, metavar="COST", help="Leave rows open of which any class costs more."),
+]
+_AIMS = [
+    click.Option(["--at-precision"], type=float, metavar="P", help="Choose the threshold of this precision, by folds."),
+    click.Option(["--at-recall"], type=float, metavar="P", help="Choose the threshold of this recall, by folds."),
+]
+CLASS_PRIOR = click.option(
+    "--class-prior",
+    metavar="SHARES",
+    callback=_parsed(class_shares),
+    help="The shares of the classes where DATA come from: uniform, or yes=.02,no=.98.",
+)
 LEARNING, READING = ([str(option.name) for option in some] for some in (_LEARNING, _READING))
 
 
@@ -110,6 +132,36 @@ def planning_options(command: Callable) -> Callable:
 def learning_options(command: Callable) -> Callable:
     """What is learned and how; shared by fit and evaluate."""
     return _with(command, _LEARNING)
+
+
+def policy_options(command: Callable) -> Callable:
+    """How probabilities become decisions."""
+    return _with(command, _POLICY)
+
+
+def aim_options(command: Callable) -> Callable:
+    """The same, with a threshold that is chosen by cross-validation."""
+    return _with(command, [*_POLICY, *_AIMS])
+
+
+def policy_from(options: dict[str, Any], class_prior: Any = None) -> "tuple[Policy | None, dict[str, float]]":
+    """The policy that is taken out of the options of a command, and what its threshold is to reach."""
+    from candide.model.policy import Policy
+
+    known = {str(one.name): options.pop(str(one.name), None) for one in (*_POLICY, *_AIMS)}
+    aim = {name[3:]: value for name in ("at_precision", "at_recall") if (value := known.pop(name)) is not None}
+    if known["costs"] is not None:
+        from candide.tasks.decide import read_costs
+
+        known["costs"] = read_costs(known["costs"])
+    if known["positive"] is not None and known["threshold"] is None and not aim:
+        remedy = "pass --threshold, --at-precision or --at-recall with it"
+        raise InputError("--positive names the class of a threshold", value=known["positive"], remedy=remedy)
+    policy = Policy(**known, class_prior=class_prior)
+    if aim and policy.decides:
+        remedy = "leave out --costs, --threshold, --abstain-below and --referral, or what is to be reached"
+        raise InputError("one rule decides, and this names two", value=aim, remedy=remedy)
+    return (policy if policy or aim else None), aim
 
 
 def several_models(command: Callable) -> Callable:

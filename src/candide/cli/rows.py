@@ -8,7 +8,15 @@ import rich_click as click
 
 from candide import files
 from candide.cli.group import cli, load_to_predict, show_result
-from candide.cli.options import AS_JSON, MODEL, output_option, reading_options
+from candide.cli.options import (
+    AS_JSON,
+    CLASS_PRIOR,
+    MODEL,
+    output_option,
+    policy_from,
+    policy_options,
+    reading_options,
+)
 from candide.engines.reading import Reading
 from candide.errors import InputError
 
@@ -19,6 +27,8 @@ from candide.errors import InputError
 @click.option("--text", metavar="TEXT", help="Score this one document instead of DATA, and say which words decided.")
 @output_option("OUT", "A .parquet, .csv, .tsv or .jsonl file; else the terminal.")
 @click.option("--keep", multiple=True, metavar="COL", help="Pass an input column through (repeatable; 'all' for all).")
+@policy_options
+@CLASS_PRIOR
 @reading_options
 @AS_JSON
 def predict(
@@ -28,12 +38,14 @@ def predict(
     output: str | None,
     force: bool,
     keep: tuple[str, ...],
+    class_prior: Any,
     as_json: bool,
     **options: Any,
 ) -> None:
     """Score a table: the prediction, the probability of each class, and log p(x) of every row.
 
-    Of a model that weighs its columns log p(x) is empty: a weighted score is no density.
+    Of a model that weighs its columns log p(x) is empty: a weighted score is no density. Costs, a threshold or
+    --abstain-below decide in the place of what the model was saved with; of rows left open the prediction is empty.
 
     Examples: `candide predict adult.candide new.csv -o scored.parquet --keep id`,
     `candide predict sms.candide --text "free prize, call now"`
@@ -44,7 +56,8 @@ def predict(
     from candide.tasks import outputs
     from candide.tasks.predict import is_scored
 
-    fitted = load_to_predict(model, data)
+    policy, _ = policy_from(options, class_prior)
+    fitted = load_to_predict(model, data).with_policy(policy)
     if (data is None) == (text is None):
         raise InputError("pass DATA, or one document with --text")
     if text is not None:

@@ -2,7 +2,8 @@
 
 import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from copy import copy
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +11,10 @@ from numpy.typing import NDArray
 from candide.errors import InputError
 from candide.estimators.contract import Estimator
 from candide.estimators.validation import checked_count, generator
-from candide.model.fitted import Fitted
+from candide.model.fitted import Fitted, decided
 from candide.model.model import Model, ask
 from candide.model.plan import Plan
+from candide.model.policy import PolicyLike
 from candide.model.strangers import Strangers
 from candide.rows import remarks
 from candide.rows.blocks import Block, not_finite
@@ -65,15 +67,53 @@ class Generative(Estimator):
         return not_finite
 
     def predict(self, X: Any) -> NDArray:
-        """The most probable class of each row.
+        """The class of each row: the most probable one, or what the policy says (``with_policy``), None if left open.
 
         >>> import candide as cd
         >>> model = cd.NaiveBayes().fit([[1.0], [2.0], [8.0], [9.0]], ["low", "low", "top", "top"])
         >>> model.predict([[1.5], [8.5]]).tolist()
         ['low', 'top']
         """
-        codes = self._apply(Model.classify, X)
-        return self.classes_[codes]
+        self._check_fitted()
+        return decided(self.classes_, self._apply(self.fitted_.verb, X))
+
+    def with_policy(self, policy: PolicyLike = None, **fields: Any) -> Self:
+        """A copy that decides by costs, a threshold or a reject option, and where classes have other shares.
+
+        ``policy`` is a :class:`candide.Policy`, or its fields are given by name. The copy is saved with it.
+
+        >>> import candide as cd
+        >>> model = cd.NaiveBayes().fit([[1.0], [2.0], [8.0], [9.0]], ["low", "low", "top", "top"])
+        >>> model.predict([[4.5], [5.5]]).tolist()
+        ['low', 'top']
+        >>> model.with_policy(costs={("top", "low"): 50}).predict([[4.5], [5.5]]).tolist()
+        ['top', 'top']
+        >>> model.with_policy(abstain_below=0.99).predict([[1.0], [4.5]]).tolist()
+        ['low', None]
+        """
+        self._check_fitted()
+        other = copy(self)
+        other.fitted_ = self.fitted_.with_policy(fields if policy is None else policy)
+        return other
+
+    def adapt(self, source: Any, **reading: Any) -> Self:
+        """A copy for the shares that the classes have in new rows without labels, which EM finds (Saerens, 2002).
+
+        ``source`` is any source; :func:`candide.tasks.adapt` tells the shares, and how sure they are.
+
+        >>> import candide as cd
+        >>> model = cd.NaiveBayes().fit({"x": [1.0, 2.0, 3.0, 8.0, 9.0, 10.0]}, ["low"] * 3 + ["top"] * 3)
+        >>> later = model.adapt({"x": [1.0, 2.0, 3.0, 9.0] * 25})
+        >>> {label: round(share, 2) for label, share in later.fitted_.policy.class_prior.items()}
+        {'low': 0.75, 'top': 0.25}
+        """
+        from candide.engines.reading import Reading
+        from candide.tasks.adapt import adapt
+
+        self._check_fitted()
+        other = copy(self)
+        other.fitted_ = adapt(self.fitted_, source, reading=Reading(**reading)).fitted
+        return other
 
     def predict_proba(self, X: Any) -> NDArray:
         """p(class | x), (rows, classes), in the order of ``classes_``.
@@ -128,12 +168,13 @@ class Generative(Estimator):
         *,
         keep: Sequence[str] = (),
         force: bool = False,
+        policy: PolicyLike = None,
         **reading: Any,
     ) -> Any:
         """Score any source in a stream: into a file (the number of rows comes back), or into an Arrow table.
 
         The columns are those of ``keep``, then ``prediction``, ``p_<class>`` for every class, and ``log_density``,
-        which is empty where columns are weighted: a weighted score is no density.
+        which is empty where columns are weighted: a weighted score is no density. ``policy`` decides, where given.
         A file is not written over one that is read, nor over one that holds no predictions, but by ``force``.
 
         >>> import candide as cd
@@ -145,7 +186,8 @@ class Generative(Estimator):
         from candide.tasks.predict import predict
 
         self._check_fitted()
-        return predict(self.fitted_, source, out=out, keep=keep, force=force, reading=Reading(**reading))
+        how: dict[str, Any] = {"out": out, "keep": keep, "force": force, "policy": policy}
+        return predict(self.fitted_, source, reading=Reading(**reading), **how)
 
     def export(self, to: str, out: str | os.PathLike | None = None, *, force: bool = False) -> str:
         """The model as a file of another language that scores rows without Candide: ``to`` is "js" or "python".

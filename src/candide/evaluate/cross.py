@@ -6,6 +6,7 @@ from typing import Any
 from candide import tasks
 from candide.engines.reading import Reading
 from candide.estimators.options import settings_and_reading
+from candide.model.policy import PolicyLike
 from candide.model.settings import DEFAULT_MODEL, usual
 from candide.rows import remarks
 from candide.tasks.compare import Compared
@@ -23,6 +24,7 @@ def cross_validate(
     events: Any = "auto",
     drop: Sequence[str] = (),
     weight: str | None = None,
+    policy: PolicyLike = None,
     **options: Any,
 ) -> Validation:
     """Cross-validate without refitting: count the folds apart in one pass over a source, score them in another.
@@ -30,14 +32,14 @@ def cross_validate(
     The training counts of a fold are the sum of the others, and what only the fold itself holds is unknown to its
     model, so that the scores are those of refitting. Of the model "bayes" the bins, pairs and weights of a fold come
     from the other folds as well; the grids of numbers, which no label has a part in, are learned once. ``folds`` and
-    ``seed`` say how rows are divided; the rest is as in :func:`candide.fit`.
+    ``seed`` say how rows are divided; ``policy`` decides, where given; the rest is as in :func:`candide.fit`.
 
     >>> rows = {"size": [float(i % 10) for i in range(200)], "kind": ["a" if i % 10 < 5 else "b" for i in range(200)]}
     >>> cross_validate(rows, "kind", model="naive", estimate="mle").total.accuracy
     1.0
     """
     settings, reading = settings_and_reading(
-        options, usual(model), ("model", "folds", "seed", "events", "drop", "weight")
+        options, usual(model), ("model", "folds", "seed", "events", "drop", "weight", "policy")
     )
     found = tasks.cross_validate(
         source,
@@ -48,6 +50,7 @@ def cross_validate(
         events=events,
         drop=drop,
         weight=weight,
+        policy=policy,
         settings=settings,
         reading=reading,
     )
@@ -89,16 +92,23 @@ def compare(
 
 
 def evaluate(
-    model: Any, source: Any, target: str | None = None, *, weight: str | None = None, **reading: Any
+    model: Any,
+    source: Any,
+    target: str | None = None,
+    *,
+    weight: str | None = None,
+    policy: PolicyLike = None,
+    **reading: Any,
 ) -> Scores:
     """Score a model on a source whose labels are known: accuracy, log-loss and the like.
 
     The model is a fitted estimator, or the path of a model file. ``target`` names the column of the labels, where the
-    model does not; ``weight`` that of row weights; how the source is read is said as in :func:`candide.fit`.
+    model does not; ``weight`` that of row weights; ``policy`` decides in the place of the model's own; how the source
+    is read is said as in :func:`candide.fit`.
 
     >>> import candide as cd
     >>> rows = {"size": [1.0, 2.0, 8.0, 9.0], "kind": ["a", "a", "b", "b"]}
     >>> evaluate(cd.fit(rows, "kind"), rows).accuracy
     1.0
     """
-    return tasks.evaluate(model, source, target, weight=weight, reading=Reading(**reading))
+    return tasks.evaluate(model, source, target, weight=weight, policy=policy, reading=Reading(**reading))

@@ -17,7 +17,7 @@ predicts the same, and whatever needs counts says that there are none.
 (True, False, None)
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -30,8 +30,9 @@ from candide.errors import InputError
 from candide.model.census import Census
 from candide.model.model import Model, ask, estimate
 from candide.model.plan import Plan
+from candide.model.policy import Policy, PolicyLike, Rule, policy_of, shares_of
 from candide.model.settings import Settings
-from candide.rows.blocks import Floats
+from candide.rows.blocks import Codes, Floats
 from candide.rows.labels import Labels
 from candide.rows.spelling import Spelling
 from candide.rows.table import Name, Table
@@ -79,6 +80,7 @@ class Fitted:
     na: tuple[str, ...] = ()  # text that was said to mean a missing value
     dates: frozenset[str] = frozenset()  # columns of numbers that are days since 1970
     voices: "Voices | None" = None  # weights that were learned; None: every voice counts once
+    policy: Policy | None = None  # how its probabilities become decisions; None: the most probable class
 
     def __repr__(self) -> str:
         what = "without counts" if self.counts is None else repr(self.counts)[1:-1]
@@ -127,11 +129,43 @@ class Fitted:
 
     @cached_property
     def model(self) -> Model:
+        """What answers: the model as it was learned, or where the classes have the shares that its policy says."""
+        if self.policy is None or not self.policy.moves:
+            return self.learned
+        assert self.policy.class_prior is not None
+        there = shares_of(self.policy.class_prior, self.labels)
+        with np.errstate(divide="ignore"):
+            return self.learned.shifted(np.where(self.base > 0, np.log(there) - np.log(self.base), 0.0))
+
+    @cached_property
+    def learned(self) -> Model:
         """Estimated at first use; a merge makes a new Fitted, so it is never stale."""
         if self.parameters is not None:
             return self.parameters.model
         plain = estimate(self.chosen, self.settings)
         return plain if self.voices is None else self.voices.weigh(plain)
+
+    @property
+    def base(self) -> Floats:
+        """(classes,) the shares that its probabilities are right for."""
+        log_prior = self.learned.log_prior - (0.0 if self.voices is None else self.voices.bias)
+        return np.exp(log_prior - np.logaddexp.reduce(log_prior))
+
+    def with_policy(self, policy: PolicyLike) -> "Fitted":
+        """The same model, which decides as it is told; what is not said stays."""
+        found = policy_of(policy)
+        if found is None:
+            return self
+        found = found.over(self.policy)
+        found.rule(self.labels)
+        if found.class_prior is not None and found.moves:
+            shares_of(found.class_prior, self.labels)
+        return replace(self, policy=found)
+
+    @property
+    def rule(self) -> Rule | None:
+        """What decides; None where it is the most probable class."""
+        return self.policy.rule(self.labels) if self.policy is not None and self.policy.decides else None
 
     @cached_property
     def story(self) -> "Fitted":
@@ -163,16 +197,21 @@ class Fitted:
     def shares(self) -> Floats:
         """(classes,) shares of the rows counted; where no counts are kept, of the class prior."""
         if self.parameters is not None:
-            log_prior = self.model.log_prior - (0.0 if self.voices is None else self.voices.bias)
-            return np.exp(log_prior - np.logaddexp.reduce(log_prior))
+            return self.base
         weight = self.census.class_weight
         if weight.any():
             weight = weight / weight.max()  # what is next to nothing has few digits
         return weight / max(weight.sum(), 1.0)
 
     def classify(self, rows: Any) -> NDArray:
-        """The most probable class of each row."""
-        return self.labels.array[self.apply(Model.classify, rows)]
+        """The class that each row is given, by its policy or as the most probable one; None where it is left open."""
+        return decided(self.labels.array, self.apply(self.verb, rows))
+
+    @property
+    def verb(self) -> Callable[[Model, Any], Codes]:
+        """What of a model and blocks of rows makes the codes of their classes; -1 where a row is left open."""
+        rule = self.rule
+        return Model.classify if rule is None else lambda model, blocks: rule(model.log_posterior(blocks))
 
     def posterior(self, rows: Any) -> NDArray:
         """p(class | x), (row, class)."""
@@ -203,7 +242,7 @@ class Fitted:
 
     def without_counts(self) -> "Fitted":
         """The parameters alone."""
-        return replace(self, counts=None, parameters=Parameters(self.plan, self.labels, self.model))
+        return replace(self, counts=None, parameters=Parameters(self.plan, self.labels, self.learned))
 
     def plus(self, more: Census) -> "Fitted":
         """This model with rows that were counted like its own."""
@@ -229,6 +268,15 @@ class Fitted:
     def scale(self, factor: float) -> "Fitted":
         """Let every row count ``factor`` times: forgetting."""
         return self.with_census(self.census.scale(factor))
+
+
+def decided(classes: NDArray, codes: Codes) -> NDArray:
+    """Classes by their codes, None for those below 0."""
+    if not len(codes) or codes.min() >= 0:
+        return classes[codes]
+    found = classes.astype(object)[codes]
+    found[codes < 0] = None
+    return found
 
 
 def missing_column(name: Name, plan: Plan) -> InputError:

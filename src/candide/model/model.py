@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from candide import events, kernels, numerics, wording
+from candide import events, kernels, numerics
 from candide.errors import CellError, InputError, unknown
 from candide.kernels import threads
 from candide.model.census import Census
+from candide.model.policy import Shifted, shares_of
 from candide.model.settings import Settings
 from candide.priors import PRIORS, Prior, prior_of
 from candide.rows.blocks import Block, Codes, Floats, not_finite, rows_of, width
@@ -46,7 +47,7 @@ class Model:
     log_prior: Floats  # (classes,)
     distributions: "tuple[Distribution, ...]"
     absent_allowed: bool = True  # scikit-learn's classes refuse NaN
-    curve: "Isotonic | None" = None  # what bends the probabilities at last; joint scores are as they are
+    curve: "Isotonic | Shifted | None" = None  # what bends the probabilities at last; joint scores are as they are
 
     @property
     def n_classes(self) -> int:
@@ -56,6 +57,13 @@ class Model:
     def strict(self) -> "Model":
         """The same model, for which an absent value is an error."""
         return replace(self, absent_allowed=False)
+
+    def shifted(self, log_ratio: Floats) -> "Model":
+        """The model where the classes have other shares: so many times those that it has learned, in logs."""
+        if self.curve is not None:
+            return replace(self, curve=Shifted(self.curve, log_ratio))
+        joint = self.log_prior + log_ratio
+        return replace(self, log_prior=joint - np.logaddexp.reduce(joint))
 
     def joint_log_likelihood(self, blocks: Sequence[Block]) -> Floats:
         """log p(x, class), (row, class)."""
@@ -242,12 +250,7 @@ def _shares(census: Census, prior: Prior | None, how: str) -> Floats:
 
 def _given(shares: Any, labels: Labels) -> Floats:
     if isinstance(shares, Mapping):
-        for label in shares.keys() - set(labels.values):
-            raise unknown("class in class_prior", label, labels.values)
-        if gone := [label for label in labels.values if label not in shares]:
-            what = f"class_prior has no share of {wording.listing(gone, 3)}"
-            raise InputError(what, value=gone, remedy="give every class a share, 0 where it is never met")
-        shares = [shares[label] for label in labels.values]
+        return shares_of(shares, labels)
     given = np.asarray(shares, np.float64)
     if given.shape != (len(labels),):
         raise InputError(f"class_prior: {given.size} shares for {len(labels)} classes {labels.values}")

@@ -50,14 +50,37 @@ def columns_to_select(text: str) -> int | str:
     return int(text) if text.isdecimal() else text
 
 
+def class_shares(text: str) -> str | dict[str, float]:
+    """What ``class_prior`` takes, of its text.
+
+    >>> class_shares("uniform"), class_shares("yes=.02,no=.98")
+    ('uniform', {'yes': 0.02, 'no': 0.98})
+    """
+    if text in ("empirical", "uniform"):
+        return text
+    remedy = "pass empirical, uniform, or a share for each class, such as yes=.02,no=.98"
+    found = dict[str, float]()
+    for part in text.split(","):
+        label, equals, share = part.rpartition("=")
+        try:
+            number = float(share) if equals else None
+        except ValueError:
+            number = None
+        if number is None:
+            raise InputError(f"{part!r} is no share of a class", value=text, remedy=remedy)
+        found[label.strip()] = number
+    return found
+
+
 @dataclass(frozen=True)
 class Settings:
     """What turns counts into a model."""
 
     class_prior: Any = setting(
         "empirical",
-        "The shares of the classes; if not given those that were counted.",
-        choices=("empirical", "uniform"),
+        "The shares of the classes: uniform, or yes=.02,no=.98; if not given those that were counted.",
+        metavar="SHARES",
+        parse=class_shares,
     )
     estimate: Any = setting(
         "predictive",

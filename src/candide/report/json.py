@@ -100,7 +100,14 @@ def _(found: summary.ScoreSummary) -> dict[str, Any]:
         "calibration_words": found.calibration_words,
         "thresholds": list(map(_fields, found.thresholds)),
         "curves": list(map(_fields, found.curves)),
+        **({} if found.decided is None else {"decided": _fields(found.decided)}),
+        **({} if found.chosen is None else {"chosen": _fields(found.chosen)}),
     }
+
+
+@facts.register
+def _(found: summary.AdaptSummary) -> dict[str, Any]:
+    return {**_fields(found), "shares": list(map(_fields, found.shares))}
 
 
 @facts.register

@@ -138,6 +138,7 @@ def _pieces(fitted: Fitted, detail: str | None, provenance: Mapping[str, str] | 
         "settings": values.pack_settings(fitted.settings, arrays),
         **(_pack_counts(fitted.census, arrays) if detail == "tally" else _pack_model(fitted, detail, arrays)),
         **({} if fitted.estimator is None else {"estimator": values.pack_estimator(fitted.estimator, arrays)}),
+        **({} if not fitted.policy else {"policy": values.pack_policy(fitted.policy, fitted.labels, arrays)}),
         **({"na": list(fitted.na)} if fitted.na else {}),
         **({"dates": sorted(fitted.dates)} if fitted.dates else {}),
         **({} if fitted.voices is None else {"voices": _pack_voices(fitted, detail, arrays)}),
@@ -168,8 +169,8 @@ def _pack_model(fitted: Fitted, detail: str, arrays: plans.Arrays) -> dict[str, 
     """What is known without the counts."""
     from candide.store import laws
 
-    packed = [laws.pack(law, arrays, str(i)) for i, law in enumerate(fitted.model.distributions)]
-    arrays["log_prior"] = fitted.model.log_prior
+    packed = [laws.pack(law, arrays, str(i)) for i, law in enumerate(fitted.learned.distributions)]
+    arrays["log_prior"] = fitted.learned.log_prior
     if detail == "score":
         return {"rows": None, "distributions": packed, "strengths": False}
     rows, strengths = fitted.rows, fitted.strengths or {}
@@ -184,7 +185,7 @@ _HEADER = {
     "numbered": bool, "classes": int, "parts": list, "settings": (dict, type(None)), "rows": (int, type(None)),
     "distributions": (list, type(None)), "strengths": bool,
 }  # fmt: skip
-_OPTIONAL = {"estimator": dict, "spelled": dict, "na": list, "dates": list, "voices": dict}
+_OPTIONAL = {"estimator": dict, "spelled": dict, "na": list, "dates": list, "voices": dict, "policy": dict}
 
 
 def _unpack(file: memoryview, *, verify: bool) -> tuple[Fitted, bool]:
@@ -208,6 +209,8 @@ def _unpack(file: memoryview, *, verify: bool) -> tuple[Fitted, bool]:
     known = {**settings, "target": header["target"], "provenance": provenance}
     if "estimator" in header:
         known["estimator"] = values.unpack_estimator(header["estimator"], arrays)
+    if "policy" in header:
+        known["policy"] = values.unpack_policy(header["policy"], arrays, labels)
     if not all(isinstance(text, str) for text in header.get("na", ())):
         raise ModelFileError("the field 'na' of its header holds what is not text")
     known["na"] = tuple(header.get("na", ()))

@@ -26,8 +26,10 @@ from candide.errors import CandideError, InputError, ModelFileError
 from candide.events import EVENTS, HOWS, EventModel
 from candide.events.table import VOICES
 from candide.model.fitted import EstimatorRecord
+from candide.model.policy import Policy, shares_of
 from candide.model.settings import Settings
 from candide.priors import PRIORS, Prior
+from candide.rows.labels import Labels
 from candide.rows.spelling import Spelling
 from candide.store.container import fields, is_count
 from candide.tables import Table
@@ -172,6 +174,56 @@ def _is_one(value: Any, types: set[Any]) -> bool:
 
 def _is_number(value: Any) -> bool:
     return type(value) in (int, float) and abs(value) <= sys.float_info.max
+
+
+_POLICY = {  # classes are codes
+    "costs": dict, "threshold": float, "positive": int, "abstain_below": float, "referral": float, "class_prior": dict,
+    "log_odds": float,
+}  # fmt: skip
+
+
+def pack_policy(policy: Policy, labels: Labels, arrays: dict[str, NDArray]) -> dict[str, Any]:
+    """A policy: costs as true class, class given, cost, one after another; shares in the order of the classes."""
+    known: dict[str, Any] = {name: getattr(policy, name) for name in ("threshold", "abstain_below", "referral")}
+    known["log_odds"] = policy.log_odds if policy.log_odds is not None and np.isfinite(policy.log_odds) else None
+    rule = policy.rule(labels)
+    if policy.costs is not None:
+        assert rule.costs is not None
+        known["costs"] = tuple(map(float, rule.costs.ravel()))
+    known["positive"] = rule.positive
+    if policy.class_prior is not None and policy.moves:
+        known["class_prior"] = tuple(shares_of(policy.class_prior, labels).tolist())
+    numbers = {
+        name: value if isinstance(value, tuple | int) else float(value)
+        for name, value in known.items()
+        if value is not None
+    }
+    return {name: pack(value, arrays) for name, value in numbers.items()}
+
+
+def unpack_policy(packed: Any, arrays: Any, labels: Labels) -> Policy:
+    """A policy that suits the classes of the file."""
+    known = fields(packed, "policy", {name: kind for name, kind in _POLICY.items() if name in packed})
+    found, k = {name: unpack(value, arrays) for name, value in known.items()}, len(labels)
+    shapes = {"costs": k * k, "class_prior": k}
+    for name, size in shapes.items():
+        values = found.get(name, (0.0,) * size)
+        if not (isinstance(values, tuple) and len(values) == size and all(map(_is_number, values))):
+            raise ModelFileError(f"policy: {name} does not hold {size} numbers")
+    if not 0 <= found.get("positive", 0) < k:
+        raise ModelFileError(f"policy: there is no class {found['positive']}", value=found["positive"])
+    try:
+        if "costs" in found:
+            pairs = ((true, given) for true in labels.values for given in labels.values)
+            found["costs"] = dict(zip(pairs, found["costs"], strict=True))
+        if "positive" in found:
+            found["positive"] = labels.values[found["positive"]]
+        if "class_prior" in found:
+            found["class_prior"] = dict(zip(labels.values, found["class_prior"], strict=True))
+            shares_of(found["class_prior"], labels)
+        return Policy(**found)
+    except CandideError as error:
+        raise ModelFileError(f"policy: {error}") from None
 
 
 def pack_settings(settings: Settings, arrays: dict[str, NDArray]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ A model is a fitted estimator, what is fitted in it, or the path of a model file
 600
 """
 
+from candide.tasks.adapt import adapt
 from candide.tasks.check import check
 from candide.tasks.compare import compare
 from candide.tasks.diff import diff
@@ -25,6 +26,7 @@ from candide.tasks.update import forget, merge, slide, update, weigh
 from candide.tasks.validate import cross_validate
 
 __all__ = [
+    "adapt",
     "check",
     "compare",
     "cross_validate",

@@ -128,6 +128,36 @@ def calibration(cells: Cells, label: Any = None, bins: int = 10) -> Curve:
     return Curve("calibration", label, axes, found.stated, found.observed, found.edges[found.bin], found.n)
 
 
+def coverage(cells: Cells) -> Curve:
+    """How many rows are decided against how many of these are right, of rows by their surest class."""
+    own, other, at = (values[1:] for values in taken(cells))
+    rows = own + other
+    axes = "share of rows decided", "accuracy"
+    return Curve("coverage", None, axes, share(rows, rows[-1:], np.nan), share(own, rows, np.nan), at)
+
+
+def at_least(cells: Cells, *, precision: float | None = None, recall: float | None = None) -> float:
+    """The log-odds from which on rows are taken: the lowest of so high a precision, or the highest of such a recall.
+
+    It lies half way to the next row that is left. NaN where no row can be taken so.
+    """
+    own, other, _ = taken(cells)
+    if precision is not None:
+        good = np.flatnonzero(share(own, own + other, -1.0) >= precision)
+        i = int(good[-1]) if len(good) else 0
+    else:
+        good = np.flatnonzero(share(own, own[-1:], -1.0) >= (recall or 0.0))
+        i = int(good[0]) if len(good) else 0
+    if not len(good):
+        return float("nan")
+    known = odds_of(cells.start)[::-1]  # from the highest
+    if i == 0:
+        return float("inf")
+    below = known[i] if i < len(known) else -np.inf
+    last = known[i - 1]
+    return float(last - 1.0 if np.isneginf(below) and np.isfinite(last) else below + (last - below) / 2)
+
+
 def curves(cells: Cells, label: Any = None, most: int | None = POINTS) -> list[Curve]:
     """All that a threshold can be seen by."""
     found = [draw(cells, label) for draw in (roc, precision_recall, gain, lift, calibration)]

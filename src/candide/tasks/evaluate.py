@@ -6,12 +6,13 @@
 1.0
 """
 
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from typing import Any
 
 from candide.engines.base import Watch, open_source, silent
 from candide.engines.reading import Reading
+from candide.model.policy import PolicyLike
 from candide.tasks.models import Model, fitted_of, reading_of, target_of
 from candide.tasks.scores import Scores
 from candide.tasks.scoring import labelled
@@ -23,17 +24,19 @@ def evaluate(
     target: str | None = None,
     *,
     weight: str | None = None,
+    policy: PolicyLike = None,
     reading: Reading | None = None,
     watch: Watch = silent,
 ) -> Scores:
     """Score a model on a source whose labels are known, in the column ``target`` or that which the model learned.
 
     Rows without a label, or with one that the model does not know, are left out, and a warning says how many.
+    ``policy`` decides in the place of the model's own.
     """
-    fitted = fitted_of(model)
+    fitted = fitted_of(model).with_policy(policy)
     name = target_of(fitted, target)
     with open_source(data, reading_of(fitted, reading)) as source, watch(source, "scoring"):
-        found = labelled(source, fitted, name, Scores.of, weight)
+        found = labelled(source, fitted, name, partial(Scores.of, rule=fitted.rule), weight)
         scores = list(found.results)
     found.left_out.tell(name)
     return reduce(add, scores)

@@ -24,6 +24,7 @@ from candide.engines.reading import Reading
 from candide.errors import InputError, unknown
 from candide.kernels import threads
 from candide.model.fitted import Fitted
+from candide.model.policy import PolicyLike
 from candide.model.strangers import Strangers
 from candide.rows.remarks import Remark, warn
 from candide.tasks import outputs
@@ -41,16 +42,18 @@ def predict(
     out: str | os.PathLike | None = None,
     keep: str | Sequence[str] = (),
     force: bool = False,
+    policy: PolicyLike = None,
     reading: Reading | None = None,
     watch: Watch = silent,
 ) -> Any:
     """Score a source in a stream: into a file (the number of rows comes back), or into an Arrow table.
 
     ``keep`` names input columns to pass through, word for word and type for type; ``"all"`` keeps all. A file is not
-    written over one that is read, nor over one that holds no predictions, but by ``force``.
+    written over one that is read, nor over one that holds no predictions, but by ``force``. ``policy`` decides in the
+    place of the model's own; the prediction of a row that it leaves open is missing.
     """
     outputs.check(out, model, data, ours=is_scored, force=force)
-    fitted = fitted_of(model)
+    fitted = fitted_of(model).with_policy(policy)
     with open_source(data, reading_of(fitted, reading)) as source, watch(source, "scoring"):
         prepare_to_score(source, fitted.plan, fitted.spelled, fitted.target)
         names = [keep] if isinstance(keep, str) else list(keep)
@@ -92,6 +95,7 @@ def scored_table(
     values = pa.array(labels.array.tolist())
     kinds += [values.type, *[pa.float64()] * (len(labels) + 1)]
     schema = pa.schema(list(zip(names, kinds, strict=True)))
+    rule = fitted.rule
     has_density = all(law.has_density for law in fitted.model.distributions)
 
     def work(batch: Any) -> Any:
@@ -101,12 +105,17 @@ def scored_table(
         for piece in pieces([batch], k):
             some = slice(start, start := start + piece.num_rows)
             log_posterior, density[some] = scored(fitted, piece, strangers)
-            winner[some] = log_posterior.argmax(axis=1)
+            winner[some] = log_posterior.argmax(axis=1) if rule is None else rule(log_posterior)
             np.exp(log_posterior.T, out=p[:, some])
         kept = [as_type(batch.column(f"k{i}"), kinds[i]) for i in range(len(keep))]
         last = pa.array(density) if has_density else pa.nulls(n, pa.float64())
         flat = pa.array(p.ravel())  # a slice of it is made far quicker than an array, and there may be 100,000 classes
-        columns = [*kept, values.take(pa.array(winner)), *(flat.slice(c * n, n) for c in range(k)), last]
+        columns = [
+            *kept,
+            values.take(pa.array(winner, mask=winner < 0)),
+            *(flat.slice(c * n, n) for c in range(k)),
+            last,
+        ]
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
     return schema, threads.ahead(work, pieces(scan.batches, len(labels), _VALUES))

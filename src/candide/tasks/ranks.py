@@ -214,3 +214,30 @@ def _error(cells: Cells) -> float:
     wide = cells.end > cells.start
     pairs = cells.other.sum() * cells.own.sum()
     return float(0.5 * cells.own[wide] @ cells.other[wide] / pairs) if pairs else 0.0
+
+
+def places(log_posterior: Floats, y: NDArray[np.intp], true: Floats) -> NDArray[np.intp]:
+    """(row,) how many classes stand above the true one: those more probable, and of equals those before it."""
+    if log_posterior.shape[1] == 2:
+        other = log_posterior[np.arange(len(y)), 1 - y]
+        return ((other > true) | ((other == true) & (y == 1))).astype(np.intp)
+    before = np.arange(log_posterior.shape[1]) < y[:, None]
+    return ((log_posterior > true[:, None]) | ((log_posterior == true[:, None]) & before)).sum(axis=1)
+
+
+def log_odds(log_posterior: Floats, p: Floats, winner: NDArray[np.intp]) -> Floats:
+    """log p / (1 - p) of each class, of two of the second alone.
+
+    That of the winner comes from the others, for 1 - p is lost where p rounds to 1.
+    """
+    if p.shape[1] == 2:
+        with np.errstate(invalid="ignore"):  # both impossible
+            return np.nan_to_num(log_posterior[:, 1:] - log_posterior[:, :1], nan=0.0, posinf=np.inf, neginf=-np.inf)
+    others = p.copy()
+    others.ravel()[winner] = 0.0
+    rest = log_posterior.copy()
+    rest.ravel()[winner] = -np.inf
+    with np.errstate(divide="ignore"):
+        odds = log_posterior - np.log1p(-others)
+        odds.ravel()[winner] -= np.logaddexp.reduce(rest, axis=1)  # of logs: p itself falls to 0 at 745 nats
+    return odds

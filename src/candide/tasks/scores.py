@@ -10,21 +10,21 @@
 (0.75, 0.6456, 0.225, 1.0)
 """
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from candide import wording
 from candide.errors import unknown
-from candide.tasks import curves as drawing
+from candide.model.policy import Rule
 from candide.tasks import metrics as measures
-from candide.tasks.bootstrap import DRAWS, Sample
-from candide.tasks.calibration import Calibration
-from candide.tasks.metrics import Counts
-from candide.tasks.ranks import Ranks
+from candide.tasks.bootstrap import Sample
+from candide.tasks.detail import CONFIDENCE_BINS, ClassScore, Detailed
+from candide.tasks.ranks import Ranks, log_odds, places
+
+__all__ = ["LOWER", "METRICS", "ClassScore", "Floats", "Scores", "by_shares", "spread"]
 
 Floats = NDArray[np.float64]
 
@@ -42,31 +42,10 @@ METRICS = {  # properties of Scores, and what they mean
     "calibration_error": "confidence off from what is true",
 }
 LOWER = frozenset({"log_loss", "brier", "calibration_error"})  # better the lower they are
-_CONFIDENCE_BINS = 15  # Naeini, Cooper and Hauskrecht (2015)
-
-
-@dataclass(frozen=True)
-class ClassScore:
-    """One class against the others: of what is given it how much is right, how much of it is found, how it ranks.
-
-    >>> scores = Scores.of(np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2], [0.3, 0.7]]), np.array([0, 1, 1, 1]))
-    >>> [(one.label, one.precision, round(one.recall, 2), one.f1) for one in scores.by_class(["no", "yes"])]
-    [('no', 0.5, 1.0, 0.6666666666666666), ('yes', 1.0, 0.67, 0.8)]
-    """
-
-    label: Any
-    rows: float  # weight of its rows
-    given: float  # weight of the rows that are given it
-    precision: float
-    recall: float
-    f1: float
-    auc: float
-    average_precision: float
-    lift: float  # of the tenth of the rows that are its most probable ones
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Scores:
+class Scores(Detailed):
     """What is needed of posteriors and true classes to give every metric: counts, sums and ranks, which add.
 
     >>> scores = Scores.of(np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2]]), np.array([0, 1, 1]))
@@ -76,6 +55,8 @@ class Scores:
     (1.0, 1.0, 0.0, 0.433, 11)
     >>> scores.precision, round(scores.f1, 3), scores.matthews, scores.average_precision
     (0.75, 0.667, 0.5, 1.0)
+    >>> scores.of_class.tolist(), scores.coverage, round(scores.mean_cost, 3)
+    ([1.0, 2.0], 1.0, 0.333)
     >>> scores
     Scores of 3 rows
     accuracy           0.6667
@@ -98,29 +79,43 @@ class Scores:
     ranks: Ranks  # rows by log-odds of the class
     place: Floats  # (classes,) weight of the rows of which so many classes stand above the true one
     sample: Sample  # some of the rows, to draw from
+    right: Ranks  # rows by log-odds of their most probable class, and whether it is right
+    open: Floats  # (classes,) weight of the rows that were left open, by their class
+    cost: Floats  # () sum of what decisions cost: 1 where one is wrong, if nothing else is said
 
     @classmethod
-    def of(cls, log_posterior: Floats, y: NDArray[np.intp], weight: Floats | None = None) -> Self:
-        """Score log p(class | x), (row, class), against class codes."""
+    def of(
+        cls, log_posterior: Floats, y: NDArray[np.intp], weight: Floats | None = None, rule: Rule | None = None
+    ) -> Self:
+        """Score log p(class | x), (row, class), against class codes; ``rule`` decides, or else the most probable class.
+
+        What is said of decisions, from accuracy to Matthews, is of the rows that are not left open; the rest of all.
+        """
         n, k = log_posterior.shape
         w = np.ones(n) if weight is None else weight
         p = np.exp(log_posterior)
         first = np.arange(0, n * k, k)  # where each row starts in the flat arrays, which are quicker to take from
         winner = log_posterior.argmax(axis=1)
         top, true = p.ravel()[first + winner], p.ravel()[first + y]
-        at = np.minimum((top * _CONFIDENCE_BINS).astype(np.intp), _CONFIDENCE_BINS - 1)
+        at = np.minimum((top * CONFIDENCE_BINS).astype(np.intp), CONFIDENCE_BINS - 1)
         right = w * (winner == y)
         loss = -log_posterior.ravel()[first + y]
         square = np.maximum(np.einsum("ij,ij->i", p, p) - 2 * true + 1, 0.0)
-        odds = _log_odds(log_posterior, p, first + winner)
+        odds = log_odds(log_posterior, p, first + winner)
+        given = winner if rule is None else rule(log_posterior)
+        some = slice(None) if rule is None else given >= 0
+        sure = np.abs(odds[:, 0]) if k == 2 else odds.ravel()[first + winner]
         return cls(
-            confusion=np.bincount(y * k + winner, w, k * k).reshape(k, k).astype(float),
+            confusion=np.bincount((y * k + given)[some], w[some], k * k).reshape(k, k).astype(float),
             neg_log=np.asarray((w * loss).sum()),
             square=np.asarray((w * square).sum()),
-            confidence=np.stack([np.bincount(at, v, _CONFIDENCE_BINS) for v in (w, w * top, right)], axis=1),
+            confidence=np.stack([np.bincount(at, v, CONFIDENCE_BINS) for v in (w, w * top, right)], axis=1),
             ranks=Ranks.of(odds, y, weight),
-            place=np.bincount(_places(log_posterior, y, -loss), w, k).astype(float),
-            sample=Sample.of(y, winner, loss, square, weight, odds),
+            place=np.bincount(places(log_posterior, y, -loss), w, k).astype(float),
+            sample=Sample.of(y, given, loss, square, weight, odds),
+            right=Ranks.of(sure[:, None], (winner == y).astype(np.intp), weight),
+            open=np.bincount(y[given < 0], w[given < 0], k).astype(float),
+            cost=np.asarray((w * (given != y if rule is None else rule.cost(y, given))).sum()),
         )
 
     def __add__(self, other: Self) -> Self:
@@ -136,16 +131,27 @@ class Scores:
     @property
     def n(self) -> float:
         """Weight of the rows scored."""
-        return float(self.confusion.sum())
+        return float(self.confusion.sum() + self.open.sum())
 
     @property
-    def counts(self) -> Counts:
-        """Weight of rows by class: right, met and given.
+    def coverage(self) -> float:
+        """Share of the rows that are decided, and not left open.
 
-        >>> Scores.of(np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2]]), np.array([0, 1, 1])).counts.right.tolist()
-        [1.0, 1.0]
+        >>> scores = Scores.of(np.log([[0.9, 0.1], [0.4, 0.6]]), np.array([0, 1]), rule=Rule(abstain_below=0.8))
+        >>> scores.coverage, scores.mean_cost, scores.accuracy
+        (0.5, 0.0, 1.0)
         """
-        return Counts.of(self.confusion)
+        return float(self.confusion.sum() / self.n)
+
+    @property
+    def mean_cost(self) -> float:
+        """What a row costs on average; without costs the share of wrong decisions."""
+        return float(self.cost / self.n)
+
+    @property
+    def of_class(self) -> Floats:
+        """(classes,) weight of the rows of each class."""
+        return self.confusion.sum(axis=1) + self.open
 
     @property
     def accuracy(self) -> float:
@@ -186,82 +192,6 @@ class Scores:
             raise unknown("metric", name, measures.BY_CLASS)
         return float(measures.average(measures.BY_CLASS[name](self.counts), self.counts, how))
 
-    def by_class(self, labels: Sequence[Any] | None = None) -> list[ClassScore]:
-        """Each class against the others: precision, recall, F1, AUC, average precision, lift.
-
-        >>> scores = Scores.of(np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2]]), np.array([0, 1, 1]))
-        >>> scores.by_class(["no", "yes"])[1].precision
-        1.0
-        """
-        names = range(len(self.confusion)) if labels is None else labels
-        counts, found = self.counts, []
-        each = np.stack([counts.true, counts.predicted, *(of(counts) for of in measures.BY_CLASS.values())], axis=1)
-        for c, label in enumerate(names):
-            cells = self.ranks.of_class(c)
-            area, precision = (float(of(cells.other, cells.own)) for of in (measures.area, measures.average_precision))
-            figures = dict(zip(("rows", "given", *measures.BY_CLASS), each[c].tolist(), strict=True))
-            ranked = {"auc": area, "average_precision": precision, "lift": drawing.lift_at(cells)}
-            found.append(ClassScore(label, **figures, **ranked))
-        return found
-
-    def top(self, k: int) -> float:
-        """Share of rows whose true class is among the ``k`` most probable; of equals the first class stands first.
-
-        >>> Scores.of(np.log([[0.5, 0.3, 0.2], [0.5, 0.3, 0.2]]), np.array([1, 2])).top(2)
-        0.5
-        """
-        return float(self.place[:k].sum() / self.place.sum())
-
-    def curves(
-        self, labels: Sequence[Any] | None = None, *, classes: Iterable[int] | None = None, most: int | None = None
-    ) -> list[drawing.Curve]:
-        """ROC, precision-recall, gain, lift and calibration of each class (of two the second); ``most`` points each.
-
-        >>> scores = Scores.of(np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2]]), np.array([0, 1, 1]))
-        >>> [(one.name, one.axes) for one in scores.curves(["no", "yes"])][:1]
-        [('roc', ('false positive rate', 'true positive rate'))]
-        """
-        names = range(len(self.confusion)) if labels is None else labels
-        each = self._judged if classes is None else classes
-        return [one for c in each for one in drawing.curves(self.ranks.of_class(c), names[c], most)]
-
-    def thresholds(
-        self, labels: Sequence[Any] | None = None, at: Sequence[float] = drawing.THRESHOLDS, *, c: int = -1
-    ) -> list[drawing.Threshold]:
-        """What comes of taking all rows whose probability of a class, the last if none is said, is at least so high.
-
-        >>> scores = Scores.of(np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2], [0.3, 0.7]]), np.array([0, 1, 1, 1]))
-        >>> [(one.threshold, one.precision, round(one.recall, 2)) for one in scores.thresholds(at=[0.15, 0.65])]
-        [(0.15, 1.0, 1.0), (0.65, 1.0, 0.33)]
-        """
-        names = range(len(self.confusion)) if labels is None else labels
-        return drawing.thresholds(self.ranks.of_class(c % len(names)), names[c], at)
-
-    def intervals(self, level: float = 0.95, *, draws: int = DRAWS, seed: int = 0) -> dict[str, tuple[float, float]]:
-        """Between which values each metric would lie on other rows, by drawing from those scored.
-
-        Of a model they are what it would do on as many other rows, not what it would do fitted to others. The
-        calibration error has none: drawings are always worse calibrated than what they are drawn from.
-
-        >>> log_posterior, y = np.log(np.tile([0.2, 0.8], (100, 1))), (np.arange(100) < 80).astype(int)
-        >>> low, high = Scores.of(log_posterior, y).intervals()["accuracy"]
-        >>> round(low, 1), round(high, 1)
-        (0.7, 0.9)
-        """
-        ends, found = [(1 - level) / 2, (1 + level) / 2], dict[str, tuple[float, float]]()
-        with np.errstate(invalid="ignore"):
-            for name, off in self.sample.spread(draws, seed).items():
-                value, off = getattr(self, name), off[~np.isnan(off)]
-                low, high = value + np.quantile(off, ends) if len(off) else (np.nan, np.nan)
-                most = np.inf if name == "log_loss" else 1.0 if name != "brier" else 2.0
-                found[name] = float(max(low, -1.0 if name == "matthews" else 0.0)), float(min(high, most))
-        return found
-
-    @property
-    def _judged(self) -> Iterable[int]:
-        """Classes whose curves tell all there is to tell."""
-        return (1,) if len(self.confusion) == 2 else range(len(self.confusion))
-
     @property
     def log_loss(self) -> float:
         """Mean of -log p(true class): what a surprise costs, in nats.
@@ -290,7 +220,7 @@ class Scores:
     @property
     def weighted_auc(self) -> float:
         """The same, every class weighing as much as its rows; of two classes there is one area, and it is that."""
-        return self._mean_area(self.confusion.sum(axis=1))
+        return self._mean_area(self.of_class)
 
     def _mean_area(self, weight: Floats) -> float:
         areas = self.ranks.areas()
@@ -323,18 +253,6 @@ class Scores:
         weight, stated, right = self.confidence.T
         return float(np.abs(stated - right).sum() / weight.sum())
 
-    def calibration(self) -> Calibration:
-        """What was stated of the most probable class, in bins, against how often it was right.
-
-        >>> found = Scores.of(np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2]]), np.array([0, 1, 1])).calibration()
-        >>> found.stated.round(2).tolist(), found.observed.tolist()
-        ([0.6, 0.8, 0.9], [1.0, 0.0, 1.0])
-        """
-        weight, stated, right = self.confidence.T
-        seen = np.flatnonzero(weight)
-        n, edges = weight[seen], np.linspace(0.0, 1.0, _CONFIDENCE_BINS + 1)
-        return Calibration(stated[seen] / n, right[seen] / n, n, edges, seen)
-
     def metrics(self) -> dict[str, float]:
         """Every metric by its name."""
         return {name: getattr(self, name) for name in METRICS}
@@ -358,7 +276,7 @@ def _mean_and_deviation(values: Floats) -> tuple[float, float]:
     return float(values.mean()), float(values.std(ddof=1)) if len(values) > 1 else 0.0
 
 
-def by_shares(scores: Scores, shares: Floats) -> Scores:
+def by_shares(scores: Scores, shares: Floats, rule: Rule | None = None) -> Scores:
     """What the same rows score if every one of them is given the class shares: the baseline to beat.
 
     >>> scores = Scores.of(np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2], [0.3, 0.7]]), np.array([0, 1, 1, 1]))
@@ -366,34 +284,7 @@ def by_shares(scores: Scores, shares: Floats) -> Scores:
     >>> baseline.accuracy, round(baseline.log_loss, 4), baseline.auc
     (0.75, 0.5623, 0.5)
     """
-    weight = scores.confusion.sum(axis=1)
+    weight = scores.of_class
     seen = np.flatnonzero(weight)
     with np.errstate(divide="ignore"):  # a class that was counted, and forgotten
-        return Scores.of(np.tile(np.log(shares), (len(seen), 1)), seen, weight[seen])
-
-
-def _places(log_posterior: Floats, y: NDArray[np.intp], true: Floats) -> NDArray[np.intp]:
-    """(row,) how many classes stand above the true one: those more probable, and of equals those before it."""
-    if log_posterior.shape[1] == 2:
-        other = log_posterior[np.arange(len(y)), 1 - y]
-        return ((other > true) | ((other == true) & (y == 1))).astype(np.intp)
-    before = np.arange(log_posterior.shape[1]) < y[:, None]
-    return ((log_posterior > true[:, None]) | ((log_posterior == true[:, None]) & before)).sum(axis=1)
-
-
-def _log_odds(log_posterior: Floats, p: Floats, winner: NDArray[np.intp]) -> Floats:
-    """log p / (1 - p) of each class, of two of the second alone.
-
-    That of the winner comes from the others, for 1 - p is lost where p rounds to 1.
-    """
-    if p.shape[1] == 2:
-        with np.errstate(invalid="ignore"):  # both impossible
-            return np.nan_to_num(log_posterior[:, 1:] - log_posterior[:, :1], nan=0.0, posinf=np.inf, neginf=-np.inf)
-    others = p.copy()
-    others.ravel()[winner] = 0.0
-    rest = log_posterior.copy()
-    rest.ravel()[winner] = -np.inf
-    with np.errstate(divide="ignore"):
-        odds = log_posterior - np.log1p(-others)
-        odds.ravel()[winner] -= np.logaddexp.reduce(rest, axis=1)  # of logs: p itself falls to 0 at 745 nats
-    return odds
+        return Scores.of(np.tile(np.log(shares), (len(seen), 1)), seen, weight[seen], rule)

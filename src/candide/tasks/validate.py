@@ -26,6 +26,7 @@ from candide.kernels import threads
 from candide.model.census import Census
 from candide.model.fitted import Fitted
 from candide.model.plan import plan_of
+from candide.model.policy import PolicyLike, Rule, policy_of
 from candide.model.settings import DEFAULT_MODEL, Settings, usual
 from candide.rows.remarks import Remark
 from candide.tasks.compose import columns_plan
@@ -77,18 +78,25 @@ def cross_validate(
     weight: str | None = None,
     settings: Settings | None = None,
     model: str = DEFAULT_MODEL,
+    policy: PolicyLike = None,
     reading: Reading | None = None,
     watch: Watch = silent,
 ) -> Validation:
     """Cross-validate on a source. ``folds`` and ``seed`` say how rows are divided; the rest is as in ``learn``.
 
-    Of a weighted model the bins, pairs and weights of a fold come from the rows of the others.
+    Of a weighted model the bins, pairs and weights of a fold come from the rows of the others. ``policy`` decides of
+    every row, and is that of the model of all rows.
     """
     from candide.engines.count import count
     from candide.engines.prepare import prepare
 
     if folds < 2:
         raise InputError(f"folds: {folds}; cross-validation needs at least 2", value=folds)
+    decides = policy_of(policy)
+    if decides is not None and decides.class_prior is not None:
+        what = "class_prior: cross-validation has the shares of its own rows"
+        remedy = "evaluate a model on other rows, or pass the class prior as a setting of the model"
+        raise InputError(what, value=decides.class_prior, remedy=remedy)
     settings = settings or usual(model)
     weighted, composed = model != "naive", list[Composed]()
     if weighted:
@@ -118,8 +126,9 @@ def cross_validate(
         else:
             learned = Fitted(whole, settings)
             scored, models = _plain(whole, [Fitted(census.pruned(), settings) for census in others])
+        learned = learned.with_policy(decides)
         with watch(source, "scoring"):
-            scores = _score_folds(rows, scored, models)
+            scores = _score_folds(rows, scored, models, learned.rule)
         read = as_read(source, prepared, reading)
     rare = _rare(target, counted.censuses)
     found = remarks_on(whole, target, prepared, counted)
@@ -154,7 +163,7 @@ def _rare(target: str, folds: Sequence[Census]) -> list[Remark]:
     return [Remark("class-rare", text, target, "leave such rows out, or unite the class with another")]
 
 
-def _score_folds(rows: Rows, whole: Census, models: Sequence[FoldModel]) -> list[Scores]:
+def _score_folds(rows: Rows, whole: Census, models: Sequence[FoldModel], rule: Rule | None = None) -> list[Scores]:
     keep = [rows.target, *([rows.weight] if rows.weight else [])]
     scan = rows.source.engine.score(rows.source, whole.plan, keep, folds=rows.folds)
 
@@ -165,7 +174,7 @@ def _score_folds(rows: Rows, whole: Census, models: Sequence[FoldModel]) -> list
             if not known[some].all():
                 some, log_posterior = some[known[some]], log_posterior[known[some]]
             if len(some):
-                out.append((f, Scores.of(log_posterior, truth.codes[some], w if w is None else w[some])))
+                out.append((f, Scores.of(log_posterior, truth.codes[some], w if w is None else w[some], rule)))
         return out
 
     scores: list[Scores | None] = [None] * len(models)

@@ -8,10 +8,13 @@
 """
 
 from candide.report.summary.changes import (
+    AdaptSummary,
     ChangeSummary,
     MergeSummary,
+    ShareSummary,
     UpdateSummary,
     WeighSummary,
+    of_adapted,
     of_changes,
     of_merge,
     of_update,
@@ -38,16 +41,26 @@ from candide.report.summary.rows import (
     of_rows,
     of_text,
 )
-from candide.report.summary.scores import CurveSummary, MetricSummary, ScoreSummary, TrustSummary, of_scores, of_trust
+from candide.report.summary.scores import (
+    CurveSummary,
+    DecidedSummary,
+    MetricSummary,
+    ScoreSummary,
+    TrustSummary,
+    of_scores,
+    of_trust,
+)
 from candide.report.summary.written import ExportSummary, PictureSummary, WrittenSummary, of_picture
 
 __all__ = [
+    "AdaptSummary",
     "ChangeSummary",
     "CheckSummary",
     "ClassSummary",
     "ColumnSummary",
     "CompareSummary",
     "CurveSummary",
+    "DecidedSummary",
     "DecisionSummary",
     "DemoSummary",
     "DifferenceSummary",
@@ -62,11 +75,13 @@ __all__ = [
     "ReportSummary",
     "RowsSummary",
     "ScoreSummary",
+    "ShareSummary",
     "TextSummary",
     "TrustSummary",
     "UpdateSummary",
     "WeighSummary",
     "WrittenSummary",
+    "of_adapted",
     "of_changes",
     "of_check",
     "of_compared",

@@ -8,6 +8,7 @@ from candide.explain.compare import ClassMove, ColumnMove, Comparison, LevelMove
 from candide.model.fitted import Fitted
 from candide.report.record import Summary
 from candide.rows.table import Name
+from candide.tasks.adapt import Adapted
 from candide.tasks.update import Change, NewClass
 from candide.tasks.weighing import stale
 
@@ -89,3 +90,34 @@ def of_weigh(model: str, change: Change, output: str | None = None) -> WeighSumm
     """The summary of weights that were learned again."""
     counted, voices = change.fitted.census.n_rows, change.fitted.voices
     return WeighSummary(model, change.rows, counted, voices.said(counted) if voices else "", output)
+
+
+@dataclass(frozen=True)
+class ShareSummary:
+    """The share of a class before and after a model was adapted, and between which values the latter lies (95 %)."""
+
+    label: Any
+    before: float
+    after: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, repr=False)
+class AdaptSummary(Summary):
+    """What new rows say of the shares of the classes."""
+
+    model: str
+    rows: int
+    shares: tuple[ShareSummary, ...]
+    output: str | None
+
+
+def of_adapted(model: str, found: Adapted, output: str | None = None) -> AdaptSummary:
+    """The summary of a model that was adapted."""
+    each = []
+    for label, after in found.after.items():
+        half = 1.959964 * found.error[label]  # of a standard normal, 95 % lie within so many deviations
+        low, high = max(after - half, 0.0), min(after + half, 1.0)
+        each.append(ShareSummary(label, found.before[label], after, low, high))
+    return AdaptSummary(model, found.rows, tuple(each), output)

@@ -19,10 +19,13 @@ import numpy as np
 from candide import wording
 from candide.explain.voices import voices
 from candide.model.fitted import Fitted
+from candide.model.policy import shares_of
 from candide.model.select import overstated
 from candide.report.record import Summary
+from candide.rows.blocks import Floats
 from candide.tasks.calibration import Calibration
 from candide.tasks.curves import POINTS, Curve, Threshold
+from candide.tasks.decide import Chosen
 from candide.tasks.held_out import HeldOut
 from candide.tasks.metrics import AVERAGES, BY_CLASS
 from candide.tasks.models import Model, fitted_of
@@ -43,6 +46,17 @@ class MetricSummary:
     meaning: str
     low: float = float("nan")  # between which values it would lie on other rows, in 95 of 100 cases
     high: float = float("nan")
+
+
+@dataclass(frozen=True)
+class DecidedSummary:
+    """What a policy comes to: what decisions cost, and how many rows are left open."""
+
+    policy: str
+    coverage: float  # share of the rows that are decided
+    mean_cost: float
+    total_cost: float
+    baseline_cost: float  # a row, if all that is known are the class shares
 
 
 @dataclass(frozen=True)
@@ -81,6 +95,8 @@ class ScoreSummary(Summary):
     calibration_words: str
     thresholds: tuple[Threshold, ...]  # of two classes, for the second
     curves: tuple["CurveSummary", ...]
+    decided: "DecidedSummary | None" = None  # where something else than the most probable class decides
+    chosen: Threshold | None = None  # the threshold that was asked for, and what it comes to
 
 
 @dataclass(frozen=True, repr=False)
@@ -106,12 +122,14 @@ def of_trust(model: Model, found: HeldOut) -> TrustSummary:
     return TrustSummary(len(found.seen), found.folds, dict(kinds), *each)
 
 
-def of_scores(model: Model, scores: Scores | Sequence[Scores], notes_before: Sequence[str] = ()) -> ScoreSummary:
+def of_scores(
+    model: Model, scores: Scores | Sequence[Scores], notes_before: Sequence[str] = (), chosen: Chosen | None = None
+) -> ScoreSummary:
     """The summary of a model's scores, or of those of folds, with what is to be told of the rows."""
     fitted = fitted_of(model)
     folds = [scores] if isinstance(scores, Scores) else list(scores)
     total = reduce(add, folds)
-    shares = by_shares(total, fitted.shares)
+    shares = by_shares(total, _expected(fitted), fitted.rule)
     of_all, baseline, of_folds = total.metrics(), shares.metrics(), spread(folds)
     drawn, unknown = total.intervals(), (float("nan"), float("nan"))
     metrics = [
@@ -122,12 +140,37 @@ def of_scores(model: Model, scores: Scores | Sequence[Scores], notes_before: Seq
     [loss] = (one for one in metrics if one.name == "log_loss")
     notes = (*notes_before, *([_worse_than_shares(loss, fitted)] if loss.value > loss.baseline else []))
     labels = fitted.labels.values
-    return ScoreSummary(total.n, len(folds), tuple(metrics), labels, confusion, notes, **_in_detail(total, labels))
+    known = {**_in_detail(total, labels), "chosen": chosen and chosen.expected}
+    if fitted.rule is not None:
+        known["decided"] = _decided(fitted, total, shares)
+    return ScoreSummary(total.n, len(folds), tuple(metrics), labels, confusion, notes, **known)
+
+
+def _expected(fitted: Fitted) -> Floats:
+    """(classes,) the shares that are known of the rows to be scored."""
+    if fitted.policy is None or not fitted.policy.moves:
+        return fitted.shares
+    assert fitted.policy.class_prior is not None
+    return shares_of(fitted.policy.class_prior, fitted.labels)
+
+
+def _decided(fitted: Fitted, total: Scores, shares: Scores) -> DecidedSummary:
+    return DecidedSummary(repr(fitted.policy), total.coverage, total.mean_cost, float(total.cost), shares.mean_cost)
+
+
+def chosen_words(at: Threshold) -> str:
+    """What a threshold that was chosen comes to."""
+    many = wording.percent(at.flagged)
+    return (
+        f"rows are taken for {at.label!r} from a probability of {at.threshold:.4g} on, {many} of them: "
+        f"precision {at.precision:.4f}, recall {at.recall:.4f}, on folds that have not chosen it"
+    )
 
 
 def _in_detail(total: Scores, labels: tuple[Any, ...]) -> dict[str, Any]:
     """What scores say beyond one figure each: by class, by threshold, and as lines to draw."""
-    found, few, k = total.calibration(), len(labels) <= _DRAWN, len(labels)
+    found, k = total.calibration(), len(labels)
+    lines = [*(total.curves(labels, most=POINTS) if k <= _DRAWN else ()), total.coverage_curve(POINTS)]
     return {
         "by_class": tuple(total.by_class(labels)),
         "averages": {name: {how: total.average(name, how) for how in AVERAGES} for name in BY_CLASS},
@@ -135,7 +178,7 @@ def _in_detail(total: Scores, labels: tuple[Any, ...]) -> dict[str, Any]:
         "calibration": tuple(zip(found.stated.tolist(), found.observed.tolist(), found.n.tolist(), strict=True)),
         "calibration_words": in_words(found),
         "thresholds": tuple(total.thresholds(labels)) if k == 2 else (),
-        "curves": tuple(map(CurveSummary.of, total.curves(labels, most=POINTS))) if few else (),
+        "curves": tuple(map(CurveSummary.of, lines)),
     }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import RenderableType
 
 from candide import wording
-from candide.report.summary import ChangeSummary, MergeSummary, UpdateSummary, WeighSummary
+from candide.report.summary import AdaptSummary, ChangeSummary, MergeSummary, UpdateSummary, WeighSummary
 from candide.report.terminal.layout import Parts, Sheet, escape, notes, panel, parts
 
 _LEAST = 0.05  # nats of surprise: below it stands 0.0
@@ -53,6 +53,21 @@ def _(found: MergeSummary) -> Parts:
 def _(found: WeighSummary) -> Parts:
     where = "" if found.output is None else f", kept in {found.output}"
     return [escape(f"{found.model}: {found.weights}{where}")]
+
+
+@parts.register
+def _(found: AdaptSummary) -> Parts:
+    rows = [
+        [escape(str(one.label)), *map(wording.percent, (one.before, one.after)), _between(one.low, one.high)]
+        for one in found.shares
+    ]
+    title = f"What {wording.plural(found.rows)} say of the shares of the classes"
+    kept = [] if found.output is None else [escape(f"{found.model}, turned to these shares, is kept in {found.output}")]
+    return [Sheet(title, "class", "learned", "here", "95 %", rows=rows), *kept]
+
+
+def _between(low: float, high: float) -> str:
+    return f"{wording.percent(low)} to {wording.percent(high)}"
 
 
 def _moves(title: str, moves: tuple[Any, ...], words: Callable[[Any], tuple[str, str]]) -> RenderableType:

@@ -4,6 +4,7 @@ from rich.console import RenderableType
 
 from candide import wording
 from candide.report.summary import ScoreSummary, TrustSummary
+from candide.report.summary.scores import chosen_words
 from candide.report.terminal.layout import Parts, Sheet, escape, notes, parts
 
 
@@ -21,7 +22,9 @@ def cross_validated(found: ScoreSummary) -> Parts:
 
 def _in_detail(found: ScoreSummary) -> Parts:
     """What probabilities are worth, each class by itself, and what thresholds would do."""
-    shown: Parts = [escape(found.calibration_words)] if found.calibration_words else []
+    shown: Parts = [*_decisions(found)]
+    if found.calibration_words:
+        shown.append(escape(found.calibration_words))
     if found.top:
         among = ", ".join(f"{k} most probable in {wording.percent(share)}" for k, share in found.top.items())
         shown.append(f"The true class is among the {among}.")
@@ -34,6 +37,19 @@ def _in_detail(found: ScoreSummary) -> Parts:
     shown.append(Sheet(title, *heads, spare=["PR-AUC", "lift"], rows=by_class))
     if found.thresholds:
         shown.append(_thresholds(found))
+    return shown
+
+
+def _decisions(found: ScoreSummary) -> Parts:
+    """What decisions come to, where a policy makes them, and what a threshold does that was chosen."""
+    shown: Parts = []
+    if (at := found.chosen) is not None:
+        shown.append(escape(f"R{chosen_words(at)[1:]}."))
+    if (one := found.decided) is not None:
+        some = f"{wording.percent(one.coverage)} of the rows are decided, the rest left open; "
+        cost = f"a row costs {one.mean_cost:.4g}, all {one.total_cost:,.6g}"
+        alone = f"by the class shares alone {one.baseline_cost:.4g}"
+        shown.append(f"[bold]{escape(one.policy)}[/bold]: {'' if one.coverage == 1 else some}{cost}; {alone}.")
     return shown
 
 

@@ -1,0 +1,240 @@
+"""Policy: how probabilities become decisions. One record, which predict, evaluate, model files and commands share.
+
+Costs give the class of least expected cost (Elkan, 2001); a threshold gives a class wherever its probability is high
+enough; without either the most probable class is given. A row may be left to a person: where no class is probable
+enough, or where every decision would cost more than that (Chow, 1970). The shares of the classes where the model is
+used, where they are not those that it learned, turn its probabilities first (Saerens, Latinne and Decaestecker, 2002).
+
+>>> p = np.log([[0.9, 0.1], [0.7, 0.3], [0.45, 0.55]])
+>>> labels = Labels(("no", "yes"))
+>>> Policy(costs={("yes", "no"): 5}).rule(labels)(p).tolist()  # to miss a yes costs 5, a false alarm 1
+[0, 1, 1]
+>>> Policy(threshold=0.2).rule(labels)(p).tolist(), Policy(abstain_below=0.8).rule(labels)(p).tolist()
+([0, 1, 1], [0, -1, -1])
+>>> Policy(costs={("yes", "no"): 5}, referral=0.4).rule(labels)(p).tolist()
+[-1, -1, -1]
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from candide import wording
+from candide.errors import InputError, unknown
+from candide.rows import matching
+from candide.rows.blocks import Codes, Floats
+from candide.rows.labels import Labels
+
+__all__ = ["Labels", "Policy", "Rule", "shares_of"]
+
+_NONE = -1  # the code of a row that is left to a person
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How probabilities become decisions; what is not given has no part in it.
+
+    ``costs`` has by (true class, class given) what that costs: 0 of what is right and 1 of what is wrong, where
+    nothing is said. ``threshold`` is the probability from which on a row is given the class ``positive``, of two
+    classes the second if none is named. Rows whose most probable class has less than ``abstain_below``, or of which
+    any decision would cost more than ``referral``, are left open. ``class_prior`` has the shares of the classes
+    where the model is used.
+
+    >>> Policy(threshold=0.2, abstain_below=0.6)
+    Policy(threshold=0.2, abstain_below=0.6)
+    >>> both = Policy(class_prior={"no": 0.9, "yes": 0.1}).over(Policy(threshold=0.2))
+    >>> both.decides, both.moves, both.rule(Labels(("no", "yes")))(np.log([[0.7, 0.3]])).tolist()
+    (True, True, [1])
+    >>> Policy(threshold=1.2)
+    Traceback (most recent call last):
+        ...
+    candide.errors.InputError: threshold: 1.2 is no probability; pass a number from 0 to 1
+    """
+
+    costs: Mapping[tuple[Any, Any], float] | None = None
+    threshold: float | None = None
+    positive: Any = None
+    abstain_below: float | None = None
+    referral: float | None = None
+    class_prior: Mapping[Any, float] | str | None = None  # "uniform"; "empirical": as learned, whatever was said before
+    log_odds: float | None = None  # of the threshold, which may be too near 0 or 1 to be a number
+
+    def __post_init__(self) -> None:
+        for name in ("threshold", "abstain_below"):
+            value = getattr(self, name)
+            if value is not None and not (_is_number(value) and 0 <= value <= 1):
+                raise InputError(f"{name}: {value} is no probability", value=value, remedy="pass a number from 0 to 1")
+        for what, cost in (("referral", self.referral), *(self.costs or {}).items()):
+            if cost is not None and not _is_number(cost):
+                named = what if isinstance(what, str) else f"costs of {what}"
+                raise InputError(f"{named}: {cost} is no cost", value=cost, remedy="pass a finite number")
+        if self.costs is not None and self.threshold is not None:
+            remedy = "pass one of them: costs choose a threshold themselves"
+            raise InputError("costs and a threshold both decide", value=self.threshold, remedy=remedy)
+        if self.threshold is not None and self.log_odds is None:
+            with np.errstate(divide="ignore"):
+                odds = float(np.log(self.threshold) - np.log1p(-self.threshold))
+            object.__setattr__(self, "log_odds", odds)
+
+    def __repr__(self) -> str:
+        known = [(f.name, getattr(self, f.name)) for f in fields(self) if f.name != "log_odds"]
+        return f"Policy({', '.join(f'{name}={value!r}' for name, value in known if value is not None)})"
+
+    def __bool__(self) -> bool:
+        return self.decides or self.class_prior is not None
+
+    @property
+    def decides(self) -> bool:
+        """Whether any row may be given something else than its most probable class."""
+        return any(value is not None for value in (self.costs, self.threshold, self.abstain_below, self.referral))
+
+    @property
+    def moves(self) -> bool:
+        """Whether the classes have other shares than those learned."""
+        return self.class_prior is not None and not (
+            isinstance(self.class_prior, str) and self.class_prior == "empirical"
+        )
+
+    def over(self, other: "Policy | None") -> "Policy":
+        """What this one says; where it does not decide, or has no shares, what another says."""
+        if other is None:
+            return self
+        found = self if self.decides else replace(other, class_prior=None)
+        return replace(found, class_prior=other.class_prior if self.class_prior is None else self.class_prior)
+
+    def rule(self, labels: Labels) -> "Rule":
+        """The same for classes that are known: codes instead of names."""
+        k = len(labels)
+        costs = None if self.costs is None else _matrix(self.costs, labels)
+        if costs is None and self.referral is not None:
+            costs = 1.0 - np.eye(k)
+        positive = None if self.log_odds is None else self._positive(labels)
+        return Rule(costs, positive, self.log_odds, self.abstain_below, self.referral)
+
+    def _positive(self, labels: Labels) -> int:
+        if self.positive is None:
+            if len(labels) == 2:
+                return 1
+            what = f"a threshold is of one class, and there are {len(labels)}: {wording.listing(labels.values)}"
+            raise InputError(what, value=self.threshold, remedy="name it: positive=... (--positive)")
+        return _code("positive", self.positive, labels)
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """A policy for classes by their codes."""
+
+    costs: Floats | None = None  # (true class, class given)
+    positive: int | None = None
+    log_odds: float | None = None
+    abstain_below: float | None = None
+    referral: float | None = None
+
+    def __call__(self, log_posterior: Floats) -> Codes:
+        """(row,) the class that each row is given; -1 where it is left open."""
+        if self.costs is not None:
+            expected = np.exp(log_posterior) @ self.costs
+            given = expected.argmin(axis=1)
+            if self.referral is not None:
+                given = np.where(expected.min(axis=1) > self.referral, _NONE, given)
+        elif self.positive is not None:
+            given = self._taken(log_posterior, self.positive)
+        else:
+            given = log_posterior.argmax(axis=1)
+        if self.abstain_below is None:
+            return given
+        with np.errstate(divide="ignore"):
+            return np.where(log_posterior.max(axis=1) < np.log(self.abstain_below), _NONE, given)
+
+    def _taken(self, log_posterior: Floats, c: int) -> Codes:
+        """The class where its log-odds reach the threshold, elsewhere the most probable of the others."""
+        rest = log_posterior.copy()
+        rest[:, c] = -np.inf
+        with np.errstate(invalid="ignore"):
+            odds = np.nan_to_num(log_posterior[:, c] - np.logaddexp.reduce(rest, axis=1), posinf=np.inf, neginf=-np.inf)
+        return np.where(odds >= self.log_odds, c, rest.argmax(axis=1))
+
+    def cost(self, y: Codes, given: Codes) -> Floats:
+        """(row,) what it came to that a row of a class was given one; a row left open costs a referral."""
+        k = int(max(y.max(initial=0), given.max(initial=0))) + 1
+        costs = 1.0 - np.eye(k) if self.costs is None else self.costs
+        return np.where(given < 0, self.referral or 0.0, costs[y, given])
+
+
+@dataclass(frozen=True, eq=False)
+class Shifted:
+    """Probabilities that are bent, and then turned to other shares of the classes."""
+
+    curve: Any
+    log_ratio: Floats  # (classes,) of the shares there and here
+
+    def __call__(self, log_posterior: Floats) -> Floats:
+        joint = self.curve(log_posterior) + self.log_ratio
+        return joint - np.logaddexp.reduce(joint, axis=1, keepdims=True)
+
+    def exported(self) -> dict[str, Any]:
+        """None as data."""
+        what = "its probabilities are bent by isotonic calibration and turned to another class prior"
+        raise InputError(what, remedy="take the class prior away, or calibrate by calibration='logistic'")
+
+
+def shares_of(given: Mapping[Any, float] | str, labels: Labels, what: str = "class_prior") -> Floats:
+    """(classes,) shares by class that sum to one, whichever way the classes are written."""
+    if isinstance(given, str):
+        if given != "uniform":
+            raise unknown("class prior", given, ("uniform", "shares by class"))
+        return np.full(len(labels), 1.0 / len(labels))
+    found = np.full(len(labels), np.nan)
+    for label, share in given.items():
+        code = _code(what, label, labels)
+        if not (_is_number(share) and share >= 0):
+            remedy = "pass a number from 0 to 1"
+            raise InputError(f"{what}: {share} is no share of {label!r}", value=share, remedy=remedy)
+        found[code] = share
+    if np.isnan(found).any():
+        gone = [label for label, share in zip(labels.values, found, strict=True) if np.isnan(share)]
+        remedy = "give every class a share, 0 where it is never met"
+        raise InputError(f"{what} has no share of {wording.listing(gone, 3)}", value=gone, remedy=remedy)
+    total = float(found.sum())
+    if not np.isclose(total, 1.0):
+        remedy = f"divide them by {total:g}" if total > 0 else "give some class a share"
+        raise InputError(f"{what}: the shares sum to {total:g}, and not to 1", value=total, remedy=remedy)
+    return found / total
+
+
+def _matrix(costs: Mapping[tuple[Any, Any], float], labels: Labels) -> Floats:
+    out = 1.0 - np.eye(len(labels))
+    for pair, cost in costs.items():
+        if not (isinstance(pair, tuple) and len(pair) == 2):
+            remedy = 'pass {("yes", "no"): 5}: what it costs that a yes is taken for a no'
+            raise InputError(f"costs: {pair!r} is no pair of classes", value=pair, remedy=remedy)
+        true, given = (_code("costs", label, labels) for label in pair)
+        out[true, given] = cost
+    return out
+
+
+def _code(what: str, label: Any, labels: Labels) -> int:
+    code = matching.place(label, labels)
+    if code is None:
+        raise unknown(f"class in {what}", label, labels.values)
+    return code
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and bool(np.isfinite(value))
+
+
+PolicyLike = Policy | Mapping[str, Any] | None
+
+
+def policy_of(given: PolicyLike) -> Policy | None:
+    """A policy as it is, or of its fields by name."""
+    if given is None or isinstance(given, Policy):
+        return given
+    names = [f.name for f in fields(Policy) if f.name != "log_odds"]
+    for name in given:
+        if name not in names:
+            raise unknown("field of a policy", name, names)
+    return Policy(**given)

@@ -1,0 +1,154 @@
+"""Adapting: a model where its classes have other shares, told by rows without labels.
+
+What a model says of new rows holds the answer: the shares under which the rows are most probable are found by EM from
+its probabilities alone (Saerens, Latinne and Decaestecker, 2002). It asks that p(x | class) is as it was, and that the
+probabilities are right on rows like those learned from: a weighted model's are, those of naive Bayes often too sure.
+
+>>> import numpy as np
+>>> rng = np.random.default_rng(0)
+>>> def rows(n, share):
+...     y = rng.random(n) < share
+...     return {"x": rng.normal(np.where(y, 1.5, 0.0), 1.0), "y": np.where(y, "yes", "no")}
+>>> from candide.tasks.learn import learn
+>>> model = learn(rows(4000, 0.5), "y", model="naive").fitted
+>>> found = adapt(model, {"x": rows(8000, 0.1)["x"]})
+>>> {label: round(share, 2) for label, share in found.after.items()}
+{'no': 0.9, 'yes': 0.1}
+"""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from candide.engines.base import Watch, open_source, silent
+from candide.engines.batch import pieces
+from candide.engines.reading import Reading
+from candide.errors import InputError
+from candide.kernels import threads
+from candide.model.fitted import Fitted
+from candide.model.policy import Policy
+from candide.model.strangers import Strangers
+from candide.rows.blocks import Floats
+from candide.rows.remarks import warn
+from candide.tasks.models import Model, fitted_of, reading_of
+from candide.tasks.scoring import prepare_to_score, scored
+
+_VALUES = 1 << 22  # probabilities kept: of more rows, as many as there is room for, by lot
+_STEPS, _CLOSE = 20_000, 1e-10
+
+
+@dataclass(frozen=True)
+class Adapted:
+    """A model for other shares of its classes: before, after, and by how much the latter may be off (a deviation)."""
+
+    fitted: Fitted
+    before: dict[Any, float]
+    after: dict[Any, float]
+    error: dict[Any, float]
+    rows: int
+
+
+def adapt(
+    model: Model,
+    data: Any,
+    out: str | os.PathLike | None = None,
+    *,
+    force: bool = False,
+    reading: Reading | None = None,
+    watch: Watch = silent,
+) -> Adapted:
+    """The model where its classes have the shares of new rows, whose labels nobody knows; kept in ``out``, if given."""
+    from candide import store
+    from candide.tasks import outputs
+
+    if out is not None:
+        outputs.check(out, data, force=force)
+    fitted = fitted_of(model)
+    if len(fitted.labels) < 2:
+        [label] = fitted.labels.values
+        raise InputError(f"the model knows one class only, {label!r}", value=label, remedy="fit one with two classes")
+    plain = as_learned(fitted)
+    with open_source(data, reading_of(fitted, reading)) as source, watch(source, "scoring"):
+        prepare_to_score(source, plain.plan, plain.spelled, plain.target)
+        strangers = Strangers(plain.plan)
+        scan = source.engine.score(source, plain.plan, [])
+        each = threads.ahead(partial(_posterior, plain, strangers), pieces(scan.batches, len(plain.labels)))
+        log_posterior, n = kept(each, _VALUES // len(plain.labels))
+        if not n:
+            raise InputError(f"{source.name} has no rows", value=0, remedy="pass rows to adapt to")
+    warn(strangers.remarks())
+    found = adapted(plain, log_posterior)
+    after = dict(zip(plain.labels.values, found[0].tolist(), strict=True))
+    new = fitted.with_policy(Policy(class_prior=after))
+    if out is not None:
+        store.save(new, out, force=force)
+    labels = plain.labels.values
+    before, error = (dict(zip(labels, values.tolist(), strict=True)) for values in (plain.base, found[1]))
+    return Adapted(new, before, after, error, n)
+
+
+def as_learned(fitted: Fitted) -> Fitted:
+    """The model for the shares that it learned."""
+    policy = fitted.policy
+    return fitted if policy is None else replace(fitted, policy=replace(policy, class_prior=None))
+
+
+def adapted(fitted: Fitted, log_posterior: Floats) -> tuple[Floats, Floats]:
+    """(classes,) the shares of rows under a model as it was learned, and their deviations."""
+    with np.errstate(divide="ignore"):
+        ratio = log_posterior - np.log(fitted.base)
+    ratio -= ratio.max(axis=1, keepdims=True)
+    return shares(np.exp(ratio), fitted.base)
+
+
+def shares(likelihood: Floats, start: Floats) -> tuple[Floats, Floats]:
+    """(classes,) the shares under which rows are most probable, of p(x | class) up to a factor, and their deviations.
+
+    >>> a, b = shares(np.repeat(np.eye(2), [30, 70], axis=0), np.array([0.5, 0.5]))
+    >>> a.round(3).tolist(), b.round(3).tolist()
+    ([0.3, 0.7], [0.046, 0.046])
+    """
+    found, n = np.where(start > 0, start, 0.0), len(likelihood)
+    for _ in range(_STEPS):
+        new = found * (likelihood / (likelihood @ found)[:, None]).mean(axis=0)
+        new /= new.sum()
+        moved, found = float(np.abs(new - found).max()), new
+        if moved < _CLOSE:
+            break
+    scaled = likelihood / (likelihood @ found)[:, None]
+    k = len(found)
+    free = np.eye(k)[:, :-1] - np.eye(k)[:, [-1]]  # directions in which shares still sum to one
+    spread = free @ np.linalg.pinv(free.T @ (scaled.T @ scaled) @ free) @ free.T
+    return found, np.sqrt(np.maximum(np.diag(spread), 0.0)) if n else np.full(k, np.nan)
+
+
+def kept(batches: Iterable[Floats], most: int) -> tuple[Floats, int]:
+    """Rows of arrays, at most so many, by lot, and how many there were."""
+    rng = np.random.default_rng(0)
+    rows, lots, n = list[Floats](), list[Floats](), 0
+    for batch in batches:
+        rows.append(batch)
+        lots.append(rng.random(len(batch)))
+        n += len(batch)
+        if sum(map(len, lots)) > 2 * most:
+            rows, lots = _drawn(rows, lots, most)
+    rows, lots = _drawn(rows, lots, most)
+    return (rows[0] if rows else np.empty((0, 0))), n
+
+
+def _drawn(rows: list[Floats], lots: list[Floats], most: int) -> tuple[list[Floats], list[Floats]]:
+    if not rows:
+        return rows, lots
+    values, lot = np.concatenate(rows), np.concatenate(lots)
+    if len(lot) > most:
+        some = np.sort(np.argpartition(lot, most)[:most])
+        values, lot = values[some], lot[some]
+    return [values], [lot]
+
+
+def _posterior(fitted: Fitted, strangers: Strangers, batch: Any) -> Floats:
+    return scored(fitted, batch, strangers)[0]

@@ -1,0 +1,133 @@
+"""Deciding: a threshold chosen on rows that the model had not met, and costs read from a file.
+
+>>> kinds = ["b" if i % 10 + i % 3 > 7 else "a" for i in range(300)]
+>>> rows = {"size": [float(i % 10) for i in range(300)], "kind": kinds}
+>>> from candide.tasks.validate import cross_validate
+>>> folds = cross_validate(rows, "kind", folds=3, model="naive").folds
+>>> found = choose(folds, Labels(("a", "b")), recall=0.9)
+>>> found.policy.positive, 0 < found.policy.threshold < 1, found.expected.recall > 0.8
+('b', True, True)
+"""
+
+import csv
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+
+from candide.errors import InputError, unknown
+from candide.model.policy import Policy
+from candide.rows import matching
+from candide.rows.labels import Labels
+from candide.tasks.curves import Threshold, at_least, at_odds, odds_of, taken
+from candide.tasks.ranks import Cells, Ranks
+from candide.tasks.scores import Scores
+
+__all__ = ["Chosen", "Labels", "choose", "read_costs"]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A policy with a threshold, and what it comes to on rows that have not chosen it."""
+
+    policy: Policy
+    expected: Threshold  # each fold under the threshold that the others would have chosen
+
+
+def choose(
+    folds: Sequence[Scores],
+    labels: Labels,
+    *,
+    positive: Any = None,
+    precision: float | None = None,
+    recall: float | None = None,
+) -> Chosen:
+    """The threshold that reaches a precision with the most rows, or a recall with the fewest, on scores of folds.
+
+    What is expected of it is told without the favour of choosing: each fold is judged by the threshold of the others.
+    """
+    for name, value in (("at_precision", precision), ("at_recall", recall)):
+        if value is not None and not 0 < value <= 1:
+            raise InputError(f"{name}: {value} is no share", value=value, remedy="pass a number above 0, at most 1")
+    if (precision is None) == (recall is None):
+        raise InputError("one threshold reaches one aim", remedy="pass at_precision or at_recall")
+    c = _positive(labels, positive)
+    aim = {"precision": precision, "recall": recall}
+    odds = at_least(_cells([fold.ranks for fold in folds], c), **aim)
+    if np.isnan(odds) or np.isposinf(odds):
+        best = precision if recall is None else recall
+        what = f"no threshold gives {labels.values[c]!r} a {'precision' if recall is None else 'recall'} of {best:g}"
+        raise InputError(what, value=best, remedy="ask for less, or look at the table of thresholds: candide evaluate")
+    policy = Policy(threshold=_probability(odds), positive=labels.values[c], log_odds=odds)
+    return Chosen(policy, _expected(folds, c, labels, policy, aim))
+
+
+def _expected(folds: Sequence[Scores], c: int, labels: Labels, policy: Policy, aim: dict[str, Any]) -> Threshold:
+    sums = np.zeros(4)  # of the class taken, of others taken, of the class, of others
+    for i, fold in enumerate(folds):
+        rest = [one.ranks for j, one in enumerate(folds) if j != i] or [fold.ranks]
+        odds = at_least(_cells(rest, c), **aim)
+        cells = fold.ranks.of_class(c)
+        own, other, _ = taken(cells)
+        at = len(cells.start) - int(np.searchsorted(odds_of(cells.start), np.inf if np.isnan(odds) else odds))
+        sums += [own[at], other[at], own[-1], other[-1]]
+    return at_odds(labels.values[c], policy.threshold or 0.0, *sums.tolist())
+
+
+def _cells(parts: Sequence[Ranks], c: int) -> Cells:
+    return reduce(add, parts).of_class(c)
+
+
+def _probability(odds: float) -> float:
+    return float(1 / (1 + np.exp(-odds))) if odds > -700 else 0.0
+
+
+def _positive(labels: Labels, positive: Any) -> int:
+    if positive is None:
+        if len(labels) == 2:
+            return 1
+        what = f"a threshold is of one class, and there are {len(labels)}"
+        raise InputError(what, value=list(labels.values), remedy="name it: positive=... (--positive)")
+    code = matching.place(positive, labels)
+    if code is None:
+        raise unknown("class in positive", positive, labels.values)
+    return code
+
+
+def read_costs(path: str | os.PathLike) -> dict[tuple[Any, Any], float]:
+    """Costs of a CSV: columns true, predicted, cost; or a table with true classes down and predicted ones across.
+
+    >>> import tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "costs.csv")
+    >>> with open(path, "w") as file:
+    ...     _ = file.write("true,no,yes\\nno,0,1\\nyes,5,0\\n")
+    >>> read_costs(path)
+    {('no', 'no'): 0.0, ('no', 'yes'): 1.0, ('yes', 'no'): 5.0, ('yes', 'yes'): 0.0}
+    """
+    name = os.fspath(path)
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        rows = [[cell.strip() for cell in row] for row in csv.reader(file) if any(cell.strip() for cell in row)]
+    remedy = "pass a CSV with the columns true, predicted, cost, or with true classes down and predicted ones across"
+    if len(rows) < 2:
+        raise InputError(f"{name} holds no costs", value=name, remedy=remedy)
+    heads, body = rows[0], rows[1:]
+    for i, row in enumerate(body, start=2):
+        if len(row) != len(heads):
+            raise InputError(f"{name}, line {i}: {len(row)} cells, and {len(heads)} above", row=i, remedy=remedy)
+    if [head.lower() for head in heads] == ["true", "predicted", "cost"]:
+        cells = [(row[0], row[1], row[2]) for row in body]
+    else:
+        cells = [(row[0], head, cell) for row in body for head, cell in zip(heads[1:], row[1:], strict=True)]
+    return {(true, given): _cost(name, true, given, cell) for true, given, cell in cells}
+
+
+def _cost(name: str, true: str, given: str, cell: str) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        what = f"{name}: {cell!r} is no cost of {true!r} taken for {given!r}"
+        raise InputError(what, value=cell, remedy="write a number") from None

@@ -1,0 +1,170 @@
+"""In detail: what scores say beyond one figure each, by class, by threshold, as lines to draw, and how sure it is.
+
+>>> from candide.tasks.scores import Scores
+>>> scores = Scores.of(np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2], [0.3, 0.7]]), np.array([0, 1, 1, 1]))
+>>> [(one.label, one.recall) for one in scores.by_class(["no", "yes"])][:1], scores.top(2)
+([('no', 1.0)], 1.0)
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from candide.tasks import curves as drawing
+from candide.tasks import metrics as measures
+from candide.tasks.bootstrap import DRAWS, Sample
+from candide.tasks.calibration import Calibration
+from candide.tasks.metrics import Counts, Floats
+from candide.tasks.ranks import Ranks
+
+CONFIDENCE_BINS = 15  # Naeini, Cooper and Hauskrecht (2015)
+
+
+@dataclass(frozen=True)
+class ClassScore:
+    """One class against the others: of what is given it how much is right, how much of it is found, how it ranks.
+
+    >>> from candide.tasks.scores import Scores
+    >>> scores = Scores.of(np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2], [0.3, 0.7]]), np.array([0, 1, 1, 1]))
+    >>> [(one.label, one.precision, round(one.recall, 2), one.f1) for one in scores.by_class(["no", "yes"])]
+    [('no', 0.5, 1.0, 0.6666666666666666), ('yes', 1.0, 0.67, 0.8)]
+    """
+
+    label: Any
+    rows: float  # weight of its rows
+    given: float  # weight of the rows that are given it
+    precision: float
+    recall: float
+    f1: float
+    auc: float
+    average_precision: float
+    lift: float  # of the tenth of the rows that are its most probable ones
+
+
+class Detailed:
+    """What is read off the sums, ranks and rows that scores keep."""
+
+    confusion: Floats
+    confidence: Floats
+    ranks: Ranks
+    place: Floats
+    sample: Sample
+    right: Ranks
+
+    @property
+    def counts(self) -> Counts:
+        """Weight of rows by class: right, met and given.
+
+        >>> from candide.tasks.scores import Scores
+        >>> Scores.of(np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2]]), np.array([0, 1, 1])).counts.right.tolist()
+        [1.0, 1.0]
+        """
+        return Counts.of(self.confusion)
+
+    def by_class(self, labels: Sequence[Any] | None = None) -> list[ClassScore]:
+        """Each class against the others: precision, recall, F1, AUC, average precision, lift.
+
+        >>> from candide.tasks.scores import Scores
+        >>> scores = Scores.of(np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2]]), np.array([0, 1, 1]))
+        >>> scores.by_class(["no", "yes"])[1].precision
+        1.0
+        """
+        names = range(len(self.confusion)) if labels is None else labels
+        counts, found = self.counts, []
+        each = np.stack([counts.true, counts.predicted, *(of(counts) for of in measures.BY_CLASS.values())], axis=1)
+        for c, label in enumerate(names):
+            cells = self.ranks.of_class(c)
+            area, precision = (float(of(cells.other, cells.own)) for of in (measures.area, measures.average_precision))
+            figures = dict(zip(("rows", "given", *measures.BY_CLASS), each[c].tolist(), strict=True))
+            ranked = {"auc": area, "average_precision": precision, "lift": drawing.lift_at(cells)}
+            found.append(ClassScore(label, **figures, **ranked))
+        return found
+
+    def top(self, k: int) -> float:
+        """Share of rows whose true class is among the ``k`` most probable; of equals the first class stands first.
+
+        >>> from candide.tasks.scores import Scores
+        >>> Scores.of(np.log([[0.5, 0.3, 0.2], [0.5, 0.3, 0.2]]), np.array([1, 2])).top(2)
+        0.5
+        """
+        return float(self.place[:k].sum() / self.place.sum())
+
+    def curves(
+        self, labels: Sequence[Any] | None = None, *, classes: Iterable[int] | None = None, most: int | None = None
+    ) -> list[drawing.Curve]:
+        """ROC, precision-recall, gain, lift and calibration of each class (of two the second); ``most`` points each.
+
+        >>> from candide.tasks.scores import Scores
+        >>> scores = Scores.of(np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2]]), np.array([0, 1, 1]))
+        >>> [(one.name, one.axes) for one in scores.curves(["no", "yes"])][:1]
+        [('roc', ('false positive rate', 'true positive rate'))]
+        """
+        names = range(len(self.confusion)) if labels is None else labels
+        each = self._judged if classes is None else classes
+        return [one for c in each for one in drawing.curves(self.ranks.of_class(c), names[c], most)]
+
+    def thresholds(
+        self, labels: Sequence[Any] | None = None, at: Sequence[float] = drawing.THRESHOLDS, *, c: int = -1
+    ) -> list[drawing.Threshold]:
+        """What comes of taking all rows whose probability of a class, the last if none is said, is at least so high.
+
+        >>> from candide.tasks.scores import Scores
+        >>> scores = Scores.of(np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2], [0.3, 0.7]]), np.array([0, 1, 1, 1]))
+        >>> [(one.threshold, one.precision, round(one.recall, 2)) for one in scores.thresholds(at=[0.15, 0.65])]
+        [(0.15, 1.0, 1.0), (0.65, 1.0, 0.33)]
+        """
+        names = range(len(self.confusion)) if labels is None else labels
+        return drawing.thresholds(self.ranks.of_class(c % len(names)), names[c], at)
+
+    def intervals(self, level: float = 0.95, *, draws: int = DRAWS, seed: int = 0) -> dict[str, tuple[float, float]]:
+        """Between which values each metric would lie on other rows, by drawing from those scored.
+
+        Of a model they are what it would do on as many other rows, not what it would do fitted to others. The
+        calibration error has none: drawings are always worse calibrated than what they are drawn from.
+
+        >>> from candide.tasks.scores import Scores
+        >>> log_posterior, y = np.log(np.tile([0.2, 0.8], (100, 1))), (np.arange(100) < 80).astype(int)
+        >>> low, high = Scores.of(log_posterior, y).intervals()["accuracy"]
+        >>> round(low, 1), round(high, 1)
+        (0.7, 0.9)
+        """
+        ends, found = [(1 - level) / 2, (1 + level) / 2], dict[str, tuple[float, float]]()
+        with np.errstate(invalid="ignore"):
+            for name, off in self.sample.spread(draws, seed).items():
+                value, off = getattr(self, name), off[~np.isnan(off)]
+                low, high = value + np.quantile(off, ends) if len(off) else (np.nan, np.nan)
+                most = np.inf if name == "log_loss" else 1.0 if name != "brier" else 2.0
+                found[name] = float(max(low, -1.0 if name == "matthews" else 0.0)), float(min(high, most))
+        return found
+
+    @property
+    def _judged(self) -> Iterable[int]:
+        """Classes whose curves tell all there is to tell."""
+        return (1,) if len(self.confusion) == 2 else range(len(self.confusion))
+
+    def coverage_curve(self, most: int | None = None) -> drawing.Curve:
+        """How many of the rows that are decided are right, if only the surest ones are: none to all of them.
+
+        >>> from candide.tasks.scores import Scores
+        >>> scores = Scores.of(np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2], [0.3, 0.7]]), np.array([0, 1, 1, 1]))
+        >>> line = scores.coverage_curve()
+        >>> line.x.tolist(), line.y.round(2).tolist(), line.threshold.round(2).tolist()
+        ([0.25, 0.5, 0.75, 1.0], [1.0, 0.5, 0.67, 0.75], [0.9, 0.8, 0.7, 0.6])
+        """
+        line = drawing.coverage(self.right.curve(0))
+        return line if most is None else line.thinned(most)
+
+    def calibration(self) -> Calibration:
+        """What was stated of the most probable class, in bins, against how often it was right.
+
+        >>> from candide.tasks.scores import Scores
+        >>> found = Scores.of(np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2]]), np.array([0, 1, 1])).calibration()
+        >>> found.stated.round(2).tolist(), found.observed.tolist()
+        ([0.6, 0.8, 0.9], [1.0, 0.0, 1.0])
+        """
+        weight, stated, right = self.confidence.T
+        seen = np.flatnonzero(weight)
+        n, edges = weight[seen], np.linspace(0.0, 1.0, CONFIDENCE_BINS + 1)
+        return Calibration(stated[seen] / n, right[seen] / n, n, edges, seen)
