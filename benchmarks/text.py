@@ -143,7 +143,11 @@ def _buckets(documents: list, times: int) -> list[list[str]]:
 
 
 def _stream(quick: bool) -> list[list[str]]:
-    """Made documents of 100 words out of a million, a billion words in all, added batch by batch to hashed counts."""
+    """Made documents of 100 words out of a million, a billion words in all, added batch by batch to hashed counts.
+
+    Then the same with pairs of words, and weights that a batch teaches again when the documents have doubled.
+    """
+    from candide import TextNB
     from candide.encode.tokens import Tokens
     from candide.rows.documents import Documents
     from candide.tally import Spec, Terms
@@ -163,7 +167,14 @@ def _stream(quick: bool) -> list[list[str]]:
     grown = high_water() - before
     tokens = whole.length.sum()
     name = f"{tokens:,.0f} words streamed into 2**20 buckets: million words a second; MB of memory it grew by"
-    return [_line(name, tokens / took / 1e6, grown, 0.0, "constant memory")]
+    lines = [_line(name, tokens / took / 1e6, grown, 0.0, "constant memory")]
+    model = TextNB(bits=20).partial_fit(pools[0], y)
+    before, start = high_water(reset=True), time.perf_counter()
+    for i in range(1, batches):
+        model.partial_fit(pools[i % 4], y)
+    took = time.perf_counter() - start
+    name = f"the same, and their pairs, with learned weights ({model.fitted_.voices.said(model.census_.n_rows)})"
+    return [*lines, _line(name, tokens / took / 1e6, high_water() - before, 0.0, "constant memory")]
 
 
 def _line(name: str, ours: float, other: float, ratio: float, asked: str) -> list[str]:
