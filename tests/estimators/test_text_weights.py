@@ -219,6 +219,32 @@ def test_text_beside_columns_is_weighed_with_them():
         assert found.log_odds == pytest.approx(row[-1] - row[-2], abs=1e-9)
 
 
+def test_words_learn_from_more_rows_than_other_voices(monkeypatch):
+    """Five times as many: all voices where they are words, else words alone."""
+    alone = cd.BayesClassifier(rows=100).fit({"body": TEXTS}, Y)
+    assert alone.fitted_.voices.rows == 500
+    X = {"body": TEXTS, "hour": np.random.default_rng(3).normal(size=600) + (Y == "sea")}
+    both = cd.BayesClassifier(rows=100).fit(X, Y)
+    assert both.fitted_.voices.rows == 100
+    place = next(i for i, part in enumerate(both.census_.plan.parts) if part.event.hears_words)
+    monkeypatch.setattr(cd.BayesClassifier, "_documents", 100)
+    few = cd.BayesClassifier(rows=100).fit(X, Y)
+    assert len(both.fitted_.voices.words[place].weight) > 1.3 * len(few.fitted_.voices.words[place].weight)
+    new = {"body": NEW, "hour": np.random.default_rng(4).normal(size=400) + (TRUTH == "sea")}
+    assert log_loss(both, new) < log_loss(few, new)
+    for row, found in zip(np.sort(both.predict_log_proba(new)), both.explain(new), strict=True):
+        assert found.log_odds == pytest.approx(row[-1] - row[-2], abs=1e-9)
+
+
+def test_several_texts_learn_beside_each_other():
+    """From more rows than other voices do, as from the same."""
+    half = [" ".join(text.split()[::2]) for text in TEXTS]
+    X = {"body": TEXTS, "again": half, "hour": np.random.default_rng(3).normal(size=600) + (Y == "sea")}
+    new = {"body": NEW, "again": [" ".join(text.split()[::2]) for text in NEW], "hour": np.zeros(400)}
+    more, same = (cd.BayesClassifier(rows=rows).fit(X, Y) for rows in (150, 600))
+    assert log_loss(more, new) < 1.05 * log_loss(same, new)
+
+
 @pytest.mark.parametrize(("name", "least", "most"), [("sms_spam", 0.98, 0.07), ("reuters_r8", 0.965, 0.11)])
 def test_real_documents(name, least, most):
     found = pq.read_table(corpus(name)).to_pylist()

@@ -10,10 +10,14 @@ import pytest
 from candide.engines.base import Folds, Rows, open_source
 from candide.engines.prepare import prepare
 from candide.engines.reading import Reading
+from candide.engines.sample import sample
 from candide.errors import InputError
+from candide.events.text import HEARD
+from candide.model.settings import usual
 from candide.rows.lots import drawn, lots
 from candide.rows.table import Table
 from candide.tasks.look import Look, look, most
+from candide.tasks.weigh import learn_from
 
 N = 3000
 
@@ -121,6 +125,33 @@ def test_lots_look_drawn_at_random():
     assert abs(lot.mean() - 0.5) < 0.02
     assert abs(np.corrcoef(lot[1:], lot[:-1])[0, 1]) < 0.05
     assert len(np.unique(lots(np.arange(10_000), 7))) == 10_000
+
+
+def test_fewer_rows_are_drawn_of_long_documents(tmp_path):
+    """As many as have room, whatever the batches; those of fewer letters are some of those of more."""
+    rng = np.random.default_rng(0)
+    texts = ["word " * size for size in rng.integers(1, 2000, 400)]
+    table = pa.table({"text": texts, "y": ["a", "b"] * 200})
+    pa.parquet.write_table(table, tmp_path / "small.parquet", row_group_size=7)
+    taken = []
+    for data in (table, tmp_path / "small.parquet"):
+        for letters in (300_000, 100_000, 1):
+            with open_source(data) as source:
+                prepared = prepare(source, "y", {"text": "text"})
+                some = sample(Rows(source, "y"), prepared.plan, 300, 0, letters)
+            assert some.num_rows == 1 or sum(map(len, some["f0"].to_pylist())) <= letters
+            taken.append(some["row"].to_pylist())
+    assert taken[:3] == taken[3:]
+    assert set(taken[2]) < set(taken[1]) < set(taken[0])
+    assert len(taken[2]) == 1
+
+
+def test_a_source_of_texts_teaches_words_by_more_rows():
+    texts = [f"{'free prize' if i % 2 else 'see you'} word{i % 17} word{i % 23}" for i in range(300)]
+    with open_source({"text": texts, "y": ["a", "b"] * 150}) as source:
+        prepared = prepare(source, "y", {"text": HEARD})
+        _, voices, seen = learn_from(Rows(source, "y"), prepared, settings=usual("bayes"), most=40)
+    assert (len(seen), voices.rows) == (40, 300)
 
 
 def test_rows_for_weights_are_fewer_where_classes_and_columns_are_many():

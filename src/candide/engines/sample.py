@@ -13,21 +13,24 @@ from typing import Any
 import numpy as np
 
 from candide.engines.base import Rows
+from candide.engines.batch import places
 from candide.engines.count import labelled, weights
 from candide.model.plan import Plan
 from candide.rows.arrow import arrow_indices, arrow_numbers
 from candide.rows.lots import drawn, lots
 
 
-def sample(rows: Rows, plan: Plan, most: int, seed: int = 0) -> Any:
+def sample(rows: Rows, plan: Plan, most: int, seed: int = 0, letters: int = 1 << 62) -> Any:
     """At most so many rows that have a label and a weight, in their order: an Arrow table in the layout of batches,
     and the number of each in the source, ``row``.
 
-    The same rows whatever the batches and threads, as long as the source gives its rows in the same order.
+    Fewer, where their documents would have more than so many bytes of ``letters``. The same rows whatever the batches
+    and threads, as long as the source gives its rows in the same order.
     """
     import pyarrow as pa
 
     keep = [rows.target, *([rows.weight] if rows.weight else [])]
+    texts = [f"f{i}" for i, (part, _) in enumerate(places(plan)) if part.holds == "documents"]
     scan = rows.source.engine.score(rows.source, plan, keep, folds=rows.folds, codes=False)
     found = [pa.Table.from_batches([], scan.schema.append(pa.field("row", pa.int64())))]
     start, bound = 0, np.uint64(2**64 - 1)
@@ -37,10 +40,10 @@ def sample(rows: Rows, plan: Plan, most: int, seed: int = 0) -> Any:
         taken = np.flatnonzero((lots(numbers, seed) <= bound) & _there(rows, batch))
         some = pa.Table.from_batches([batch.take(arrow_indices(taken))])
         found.append(some.append_column("row", arrow_indices(numbers[taken])))
-        if sum(map(len, found)) > 2 * most:
-            found = [_drawn(found, most, seed)]
+        if sum(map(len, found)) > 2 * most or sum(one.nbytes for one in found) > 2 * letters:
+            found = [_drawn(found, most, seed, texts, letters)]
             bound = lots(arrow_numbers(found[0]["row"]), seed).max()
-    return _drawn(found, most, seed).unify_dictionaries().combine_chunks()
+    return _drawn(found, most, seed, texts, letters).unify_dictionaries().combine_chunks()
 
 
 def _there(rows: Rows, batch: Any) -> Any:
@@ -49,8 +52,23 @@ def _there(rows: Rows, batch: Any) -> Any:
     return there & (weights(rows.weight, batch.column("k1")) > 0) if rows.weight else there
 
 
-def _drawn(found: list[Any], most: int, seed: int) -> Any:
+def _drawn(found: list[Any], most: int, seed: int, texts: list[str], letters: int) -> Any:
+    """The rows with the smallest lots, as many as have room: where more rows come, some of these go, and no other."""
     import pyarrow as pa
 
     some = pa.concat_tables(found)
-    return some.take(arrow_indices(drawn(arrow_numbers(some["row"]), most, seed)))
+    numbers = arrow_numbers(some["row"])
+    if texts and len(numbers):
+        size = np.sum([_sizes(some[name]) for name in texts], axis=0)
+        room = np.searchsorted(np.cumsum(size[np.argsort(lots(numbers, seed))]), letters, side="right")
+        most = min(most, max(1, int(room)))
+    return some.take(arrow_indices(drawn(numbers, most, seed)))
+
+
+def _sizes(column: Any) -> Any:
+    """The bytes of each document."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    text = column.cast(pa.large_string()) if pa.types.is_dictionary(column.type) else column
+    return arrow_numbers(pc.fill_null(pc.binary_length(text), 0)).astype(np.int64)

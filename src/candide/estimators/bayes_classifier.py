@@ -17,6 +17,8 @@ from candide.rows.blocks import Floats
 from candide.rows.labels import Labels
 from candide.rows.table import Table
 
+_DOCUMENTS = 5  # times as many rows as other voices, that words, which are very many, are learned from
+
 
 class BayesClassifier(Weighted):
     """A Bayes classifier for any table, whose columns may depend on each other. Its score is a sum that can be read.
@@ -28,7 +30,8 @@ class BayesClassifier(Weighted):
     class_prior : "jeffreys", "empirical", "uniform", a prior, shares in class order, or a mapping from class to share
     priors : a prior, or a mapping from event names to priors; None for each event model's own
     sets : whether pairs and triples of columns may speak together
-    rows : how many rows the weights are learned from, at most; the counts are of all rows
+    rows : how many rows the weights are learned from, at most, and those of words from five times as many; the counts
+        are of all rows
     random_state : which rows these are, where there are more
     like : a fitted model, the path of one, or its plan: what is counted as that counts can be added to it
         Grids, pairs and triples are then those of ``like``; bins, laws and weights are of the rows alone.
@@ -157,13 +160,17 @@ class BayesClassifier(Weighted):
                 remedy = "fit a NaiveBayes with the same events, or use candide.fit(..., like=)"
                 raise InputError("like is a model without weights", value=self.like, remedy=remedy)
             table = table if known is None else known.read(table)
-        given = {"events": self.events, "sets": self.sets, "rows": self.rows, "calibration": self.calibration}
+        given = {"events": self.events, "sets": self.sets, "calibration": self.calibration}
         fitted = self._weighed(table, y, weight, labels, like, **given)
         if known is not None:
             fitted = replace(fitted, spelled=known.spelled, na=known.na)
         if like is None and not is_one(self.events):
             remarks.warn(self._of_columns(inspect(table), table, fitted.census.plan), stacklevel=3)
         return fitted
+
+    @property
+    def _documents(self) -> int:
+        return _DOCUMENTS * self.rows
 
     def _check_alike(self, table: Table, plan: Plan) -> None:
         if self.events != "auto":

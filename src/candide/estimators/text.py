@@ -65,7 +65,7 @@ class TextNB(Weighted):
     alpha : imaginary occurrences of every term in every class; None: 1/2 where weights are learned, else 1
     class_prior : "auto" (the shares of the documents; none for "complement"), or as in :class:`NaiveBayes`
     estimate : "mean", "map" or "mle"; with learned weights "mean"
-    rows : how many documents the weights are learned from, at most; the counts are of all of them
+    rows : how many documents the weights are learned from, at most, and fewer of long ones; the counts are of all
     random_state : which documents these are, where there are more
 
     Examples
@@ -222,11 +222,7 @@ class TextNB(Weighted):
     def _learned(self, table: Table, y: NDArray, weight: Floats | None, labels: Labels) -> Fitted:
         if not self._learns:
             return super()._learned(table, y, weight, labels)
-        return self._weighed(table, y, weight, labels, self._plan(table), rows=self._most(table))
-
-    def _most(self, table: Table) -> int:
-        """How many documents weights are learned from: as many as have so many words in all."""
-        return min(self.rows, max(1, _WORDS * _BYTES // max(1, table.documents(_COLUMN).width)))
+        return self._weighed(table, y, weight, labels, self._plan(table))
 
     def _read(self, X: Any) -> Table:
         """Documents, or a frame of one column of them, as a table of one column."""
@@ -269,5 +265,3 @@ class TextNB(Weighted):
 
 _NOT_OF_THE_EVENT = ("alpha", "class_prior", "estimate", "weights", "rows", "random_state")
 _BY_WEIGHTS = ("ngrams", "sublinear", "min_documents", "prior")  # what depends on whether weights are learned
-_WORDS = 1 << 23  # of all documents that weights are learned from, at most: about 300 MB
-_BYTES = 4  # of a document to each word or pair of words that is in it, about

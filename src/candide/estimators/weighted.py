@@ -73,7 +73,8 @@ class Weighted(NaiveBayes):
 
         self._check_numbers()
         settings = self._settings(labels, len(table.names))
-        fitted = learn(table, y, weight, labels=labels, settings=settings, seed=self.random_state, like=like, **given)
+        given |= {"rows": self.rows, "documents": self._documents, "seed": self.random_state}
+        fitted = learn(table, y, weight, labels=labels, settings=settings, like=like, **given)
         plan = fitted.census.plan
         record = EstimatorRecord(self._in_file, self._kept_params(plan), len(table.names))
         fitted = replace(fitted, estimator=record, dates=table.dates & set(plan.columns))
@@ -95,10 +96,14 @@ class Weighted(NaiveBayes):
 
         self._check_numbers()
         labels = Labels.of(y)
-        return Look.of(table, labels.encode(y), labels, weight).bounded(self._most(table), self.random_state)
+        whole, plan = Look.of(table, labels.encode(y), labels, weight), self.census_.plan
+        if all(part.event.hears_words for part in plan.parts):
+            return whole.for_words(plan, self._documents, self.random_state)
+        return whole.bounded(self.rows, self.random_state)
 
-    def _most(self, table: Table) -> int:
-        """How many rows weights are learned from, at most."""
+    @property
+    def _documents(self) -> int:
+        """How many rows weights of words are learned from, at most."""
         return self.rows
 
     def _check_numbers(self) -> None:

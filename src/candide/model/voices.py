@@ -28,6 +28,7 @@ from candide.model.admission import score_test
 from candide.model.calibration import Isotonic, Logistic
 from candide.model.census import Census
 from candide.model.model import Model, class_log_prior, prior_for
+from candide.model.more_rows import More
 from candide.model.plan import Part, Plan
 from candide.model.settings import Settings
 from candide.rows import matching
@@ -259,19 +260,24 @@ def learn(
     *,
     is_counted: bool = True,
     patient: bool = False,
+    more: More | None = None,
 ) -> Voices:
     """Weights for the voices of a census, from ``blocks`` of some of its rows; sooner from ``start``.
 
     Words are heard first as if they were alone, then the other voices beside them, then both once more: each time what
     the others say is where they begin, so that all weights are those that make the rows likeliest together.
-    ``is_counted`` says that the rows were counted, and each is to be left out while it teaches.
+    ``is_counted`` says that the rows were counted, and each is to be left out while it teaches. Words learn from
+    ``more`` of them.
     """
     if not teaches(y):
         return untaught(census)
     terms = terms_of(census, settings, blocks, y, weight) if is_counted else fresh_terms(census, settings, blocks)
-    texts, found = spoken(census, settings, blocks, y, weight, is_counted=is_counted), start
+    of_words = (blocks, y, weight) if more is None else (more.blocks, more.y, more.weight)
+    texts, found = spoken(census, settings, *of_words, is_counted=is_counted), start
     for _ in range(2 if 0 < len(texts) < len(terms) else 1):
-        heard = hear(census, y, weight, terms, texts, found)
+        if more is not None and found is not None:
+            more.listen(census, settings, found.weight, _held_out)
+        heard = hear(census, of_words[2], terms, texts, found, more)
         found = balance(census, y, weight, terms, heard, found, patient=patient)
     assert found is not None
     return found
@@ -291,24 +297,31 @@ def untaught(census: Census) -> Voices:
 
 def hear(
     census: Census,
-    y: Codes,
     weight: Floats | None,
     terms: Sequence[NDArray],
     texts: "Mapping[int, Words]",
     found: Voices | None,
+    more: More | None = None,
 ) -> "tuple[WordWeights | None, ...]":
-    """The weights of words, given the voices ``found`` so far; what they come to is put among the ``terms``."""
+    """The weights of words, given the voices ``found`` so far; what they come to is put among the ``terms``.
+
+    Where the words are those of ``more`` rows, ``weight`` is theirs.
+    """
     from candide.model import words
 
     out = list(found._words if found is not None else (None,) * len(terms))
     taught = None if weight is None else weights.relative(weight)
     for i, said in texts.items():
         offset = _shares(census)
-        if found is not None:
+        if found is not None and more is None:
             others = [(one, w) for j, (one, w) in enumerate(zip(terms, found.weight, strict=True)) if j != i]
             offset = offset + found.bias + sum((one @ w.astype(one.dtype) for one, w in others), np.zeros((1, 1)))
+        elif found is not None and more is not None:
+            offset = offset + found.bias + more.beside + sum(one for j, one in more.said.items() if j != i)
         learned = words.learn(said, offset, taught, out[i])
-        out[i], terms[i][:, :, 0] = learned.words, learned.said
+        out[i], terms[i][:, :, 0] = learned.words, learned.said if more is None else learned.said[more.at]
+        if more is not None:
+            more.said[i] = learned.said
     return tuple(out)
 
 

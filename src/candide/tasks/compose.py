@@ -210,7 +210,7 @@ class _Composer:
         """Learn the weights of words, given what the other voices say so far."""
         if voices.teaches(self.y):
             census = self.census(self.parts, self.tallies)
-            self.words = voices.hear(census, self.y, self.weight, self.terms, self.texts, self.found)
+            self.words = voices.hear(census, self.weight, self.terms, self.texts, self.found)
 
     def _keep(self, part: Part, tally: Tally, terms: NDArray) -> None:
         self.parts.append(part)

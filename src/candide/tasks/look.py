@@ -29,6 +29,9 @@ from candide.rows.lots import drawn
 from candide.rows.table import Table
 
 ROWS = 20_000  # that weights are learned from, at most
+DOCUMENTS = 100_000  # that weights of words are learned from, which are very many,
+LETTERS = 1 << 25  # with so many bytes in all: about eight million words, which take 300 MB
+_SETS, _KINDS = 200, 24  # voices beside the columns, at most: sets of columns; kinds of words
 _TERMS = 60_000_000  # of all voices in all classes, at most: fewer rows where these are many
 _FEWEST = 2_000  # rows, unless even they would have more than so many terms:
 _ROOM = 240_000_000  # about 1 GB
@@ -75,16 +78,35 @@ class Look:
         there = np.bincount(self.y, minlength=len(self.labels)) > 0
         return self if there.all() else self.among(Labels(tuple(compress(self.labels.values, there))))
 
-    def bounded(self, rows: int = ROWS, seed: int = 0) -> "Look":
-        """As many of the rows as weights are learned from."""
-        some = drawn(self.row, most(rows, len(self.labels), len(self.table.names)), seed)
+    def bounded(self, rows: int = ROWS, seed: int = 0, *, beside: int = _SETS) -> "Look":
+        """As many of the rows as weights are learned from; ``beside`` the columns there may be so many voices."""
+        some = drawn(self.row, most(rows, len(self.labels), len(self.table.names), beside), seed)
         return self if len(some) == len(self) else self.take(some)
+
+    def for_words(self, plan: Plan, rows: int = DOCUMENTS, seed: int = 0) -> "Look":
+        """As many of the rows as weights of words are learned from: fewer, where their documents are long."""
+        width = sum(self.table.documents(part.columns[0]).width for part in plan.parts if part.event.hears_words)
+        return self.bounded(min(rows, max(1, LETTERS // max(1, width))), seed, beside=_KINDS)
 
 
 def look(rows_of: Rows, prepared: Prepared, *, rows: int = ROWS, seed: int = 0) -> Look:
     """Draw rows from a source that was prepared, of those that have a label and a weight: one pass."""
+    return _look(rows_of, prepared, rows, seed).bounded(rows, seed)
+
+
+def look_for_words(rows_of: Rows, prepared: Prepared, *, rows: int = DOCUMENTS, seed: int = 0) -> Look:
+    """As many rows as weights of words are learned from: those of a look are some of them."""
+    return _look(rows_of, prepared, rows, seed).for_words(prepared.plan, rows, seed)
+
+
+def has_words(plan: Plan) -> bool:
+    """Whether words have weights."""
+    return any(part.event.hears_words for part in plan.parts)
+
+
+def _look(rows_of: Rows, prepared: Prepared, rows: int, seed: int) -> Look:
     plan, source = prepared.plan, rows_of.source
-    found = sample(rows_of, plan, rows, seed)
+    found = sample(rows_of, plan, rows, seed, LETTERS)
     if not found.num_rows:
         raise InputError(f"no row of {source.name} has a label", column=rows_of.target)
     at = {part.columns[j]: i for i, (part, j) in enumerate(places(plan))}
@@ -96,7 +118,7 @@ def look(rows_of: Rows, prepared: Prepared, *, rows: int = ROWS, seed: int = 0) 
     weight = weights(rows_of.weight, found["k1"]) if rows_of.weight else None
     fold = arrow_numbers(found["fold"]).astype(np.intp) if rows_of.folds else None
     row = arrow_numbers(found["row"])
-    return Look(Table.of(columns), row, labels.encode(y), labels, weight, fold).bounded(rows, seed)
+    return Look(Table.of(columns), row, labels.encode(y), labels, weight, fold)
 
 
 def with_grids(rows_of: Rows, prepared: Prepared) -> Prepared:
@@ -117,9 +139,9 @@ def with_grids(rows_of: Rows, prepared: Prepared) -> Prepared:
     return replace(prepared, plan=Plan(plan.columns, parts))
 
 
-def most(rows: int, n_classes: int, n_columns: int) -> int:
+def most(rows: int, n_classes: int, n_columns: int, beside: int = _SETS) -> int:
     """How many rows weights are learned from, at most: fewer than ``rows`` where classes and columns are many."""
-    a_row = max(1, n_classes * (n_columns + 200))
+    a_row = max(1, n_classes * (n_columns + beside))
     return min(rows, max(_TERMS // a_row, min(_FEWEST, _ROOM // a_row), 1))
 
 

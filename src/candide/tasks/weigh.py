@@ -12,12 +12,15 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from candide.engines import arrays
 from candide.engines.base import Counted, Prepared, Rows, Watch, silent
 from candide.errors import InputError
 from candide.model import voices
 from candide.model.census import Census
 from candide.model.fitted import Fitted
+from candide.model.more_rows import More
 from candide.model.plan import Plan
 from candide.model.settings import Settings
 from candide.model.voices import Voices
@@ -25,7 +28,7 @@ from candide.rows.blocks import Codes, Floats
 from candide.rows.labels import Labels
 from candide.rows.table import Table
 from candide.tasks.compose import Encodings, compose
-from candide.tasks.look import ROWS, Look, look
+from candide.tasks.look import DOCUMENTS, ROWS, Look, has_words, look, look_for_words
 
 
 def learn(
@@ -38,6 +41,7 @@ def learn(
     settings: Settings | None = None,
     sets: bool = True,
     rows: int = ROWS,
+    documents: int = DOCUMENTS,
     seed: int = 0,
     like: Plan | None = None,
     calibration: str | None = None,
@@ -50,15 +54,20 @@ def learn(
         check_calibration(calibration, "bayes", settings)
     labels = Labels.of(y) if labels is None else labels
     codes = labels.encode(y)
-    seen = Look.of(table, codes, labels, weight).bounded(rows, seed).met()
-    if like is None:
-        encodings = Encodings.of(seen.table, events, is_part=seen.is_part)
+    more = Look.of(table, codes, labels, weight)
+    seen, found = more.bounded(rows, seed).met(), None
+    encodings = None if like is not None else Encodings.of(seen.table, events, is_part=seen.is_part)
+    plan = like if encodings is None else encodings.plan
+    assert plan is not None
+    if has_words(plan):
+        more = more.for_words(plan, documents, seed)
+        seen = more.bounded(rows, seed).met()  # of long documents, fewer
+    if encodings is not None:
         plan, found = compose(seen.table, seen.y, seen.weight, settings=settings, sets=sets, encodings=encodings)
-    else:
-        plan, found = like, None
     census = arrays.count(table, y, weight, plan=plan.with_levels(table), labels=labels)
     dates = table.dates & set(census.plan.columns)
-    fitted = Fitted(census, settings, dates=dates, voices=weigh_by(seen, census, settings, found))
+    found = weigh_by(seen, census, settings, found, more if has_words(plan) else None)
+    fitted = Fitted(census, settings, dates=dates, voices=found)
     if not calibration:
         return fitted
     given = {"events": events, "sets": sets, "plan": like, "seed": seed}
@@ -81,24 +90,34 @@ def learn_from(
     from candide.engines.count import count
 
     with watch(rows.source, "looking"):
-        seen = look(rows, prepared, rows=most)
+        more = look_for_words(rows, prepared) if has_words(prepared.plan) else look(rows, prepared, rows=most)
+    seen = more.bounded(most).met()
     encodings = Encodings.of(seen.table, events, prepared.columns, is_part=seen.is_part)
     plan, found = compose(seen.table, seen.y, seen.weight, settings=settings, encodings=encodings)
     with watch(rows.source, "counting"):
         counted = count(rows, replace(prepared, plan=plan))
-    return counted, weigh_by(seen, counted.censuses[0], settings, found), seen
+    return counted, weigh_by(seen, counted.censuses[0], settings, found, more), seen
 
 
-def weigh_by(seen: Look, census: Census, settings: Settings, start: Voices | None = None) -> Voices:
+def weigh_by(
+    seen: Look, census: Census, settings: Settings, start: Voices | None = None, more: Look | None = None
+) -> Voices:
     """The weights of the voices of a census by a look at its rows; ``start`` was learned from the look alone.
 
-    Where the look has all of the rows it was learned from the same counts, and stays.
+    Where the look has all of the rows it was learned from the same counts, and stays. ``more`` has further rows, from
+    which words learn; all voices do where they are words.
     """
     if start is not None and len(seen) == census.n_rows and seen.labels == census.labels:
         return start
     start = start and start.among(seen.labels, census.labels)
+    if more is not None and len(more) > len(seen) and all(part.event.hears_words for part in census.plan.parts):
+        seen, more = more, None
+    further = None
+    if more is not None and len(more) > len(seen):
+        more = more.among(census.labels)
+        further = More(census.plan.blocks(more.table), more.y, more.weight, np.searchsorted(more.row, seen.row))
     seen = seen.among(census.labels)
-    return weigh(census, settings, seen.table, seen.y, seen.weight, start)
+    return weigh(census, settings, seen.table, seen.y, seen.weight, start, further)
 
 
 def weigh(
@@ -108,10 +127,11 @@ def weigh(
     y: Codes,
     weight: Floats | None = None,
     start: Voices | None = None,
+    more: More | None = None,
 ) -> Voices:
-    """The weights of the voices of a census, by some of the rows that were counted."""
+    """The weights of the voices of a census, by some of the rows that were counted; words also by ``more``."""
     blocks = census.plan.blocks(table)
-    return voices.learn(census, settings, blocks, y, weight, start=start, patient=start is None)
+    return voices.learn(census, settings, blocks, y, weight, start=start, patient=start is None, more=more)
 
 
 def refuse_others(settings: Settings) -> None:
