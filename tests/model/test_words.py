@@ -23,7 +23,7 @@ def corpus(seed=0, n=60, k=3):
     return texts, y.astype(np.int64)
 
 
-def said(event, texts, y, k=3, weight=None, power=words.POWER, **how):
+def said(event, texts, y, k=3, weight=None, power=0.5, **how):
     tally = Terms.of(Documents.of(texts), y, weight, n_classes=k, spec=event.spec(1))
     return tally, event.words(tally, None, Documents.of(texts), y, weight, power=power, **how)
 
@@ -85,7 +85,7 @@ def test_the_maximum_is_that_of_another_optimiser(weighted):
         joint = each @ w + offset + b
         loss = often @ (logsumexp(joint, axis=1) - joint[np.arange(len(y)), y])
         away = w - mean[found.group]
-        return loss + 0.5 * words.STRENGTH * away @ away + 0.5 * mean @ mean + 0.5 * words.BIAS * b @ b
+        return loss + 0.5 * found.how.strength * away @ away + 0.5 * mean @ mean + 0.5 * words.BIAS * b @ b
 
     peer = minimize(objective, np.zeros(v + 2 + g), method="BFGS", options={"gtol": 1e-6})
     order = np.argsort(found.keys())
@@ -133,6 +133,6 @@ def test_documents_that_are_read_in_pieces_are_those_read_at_once():
     keys, weight = found.keys(), np.random.default_rng(7).uniform(size=len(found.group))
     scores = found.scores(weight) * found.scale
     for i in (0, 100, 299):
-        alone = HEARD.words(tally, None, Documents.of(texts[i : i + 1]), y[i : i + 1], power=words.POWER)
+        alone = HEARD.words(tally, None, Documents.of(texts[i : i + 1]), y[i : i + 1], power=0.5)
         mine = [keys.index(key) for key in map(bytes, alone.keys())]
         np.testing.assert_allclose(alone.scores(weight[mine])[0] * alone.scale, scores[i], rtol=1e-4, atol=1e-5)

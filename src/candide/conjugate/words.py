@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from candide import kernels
 from candide.conjugate import terms
+from candide.distributions.hearing import Hearing
 from candide.encode.tokens import rows
 from candide.kernels import text as kernel
 from candide.kernels import threads
@@ -57,6 +58,7 @@ class Words:
     group: Codes  # (term,) terms alike: of as many words, and about as rare
     n_groups: int
     scale: float  # what the length of a document leaves of each word, in the mean: ``x`` is in units of it
+    how: Hearing = Hearing()
 
     def keys(self) -> list[bytes]:
         return keys_of(self.letters, self.starts)

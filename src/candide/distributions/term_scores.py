@@ -81,7 +81,8 @@ class TermScores(OfDocuments):
         """The law in which every term has a weight of its own."""
         from candide.distributions.heard_terms import HeardTerms
 
-        return HeardTerms(self, words.among(self.cells.letters, self.cells.starts), words.power, silent)
+        own = self if words.how.manner < 0 else replace(self, manner=words.how.manner)
+        return HeardTerms(own, words.among(self.cells.letters, self.cells.starts), words.how.power, silent)
 
     def scaled(self, weight: Floats) -> "TermScores":
         """One feature, and so one weight for all."""

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.distributions.arrays import Found, take
+from candide.distributions.hearing import USUAL, Hearing
 from candide.errors import InputError
 from candide.kernels import text as kernel
 from candide.kernels.text_twin import joined, keys_of
@@ -35,17 +36,17 @@ class WordWeights:
     starts: NDArray[np.int64]  # (terms + 1)
     weight: Floats  # (term,)
     rest: float  # of a term that has none of its own
-    power: float = 0.0  # of the length of a document, by which its score is divided
+    how: Hearing = USUAL
 
     @classmethod
-    def of(cls, terms: Sequence[bytes], weight: Sequence[float], rest: float, power: float = 0.0) -> Self:
-        return cls.sorted(*joined(terms), np.asarray(weight, np.float64), rest, power)
+    def of(cls, terms: Sequence[bytes], weight: Sequence[float], rest: float, how: Hearing = USUAL) -> Self:
+        return cls.sorted(*joined(terms), np.asarray(weight, np.float64), rest, how)
 
     @classmethod
-    def sorted(cls, letters: NDArray, starts: NDArray, weight: Floats, rest: float, power: float = 0.0) -> Self:
+    def sorted(cls, letters: NDArray, starts: NDArray, weight: Floats, rest: float, how: Hearing = USUAL) -> Self:
         """Of terms in any order."""
         order = keys.order(letters, starts)
-        return cls(*keys.taken(letters, starts, order), weight[order], rest, power)
+        return cls(*keys.taken(letters, starts, order), weight[order], rest, how)
 
     def keys(self) -> list[bytes]:
         return keys_of(self.letters, self.starts)
@@ -53,17 +54,23 @@ class WordWeights:
     def among(self, letters: NDArray, starts: NDArray) -> Floats:
         """(term,) the weights of other terms."""
         place = kernel.Words(self.letters, self.starts).positions(letters, starts)
-        return np.where(place >= 0, self.weight[np.maximum(place, 0)] if len(self.weight) else 0.0, self.rest)
+        each = np.where(place >= 0, self.weight[np.maximum(place, 0)] if len(self.weight) else 0.0, self.rest)
+        return each if not self.how.longest else np.where(self.how.among(keys.blanks(letters, starts)), each, 0.0)
 
     def mixed(self, other: Self, part: float) -> Self:
-        """The means of both, the other's share being ``part``."""
+        """The means of both, the other's share being ``part``.
+
+        Weights of words that are heard otherwise have no mean: those of the larger share stay.
+        """
+        if self.how.key != other.how.key:
+            return self if (part, self.how.key) < (1 - part, other.how.key) else other
         place, new = kernel.unite(self.letters, self.starts, other.letters, other.starts)
         more, at = keys.taken(other.letters, other.starts, new)
         letters, starts = np.concatenate([self.letters, more]), np.concatenate([self.starts, self.starts[-1] + at[1:]])
         mine, theirs = np.full((2, len(starts) - 1), [[self.rest], [other.rest]])
         mine[: len(self.weight)], theirs[place] = self.weight, other.weight
         rest = (1 - part) * self.rest + part * other.rest
-        return self.sorted(letters, starts, (1 - part) * mine + part * theirs, rest, self.power)
+        return self.sorted(letters, starts, (1 - part) * mine + part * theirs, rest, self.how)
 
     def only(self, letters: NDArray, starts: NDArray) -> Self:
         """The weights of those of its terms that are among others: what is forgotten has no weight."""
@@ -75,8 +82,8 @@ class WordWeights:
 
     def arrays(self) -> dict[str, NDArray]:
         """The whole state."""
-        rest = np.array([self.rest, self.power])
-        return {"letters": self.letters, "starts": self.starts, "weight": self.weight, "rest": rest}
+        rest, how = np.array([self.rest, self.how.power]), self.how.array()
+        return {"letters": self.letters, "starts": self.starts, "weight": self.weight, "rest": rest, "how": how}
 
     @classmethod
     def from_arrays(cls, arrays: Found) -> Self:
@@ -90,7 +97,9 @@ class WordWeights:
         rest, power = take(arrays, "rest", (2,)).tolist()
         if not 0 <= power <= 1:
             raise InputError(f"array 'rest' holds {power}; expected a number from 0 to 1", value=power)
-        return cls(letters, starts, take(arrays, "weight", (n,)), rest, power)
+        told = arrays.get("how")  # files that were written before there was a choice have none
+        how = Hearing(power) if told is None else Hearing.of(told)
+        return cls(letters, starts, take(arrays, "weight", (n,)), rest, how)
 
 
 def _list(arrays: Found, name: str, kind: str) -> NDArray:

@@ -65,6 +65,9 @@ class TextNB(Weighted):
     alpha : imaginary occurrences of every term in every class; None: 1/2 where weights are learned, else 1
     class_prior : "auto" (the shares of the documents; none for "complement"), or as in :class:`NaiveBayes`
     estimate : "mean", "map" or "mle"; with learned weights "mean"
+    choose : whether to choose, by documents held out, how words with weights are heard: with pairs or without, each
+        occurrence or 1 + log n, by which power of the length, with weights that are held how tightly, or none;
+        None: of at most 1,000 documents
     rows : how many documents the weights are learned from, at most, and fewer of long ones; the counts are of all
     random_state : which documents these are, where there are more
 
@@ -108,6 +111,7 @@ class TextNB(Weighted):
         alpha: float | None = None,
         class_prior: Any = "auto",
         estimate: str = "mean",
+        choose: bool | None = None,
         rows: int = 100_000,
         random_state: int = 0,
     ):
@@ -132,6 +136,7 @@ class TextNB(Weighted):
         self.alpha = alpha
         self.class_prior = class_prior
         self.estimate = estimate
+        self.choose = choose
         self.rows = rows
         self.random_state = random_state
 

@@ -88,6 +88,7 @@ class Text(EventModel):
     max_share: float = 1.0
     min_documents: float | None = 0.0  # terms that fewer documents have are left out; None: pairs of one
     prior: Prior | str | None = field(default=Dirichlet(1.0))
+    choose: bool | None = False  # how words with weights are heard, by documents held out; None: of few documents
 
     def __post_init__(self) -> None:
         if self.model not in MODELS:
@@ -243,4 +244,4 @@ class Text(EventModel):
 # Where every word has a weight: pairs of words may mean more than their words do; repeats say less than first
 # occurrences; of a pair that one document has no other was heard, and there is no end of such pairs, while a word that
 # one document has counts as other rare words do; and counts are drawn to evenness by Jeffreys' half.
-HEARD = Text(ngrams=(1, 2), sublinear=True, min_documents=None, prior=Dirichlet(0.5))
+HEARD = Text(ngrams=(1, 2), sublinear=True, min_documents=None, prior=Dirichlet(0.5), choose=None)

@@ -235,18 +235,24 @@ def spoken(
     blocks: Sequence[Block],
     y: Codes,
     weight: Floats | None = None,
+    start: Voices | None = None,
     *,
     is_counted: bool = True,
 ) -> "dict[int, Words]":
-    """The words of each part whose words are heard, by its place: what they say of rows, each without itself."""
-    from candide.model import words
+    """The words of each part whose words are heard, by its place: what they say of rows, each without itself.
+
+    How they are heard is chosen, unless ``start`` knows it.
+    """
+    from candide.model import listening
+    from candide.rows.documents import Documents
 
     parts = enumerate(zip(census.plan.parts, census.tallies, blocks, strict=True))
     found = {}
     for i, (part, tally, block) in parts:
         if part.event.hears_words:
-            prior, how = prior_for(part.event, settings.priors), {"is_counted": is_counted}
-            found[i] = part.event.words(tally, prior, block, y, weight, power=words.POWER, **how)
+            prior, known = prior_for(part.event, settings.priors), None if start is None else start._words[i]
+            listener = listening.Listener(part.event, tally, prior, Documents.of(block), y, weight, is_counted)
+            found[i] = listener.words(listener.choose(_shares(census)) if known is None else known.how)
     return found
 
 
@@ -273,7 +279,7 @@ def learn(
         return untaught(census)
     terms = terms_of(census, settings, blocks, y, weight) if is_counted else fresh_terms(census, settings, blocks)
     of_words = (blocks, y, weight) if more is None else (more.blocks, more.y, more.weight)
-    texts, found = spoken(census, settings, *of_words, is_counted=is_counted), start
+    texts, found = spoken(census, settings, *of_words, start, is_counted=is_counted), start
     for _ in range(2 if 0 < len(texts) < len(terms) else 1):
         if more is not None and found is not None:
             more.listen(census, settings, found.weight, _held_out)

@@ -1,6 +1,6 @@
 """Words: how much each term of a text counts, learned from what the terms say of documents that they have not counted.
 
-    score(c | document) = offset(c) + b_c + sum_v w_v t_v(document, c)        w_v ~ Normal(mean_g, 1 / STRENGTH)
+    score(c | document) = offset(c) + b_c + sum_v w_v t_v(document, c)        w_v ~ Normal(mean_g, 1 / strength)
 
 Terms of as many words that are about as rare are a group with a mean of its own: so rare terms, pairs of words and very
 common words are heard as much as their kind deserves, and single terms more or less where the documents say so. The
@@ -13,7 +13,7 @@ about as well determined as the others.
 >>> from candide.tally.base import Spec
 >>> texts, y = ["free prize now", "see you now", "free call now", "call you now"] * 5, np.array([0, 1, 0, 1] * 5)
 >>> tally = Terms.of(Documents.of(texts), y, n_classes=2, spec=Spec("terms", (Tokens(),)))
->>> said = words_of(terms.Weighed(tally, Tokens()), 0.5, Documents.of(texts), y, power=POWER)
+>>> said = words_of(terms.Weighed(tally, Tokens()), 0.5, Documents.of(texts), y, power=0.5)
 >>> learned = learn(said, np.log([0.5, 0.5]))
 >>> dict(zip(learned.words.keys(), (learned.words.weight > 0.3).tolist(), strict=True))[b"free"]
 True
@@ -30,11 +30,6 @@ from candide.model import weights
 from candide.model.descent import least
 from candide.rows.blocks import Floats
 
-# A sum of n words that all lean on the same few topics grows as chance does, not as n: by its square root.
-POWER = 0.5
-# The weight of a term strays from the mean of its kind by about .3, which is about as large as these means are. Between
-# 3 and 100 the answers differ by a few parts in a hundred, where documents are thousands.
-STRENGTH = 10.0
 # The bias of a class is held at 0 as the means are: that of a class of one document, of which all others speak ill,
 # would run away, and take every document of which little is known.
 BIAS = 1.0
@@ -51,25 +46,37 @@ class Learned:
     said: Floats
 
 
-def learn(said: Words, offset: Floats, weight: Floats | None = None, start: WordWeights | None = None) -> Learned:
+def learn(
+    said: Words,
+    offset: Floats,
+    weight: Floats | None = None,
+    start: WordWeights | None = None,
+    *,
+    steps: int = _STEPS,
+    close: float = _CLOSE,
+) -> Learned:
     """The weights of the terms of documents; ``offset`` (class) or (document, class) is what is known beside them.
 
     ``weight`` says how often each document counts; ``start`` is where to begin.
     """
-    problem = _Problem(said, offset, weight)
+    if not said.how.weighs:
+        once = WordWeights.of([], [], 1.0, said.how)
+        return Learned(once, np.zeros(said.n_classes), said.scores(np.full(len(said.group), said.scale)))
+    problem = _Problem(said, offset, weight, steps, close)
     mean, bias, strayed, curvature = problem.begin(start)
-    if len(said.term):
+    if len(said.term) and np.isfinite(said.how.strength):
         mean, bias, strayed = problem.solve(mean, bias, strayed, curvature)
     each = mean[said.group] + strayed
     rest = float(mean[0]) if said.n_groups else said.scale  # as rare words, the first group; where none is, naively
-    words = WordWeights.sorted(said.letters, said.starts, each / said.scale, rest / said.scale, POWER)
+    words = WordWeights.sorted(said.letters, said.starts, each / said.scale, rest / said.scale, said.how)
     return Learned(words, bias, said.scores(each))
 
 
 class _Problem:
     """The penalised likelihood of means, biases and how far each term strays from its mean."""
 
-    def __init__(self, said: Words, offset: Floats, weight: Floats | None):
+    def __init__(self, said: Words, offset: Floats, weight: Floats | None, steps: int, close: float):
+        self.steps, self.close, self.strength = steps, close, said.how.strength
         self.said, self.y = said, said.y
         self.often = np.where(np.diff(said.ends) > 0, 1.0 if weight is None else weight, 0.0)  # others teach nothing
         self.offset = np.broadcast_to(offset, (len(said), said.n_classes))
@@ -95,20 +102,20 @@ class _Problem:
         p = self._shares(mean[self.said.group] + strayed, bias)
         held = np.append(np.ones(self.g), np.full(len(bias), BIAS))
         root = np.linalg.cholesky(curvature + np.diag(held))
-        unit = 1.0 / np.sqrt(self.said.spread(p, self.often) + STRENGTH)
+        unit = 1.0 / np.sqrt(self.said.spread(p, self.often) + self.strength)
 
         def value(q: Floats) -> tuple[float, Floats]:
             few = np.linalg.solve(root.T, q[self.v :])
             away = q[: self.v] * unit
             loss, by_term, by_class = self._loss(few[: self.g][self.said.group] + away, few[self.g :])
             slope = np.concatenate([np.bincount(self.said.group, by_term, self.g), by_class]) + held * few
-            penalty = 0.5 * STRENGTH * (away @ away) + 0.5 * (held * few) @ few
-            slopes = [(by_term + STRENGTH * away) * unit, np.linalg.solve(root, slope)]
+            penalty = 0.5 * self.strength * (away @ away) + 0.5 * (held * few) @ few
+            slopes = [(by_term + self.strength * away) * unit, np.linalg.solve(root, slope)]
             return float(loss + penalty), np.concatenate(slopes)
 
         start = np.concatenate([strayed / unit, root.T @ np.concatenate([mean, bias])])
         with threads.one_blas_thread():
-            found = least(value, start, steps=_STEPS, close=_CLOSE)
+            found = least(value, start, steps=self.steps, close=self.close)
         few = np.linalg.solve(root.T, found[self.v :])
         return few[: self.g], few[self.g :], found[: self.v] * unit
 

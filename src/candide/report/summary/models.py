@@ -145,8 +145,18 @@ def _of_model(fitted: Fitted, levels: int) -> ModelSummary:
         sum(one.chosen for one in scores) if scores and settings.select else None,
         (*remarks(known), *map(str, stale(fitted))),
         voices=speak,
-        weights=None if fitted.voices is None else fitted.voices.said(fitted.rows or fitted.voices.counted),
+        weights=_weights(fitted),
     )
+
+
+def _weights(fitted: Fitted) -> str | None:
+    """On which rows weights were learned, and how words are heard."""
+    voices = fitted.voices
+    if voices is None:
+        return None
+    heard = zip(fitted.plan.parts, voices.words, strict=True) if voices.words else ()
+    lines = [f"{part.columns[0]}: {words.how}" for part, words in heard if words is not None]
+    return "\n".join([voices.said(fitted.rows or voices.counted), *lines])
 
 
 def _heard(fitted: Fitted) -> Voices | None:
