@@ -112,6 +112,24 @@ def test_a_text_beside_other_columns(score):
         same(score, make(events).fit(data, spam["class"].to_pylist()), data)
 
 
+DROPINS = {
+    "GaussianNB": (cd.GaussianNB(), lambda rng, n: rng.normal(3.0, 2.0, (n, 4))),
+    "BernoulliNB": (cd.BernoulliNB(binarize=0.5), lambda rng, n: rng.random((n, 4))),
+    "MultinomialNB": (cd.MultinomialNB(), lambda rng, n: rng.poisson(2.0, (n, 4)).astype(float)),
+    "ComplementNB": (cd.ComplementNB(norm=True), lambda rng, n: rng.poisson(2.0, (n, 4)).astype(float)),
+    "CategoricalNB": (cd.CategoricalNB(), lambda rng, n: rng.integers(0, 5, (n, 4))),
+    "GaussianBayes": (cd.GaussianBayes("tied"), lambda rng, n: rng.normal(3.0, 2.0, (n, 4))),
+}
+
+
+@pytest.mark.parametrize("name", DROPINS)
+def test_drop_ins(score, name):
+    rng = np.random.default_rng(4)
+    model, draw = DROPINS[name]
+    X = draw(rng, 200)
+    same(score, model.fit(X, rng.integers(0, 3, 200)), X)
+
+
 HOSTILE = ["</script>", 'it\'s "quoted"\\', "\u2028\u2029", "__proto__", "constructor", "`${1}`", "<!--", "日本🙂", ""]
 
 
