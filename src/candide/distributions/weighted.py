@@ -91,6 +91,10 @@ class Weighted(Distribution):
         return self.base.story
 
     def answers(self) -> Answers | None:
+        return self._answers
+
+    @cached_property
+    def _answers(self) -> Answers | None:  # kept: whoever looks at columns one by one asks for each
         base = self.base.answers()
         if base is None:
             return None

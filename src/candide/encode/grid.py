@@ -15,6 +15,7 @@ encoding.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Self
 
@@ -148,6 +149,17 @@ class Grid(Encoding):
         >>> Grid((0.123456, 0.5)).names(), Grid((19782.0,)).names(dates=True)
         (('<= 0.1235', '0.1235 to 0.5', '> 0.5'), ('<= 2024-02-29', '> 2024-02-29'))
         """
+        return self._dates if dates else self._names
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        return self._named(dates=False)
+
+    @cached_property
+    def _dates(self) -> tuple[str, ...]:
+        return self._named(dates=True)
+
+    def _named(self, dates: bool) -> tuple[str, ...]:
         if not self.edges:
             return () if self.edges is None else ("any",)
         halves = np.diff(np.array(self.edges) / 2, prepend=-np.inf, append=np.inf)

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from candide import wording
 from candide.report.summary.page import PageSummary, VoiceSummary
 
@@ -66,11 +68,14 @@ def voices(page: PageSummary, room: int) -> tuple[list[Any], int]:
     """
     out, left = list[Any](), 0
     for one in page.voices:
-        found = _voice(page, one)
-        size = 0 if found is None else len(script_json(found).encode())
-        if size > room:
+        least = 2 * sum(
+            map(len, one.said)
+        )  # a letter and a comma each: what cannot have room is not written out to see
+        found = None if least > 2 * room else _voice(page, one)
+        size = least if found is None else len(script_json(found).encode())
+        if one.shape and size > room:
             found, left = None, left + 1
-        else:
+        elif found is not None:
             room -= size
         out.append(found)
     return out, left
@@ -102,8 +107,9 @@ def _short(value: float) -> float:
 
 
 def _wholes(values: Sequence[float], times: float) -> list[int]:
-    return [_whole(value, times) for value in values]
+    near = np.nan_to_num(np.clip(np.array(values), -_FAR, _FAR))
+    return np.rint(near * times).astype(int).tolist()
 
 
 def _whole(value: float, times: float) -> int:
-    return round(max(-_FAR, min(_FAR, value)) * times) if value == value else 0
+    return _wholes([value], times)[0]

@@ -21,11 +21,11 @@ function said(voice, c) {
   return list.map((v) => sign * v / 100);
 }
 
-function beam(nats, most) {
-  const width = Math.min(Math.abs(nats) / most, 1) * 50;
+function beam(nats, most, zero = 50) {
+  const width = Math.min(Math.abs(nats) / most, 1) * (100 - zero);
   const bar = make("i", { class: nats < 0 ? "minus" : "plus" });
-  bar.style.cssText = `width:${width}%;left:${nats < 0 ? 50 - width : 50}%`;
-  return make("span", { class: "beam", "aria-hidden": "true" }, bar);
+  bar.style.cssText = `width:${width}%;left:${nats < 0 ? zero - width : zero}%`;
+  return make("span", { class: zero ? "beam" : "beam plain", "aria-hidden": "true" }, bar);
 }
 
 const largest = (list) => Math.max(1e-9, ...list.map(Math.abs));
@@ -114,8 +114,8 @@ function terms(voice, c) {
   const order = [c, ...voice.t.keys()].filter((k, i) => i === 0 || k !== c).slice(0, 8);
   return make("div", { class: "terms" }, ...order.map((k) => {
     const most = largest(voice.t[k].map((t) => t[1]));
-    const rows = voice.t[k].map(([term, odds]) => make("tr", {}, make("th", { scope: "row" }, term), make("td", {}, beam(odds, most)), make("td", { class: "n" }, signed(odds / 100))));
-    return make("table", { class: "levels" }, make("caption", {}, `for ${known.classes[k]}`), make("tbody", {}, ...rows));
+    const rows = voice.t[k].map(([term, odds]) => make("tr", {}, make("th", { scope: "row" }, term), make("td", {}, beam(odds, most, 0)), make("td", { class: "n" }, signed(odds / 100))));
+    return make("table", { class: "spoken-for" }, make("caption", {}, `for ${known.classes[k]}`), make("tbody", {}, ...rows));
   }));
 }
 
@@ -159,6 +159,7 @@ function curves(c) {
     const old = figure.querySelector("svg"), [x, y, weight] = mine[i] || [[], []], top = i === 2 ? Math.max(1000, ...y) : 1000;
     old.querySelectorAll("polyline, .dot").forEach((one) => one.remove());
     old.setAttribute("aria-label", `${figure.querySelector("strong").textContent} of ${known.classes[c]}`);
+    old.querySelector(".top").textContent = figures(top / 1000);
     const at = (k) => [x[k] / 1000 * S, S - y[k] / top * S];
     if (weight) old.append(...x.map((_, k) => make("circle", { class: "dot", cx: at(k)[0], cy: at(k)[1], r: 3 + 7 * Math.sqrt(weight[k] / 100) })));
     else old.append(make("polyline", { class: "line", points: x.map((_, k) => at(k).map((v) => v.toFixed(1)).join()).join(" ") }));

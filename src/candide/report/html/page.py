@@ -24,8 +24,8 @@ from candide.report.html import curves, data, svg
 from candide.report.summary.page import PageSummary, VoiceSummary
 
 MARK = b'<meta name="generator" content="Candide'
-_PICTURES = 60  # voices that have a small picture before any script runs
-_ROWS = 100  # voices that are listed at first; a script lists the others
+# Voices that are listed at first, the others by a script: as many as leave half of the room to all else.
+_ROWS = (100, 60, 30, 15)
 # What a page may weigh: a mail takes it, and a phone draws it. Of few columns 200 kB, of a thousand a megabyte.
 _LEAST, _MOST, _FEW, _MANY = 200_000, 1_000_000, 100, 1000
 
@@ -34,11 +34,16 @@ def render(page: PageSummary, *, whole: bool = False) -> str:
     """The page as text. ``whole``: with all that could be drawn, however large it grows."""
     labels = [wording.value(one.label) for one in page.model.classes]
     most = max((one.strength or 0.0 for one in page.voices), default=0.0) or 1.0
-    known = {"classes": labels, "towards": page.towards, "most": most, "more": data.listed(page.voices[_ROWS:])}
-    known |= {"curves": curves.known(page)} | (data.case(page) if page.parameters else {})
-    bare = _rendered(page, {**known, "voices": [None] * len(page.voices)}, left=len(page.voices))
-    drawn, left = data.voices(page, 1 << 60 if whole else room(page) - len(bare.encode()))
-    return _rendered(page, {**known, "voices": drawn}, left)
+    known = {"classes": labels, "towards": page.towards, "most": most, "curves": curves.known(page)}
+    known |= data.case(page) if page.parameters else {}
+    space = 1 << 60 if whole else room(page)
+    for rows in _ROWS:
+        known |= {"more": data.listed(page.voices[rows:]), "voices": [None] * len(page.voices)}
+        bare = len(_rendered(page, known, rows, left=len(page.voices)).encode())
+        if bare - len(page.parameters or "") < space / 2:
+            break
+    known["voices"], left = data.voices(page, space - bare)
+    return _rendered(page, known, rows, left)
 
 
 def fits(page: PageSummary, text: str) -> bool:
@@ -66,7 +71,7 @@ def room(page: PageSummary) -> int:
     return round(_LEAST + some * (_MOST - _LEAST))
 
 
-def _rendered(page: PageSummary, known: dict[str, Any], left: int) -> str:
+def _rendered(page: PageSummary, known: dict[str, Any], rows: int, left: int) -> str:
     return _template().render(
         page=page,
         version=__version__,
@@ -76,8 +81,8 @@ def _rendered(page: PageSummary, known: dict[str, Any], left: int) -> str:
         trial=Markup(_slim(_read("whatif.js"))),
         data=Markup(data.script_json(known)),
         left=left,
-        listed=page.voices[:_ROWS],
-        pictures=[small(page, one) for one in page.voices[:_PICTURES]],
+        listed=page.voices[:rows],
+        pictures=[small(page, one) for one in page.voices[:rows]],
         most=known["most"],
         curves=curves.figures(page),
     )

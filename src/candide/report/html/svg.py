@@ -79,7 +79,7 @@ def line(x: Floats, y: Floats, label: str, diagonal: bool = False, top: float = 
     parts += [_line(0, SIDE * k / 4, SIDE, SIDE * k / 4, "grid") for k in (1, 2, 3)]
     parts += [_line(0, SIDE, SIDE, 0, "zero")] if diagonal else []
     parts.append(f'<polyline class="line" points="{points}"/>')
-    return _svg(parts, label, "curve", SIDE, SIDE)
+    return _svg([*parts, *_ends(top)], label, "curve", SIDE, SIDE)
 
 
 def dots(x: Floats, y: Floats, weight: Floats, label: str) -> Markup:
@@ -90,7 +90,14 @@ def dots(x: Floats, y: Floats, weight: Floats, label: str) -> Markup:
         f'<circle class="dot" cx="{a * SIDE:.1f}" cy="{SIDE - b * SIDE:.1f}" r="{3 + 7 * (n / most) ** 0.5:.1f}"/>'
         for a, b, n in zip(x.tolist(), y.tolist(), weight.tolist(), strict=True)
     ]
-    return _svg(parts, label, "curve", SIDE, SIDE)
+    return _svg([*parts, *_ends(1.0)], label, "curve", SIDE, SIDE)
+
+
+def _ends(top: float) -> list[str]:
+    """The ends of both axes, in figures."""
+    end = SIDE + 14
+    across = [f'<text y="{end}">0</text>', f'<text x="{SIDE}" y="{end}" text-anchor="end">1</text>']
+    return [f'<text class="top" x="-5" y="9" text-anchor="end">{top:.3g}</text>', *across]
 
 
 def _scale(said: Floats) -> tuple[float, float]:

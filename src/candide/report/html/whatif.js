@@ -187,6 +187,11 @@ function update() {
     meters[k].text.textContent = percent(p);
   });
   const said = new Map(model.voices.map((voice, i) => [voice, effect(found.voices[i].contributions, c)]));
+  const most = Math.max(...rows.map((one) => one.voice ? Math.abs(said.get(one.voice)) : 0));
+  if (most > scale) {
+    scale = most * 1.04;
+    rows.filter((one) => one.voice).forEach(draw);
+  }
   for (const one of rows) {
     one.set?.show(row[one.column.name]);
     if (one.voice) place(one, said.get(one.voice));
