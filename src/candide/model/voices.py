@@ -279,7 +279,8 @@ def learn(
         return untaught(census)
     terms = terms_of(census, settings, blocks, y, weight) if is_counted else fresh_terms(census, settings, blocks)
     of_words = (blocks, y, weight) if more is None else (more.blocks, more.y, more.weight)
-    texts, found = spoken(census, settings, *of_words, start, is_counted=is_counted), start
+    known = start if more is None else None  # more rows choose again how words are heard
+    texts, found = spoken(census, settings, *of_words, known, is_counted=is_counted), start
     for _ in range(2 if 0 < len(texts) < len(terms) else 1):
         if more is not None and found is not None:
             more.listen(census, settings, found.weight, _held_out)
