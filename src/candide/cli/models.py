@@ -9,7 +9,7 @@ from candide.cli.options import AS_JSON, MODEL
 @cli.command()
 @click.argument("model", type=MODEL)
 @click.option("--levels", default=12, show_default=True, help="How many levels of a category to show.")
-@click.option("--class", "classes", multiple=True, metavar="NAME", help="Show this class only (repeatable).")
+@click.option("--class", "classes", multiple=True, metavar="CLASS", help="Show this class only (repeatable).")
 @click.option("--column", "columns", multiple=True, metavar="COL", help="Show this column only (repeatable).")
 @AS_JSON
 def show(model: str, levels: int, classes: tuple[str, ...], columns: tuple[str, ...], as_json: bool) -> None:

@@ -4,10 +4,14 @@ from typing import Any
 
 import rich_click as click
 
+from candide.cli.completion import Word
 from candide.cli.group import cli, load_model, show_result
 from candide.cli.options import AS_JSON, MODEL, output_option, reading_options
 from candide.engines.reading import Reading
 from candide.errors import InputError
+
+_OF_MODEL = ("densities", "regions", "surface", "ellipses", "means", "network", "voice")
+_OF_ROWS = ("discriminant", "calibration", "confusion")
 
 
 @cli.command()
@@ -19,9 +23,9 @@ from candide.errors import InputError
     "-w",
     default="densities",
     show_default=True,
+    type=Word([*_OF_MODEL, *_OF_ROWS]),
     metavar="NAME",
-    help="densities, regions, surface, ellipses, means, network, voice; and from labelled rows discriminant, "
-    "calibration, confusion.",
+    help=f"{', '.join(_OF_MODEL)}; and from labelled rows {', '.join(_OF_ROWS)}.",
 )
 @click.option(
     "--feature",
@@ -35,13 +39,16 @@ from candide.errors import InputError
     "--class",
     "classes",
     multiple=True,
-    metavar="NAME",
+    metavar="CLASS",
     help="A class: two for a surface, one for a voice, a discriminant or a calibration, any for means.",
 )
 @click.option("--shape", metavar="ROWSxCOLUMNS", help="Of the images of class means, such as 28x28.")
 @click.option("--target", "-t", metavar="COL", help="The column of the labels in DATA; the model's own if not given.")
 @click.option(
-    "--kind", metavar="NAME", help="Of a discriminant: strip, histogram, bars; of a surface: surface, contour."
+    "--kind",
+    type=Word(["strip", "histogram", "bars", "surface", "contour"]),
+    metavar="NAME",
+    help="Of a discriminant: strip, histogram, bars; of a surface: surface, contour.",
 )
 @click.option("--bins", default=10, show_default=True, type=click.IntRange(1), metavar="N", help="Of a calibration.")
 @click.option("--normalise", is_flag=True, help="Shares instead of numbers of rows in a confusion matrix.")

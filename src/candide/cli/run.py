@@ -5,6 +5,7 @@ import sys
 from candide.cli import (  # noqa: F401  each adds its commands
     changes,
     compare,
+    completion,
     exports,
     learning,
     models,
@@ -14,6 +15,8 @@ from candide.cli import (  # noqa: F401  each adds its commands
 )
 from candide.cli.group import cli
 from candide.errors import CandideError
+
+completion.attach(cli)
 
 
 def main() -> None:
