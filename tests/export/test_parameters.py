@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from tests.model_cases import MODELS
 
 import candide as cd
+import candide.export.scorer
 from candide import export
 from candide.errors import InputError
 from candide.export.parameters import _plain
 from candide.export.scorer.numbers import numbers
 
-SOURCE = Path(cd.__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def numbers_in(value):
@@ -130,8 +131,7 @@ def test_what_a_scorer_cannot_use_is_an_error_that_names_the_column():
 
 
 def test_an_installed_package_has_the_javascript():
-    held = tomllib.loads((SOURCE.parent / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"][
-        "candide"
-    ]
-    packed = {path for pattern in held for path in (SOURCE / "candide").glob(pattern)}
-    assert set((SOURCE / "candide" / "export").rglob("*.js")) <= packed
+    held = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["candide"]
+    written = set((ROOT / "src/candide/export").rglob("*.js"))
+    assert written <= {path for pattern in held for path in (ROOT / "src/candide").glob(pattern)}
+    assert {path.name for path in Path(candide.export.scorer.__file__).parent.glob("*.js")} == {p.name for p in written}
