@@ -176,9 +176,10 @@ def test_a_class_of_one_document_does_not_take_those_of_which_little_is_known():
 
 
 @pytest.mark.parametrize("weight", [1e-100, 1e20, 1e45, 1e140])
-def test_weights_of_rows_may_be_very_small_or_large(weight):
+def test_weights_of_rows_and_of_the_prior_may_be_very_small_or_large(weight):
     found = cd.TextNB().fit(TEXTS, Y, sample_weight=np.full(len(Y), weight))
     assert np.isfinite(found.predict_proba(NEW)).all()
+    assert np.isfinite(cd.TextNB(alpha=weight).fit(TEXTS, Y).predict_proba(NEW)).all()
 
 
 def test_a_vocabulary_that_is_empty_leaves_the_class_shares():

@@ -133,7 +133,7 @@ def words_of(
     used, (term, x, sizes, length) = _listed(counted, documents, gone)
     ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     totals = counted.by_class(counted.total)
-    unit = max(1.0, float(totals.max(initial=0.0)) / _LARGEST)  # of all counts, where these would be no numbers
+    unit = max(1.0, float(totals.max(initial=alpha)) / _LARGEST)  # of all counts, where these would be no numbers
     gone, totals, alpha = gone / unit, totals / unit, max(alpha / unit, 1.0 / _LARGEST)
     k, table, own = counted.tally.n_classes, _dense(counted, used, unit), np.empty_like(x)
     size = alpha * max(counted.size, 1)
