@@ -64,3 +64,9 @@ def test_commands_that_fail_are_found():
 
 def test_no_picture_is_kept_in_the_tree():
     assert not [path for path in DOCS.rglob("*") if path.suffix in (".png", ".svg", ".jpg", ".gif", ".pdf")]
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "tutorial").glob("*.md")), ids=lambda p: p.name)
+def test_a_tutorial_shows_what_its_commands_print(page):
+    kinds = [piece.kind for piece in hooks.pieces(page.read_text())]
+    assert all(kinds[i + 1 : i + 2] == ["shown"] for i, kind in enumerate(kinds) if kind == "shell")
