@@ -58,6 +58,7 @@ def found(learned):
             model.with_policy({"abstain_below": 0.9}), tasks.evaluate(model, TABLE, policy={"abstain_below": 0.9})
         ),
         summary.of_adapted("m.candide", tasks.adapt(model, TABLE), "c.candide"),
+        summary.of_drift(tasks.drift(model, TABLE)),
         summary.of_compared(tasks.compare(TABLE, "herb", {name: {"model": "naive"} for name in "ab"}, folds=3)),
         summary.of_changes(tasks.diff(half, tasks.learn(TABLE, "herb", model="naive").fitted)),
         summary.of_update("m.candide", "counted into", tasks.update(model, {**TABLE, "herb": ["mint"] * 300})),

@@ -1,9 +1,12 @@
-"""Commands that look at models, and at this installation: show, diff, demo and doctor."""
+"""Commands that look at models, and at this installation: show, diff, drift, demo and doctor."""
+
+from typing import Any
 
 import rich_click as click
 
 from candide.cli.group import cli, expect_models, load_model, show_result
-from candide.cli.options import AS_JSON, MODEL
+from candide.cli.options import AS_JSON, MODEL, reading_options
+from candide.engines.reading import Reading
 
 
 @cli.command()
@@ -39,6 +42,27 @@ def diff(before: str, after: str, most: int, as_json: bool) -> None:
 
     expect_models(before, after)
     show_result(summary.of_changes(tasks.diff(before, after, most)), as_json)
+
+
+@cli.command()
+@click.argument("model", type=MODEL)
+@click.argument("data")
+@click.option("--before", metavar="DATA", help="Rows that the model has learned from, to compare log p(x) with.")
+@reading_options
+@AS_JSON
+def drift(model: str, data: str, before: str | None, as_json: bool, **options: Any) -> None:
+    """Say what has moved in new rows, without their labels: columns, log p(x), how often the model expects to be right.
+
+    Example: `candide drift adult.candide new.csv --before adult.parquet`
+    """
+    from candide import tasks
+    from candide.cli import progress
+    from candide.report import summary
+
+    fitted = load_model(model, data)
+    with progress.watching(not as_json) as watch:
+        found = tasks.drift(fitted, data, before=before, reading=Reading(**options), watch=watch)
+    show_result(summary.of_drift(found), as_json)
 
 
 @cli.command()

@@ -111,6 +111,13 @@ def _(found: summary.AdaptSummary) -> dict[str, Any]:
 
 
 @facts.register
+def _(found: summary.DriftSummary) -> dict[str, Any]:
+    said = {name: one and _fields(one) for name, one in (("before", found.before), ("after", found.after))}
+    shares = {name: one and {**one, "shares": _by_label(one["shares"])} for name, one in said.items()}
+    return {**_fields(found), "columns": list(map(_fields, found.columns)), **shares}
+
+
+@facts.register
 def _(found: summary.CompareSummary) -> dict[str, Any]:
     return {**_fields(found), "differences": list(map(_fields, found.differences))}
 

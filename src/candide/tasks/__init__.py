@@ -16,6 +16,7 @@ from candide.tasks.adapt import adapt
 from candide.tasks.check import check
 from candide.tasks.compare import compare
 from candide.tasks.diff import diff
+from candide.tasks.drift import drift
 from candide.tasks.evaluate import evaluate
 from candide.tasks.explain import explain
 from candide.tasks.export import export
@@ -31,6 +32,7 @@ __all__ = [
     "compare",
     "cross_validate",
     "diff",
+    "drift",
     "evaluate",
     "explain",
     "export",

@@ -23,6 +23,7 @@ from candide.report.summary.changes import (
 from candide.report.summary.check import CheckSummary, of_check
 from candide.report.summary.columns import ColumnSummary
 from candide.report.summary.compare import CompareSummary, DifferenceSummary, of_compared
+from candide.report.summary.drift import DriftSummary, of_drift
 from candide.report.summary.models import (
     ClassSummary,
     DemoSummary,
@@ -64,6 +65,7 @@ __all__ = [
     "DecisionSummary",
     "DemoSummary",
     "DifferenceSummary",
+    "DriftSummary",
     "ExportSummary",
     "FitSummary",
     "Gap",
@@ -87,6 +89,7 @@ __all__ = [
     "of_compared",
     "of_decision",
     "of_demo",
+    "of_drift",
     "of_fit",
     "of_merge",
     "of_model",

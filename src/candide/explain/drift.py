@@ -1,0 +1,194 @@
+"""Drift: whether new rows still have the laws of those that were counted, column by column, from two tallies alone.
+
+Levels are compared by Pearson's chi-squared test, those of too few rows joined, or by Fisher's exact test where two
+are left; "missing" and "never met" are levels too. Numbers that were not put in bins are compared by their mean
+(Welch, 1947) and variance (F, which holds for normal values), sums by their rate (given both, binomial). With many
+columns some seem to have moved by chance: p-values are adjusted so that all of them together are wrong as seldom as
+one would be (Holm, 1979). How far a law moved is the symmetric Kullback-Leibler divergence, in nats, known as the
+population stability index: of as many rows as one likes every move is significant, and this says whether it is large.
+
+>>> before = Levels(np.array([[500.0, 500.0]]), np.array([0, 2]))
+>>> after = Levels(np.array([[300.0, 700.0]]), np.array([0, 2]))
+>>> [one] = moves(before, after, rows=(1000.0, 1000.0))
+>>> one.p < 1e-9, round(one.moved, 3), one.test, one.at
+(True, 0.169, 'chi-squared', 0)
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from candide.rows.blocks import Floats
+from candide.tally import CoMoments, Levels, Moments, Sums
+
+Pair = tuple[float, float]  # before, after
+MISSING, STRANGE = -1, -2  # in the place of a level
+_FEW = 5.0  # rows expected of a level, below which chi-squared is not to be relied on (Cochran, 1954)
+
+
+@dataclass(frozen=True)
+class Move:
+    """How far the law of one column moved, how unlikely that is by chance, and what tells how."""
+
+    p: float
+    moved: float
+    test: str
+    values: dict[str, Pair]
+    at: int | None = None  # the level whose share moved most; below 0 missing, or never met
+
+
+@singledispatch
+def moves(before: Any, after: Any, rows: Pair, strange: Sequence[float] = ()) -> list[Move] | None:
+    """The moves of each column of two tallies of one class, of so many rows; None of a kind that cannot tell.
+
+    ``strange`` has of each column how many new values were never met before.
+    """
+    return None
+
+
+@moves.register
+def _(before: Levels, after: Levels, rows: Pair, strange: Sequence[float] = ()) -> list[Move]:
+    found, ends = [], before.offsets.tolist()
+    for j, (start, stop) in enumerate(pairwise(ends)):
+        a, b = (tally.counts[0, start:stop] for tally in (before, after))
+        new = strange[j] if len(strange) else 0.0
+        gone = rows[0] - a.sum(), rows[1] - b.sum() - new
+        table = np.array([[*a, max(gone[0], 0.0), 0.0], [*b, max(gone[1], 0.0), new]])
+        found.append(_of_table(table, stop - start))
+    return found
+
+
+@moves.register
+def _(before: Moments, after: Moments, rows: Pair, strange: Sequence[float] = ()) -> list[Move]:
+    each = zip(*(tally.n[0] for tally in (before, after)), *(tally.mean[0] for tally in (before, after)),
+               *(tally.m2[0] for tally in (before, after)), strict=True)  # fmt: skip
+    return [_of_numbers((n, m), (x, y), (s, t), rows) for n, m, x, y, s, t in each]
+
+
+@moves.register
+def _(before: CoMoments, after: CoMoments, rows: Pair, strange: Sequence[float] = ()) -> list[Move]:
+    n = float(before.n.ravel()[0]), float(after.n.ravel()[0])
+    mean, spread = ([getter(one) for one in (before, after)] for getter in (_mean, _spread))
+    each = zip(*mean, *spread, strict=True)
+    return [_of_numbers(n, (x, y), (s, t), rows) for x, y, s, t in each]
+
+
+@moves.register
+def _(before: Sums, after: Sums, rows: Pair, strange: Sequence[float] = ()) -> list[Move]:
+    each = zip(before.n[0], after.n[0], before.total[0], after.total[0], strict=True)
+    return [_of_rates((n, m), (x, y), rows) for n, m, x, y in each]
+
+
+def _mean(tally: CoMoments) -> Floats:
+    return tally.mean[0]
+
+
+def _spread(tally: CoMoments) -> Floats:
+    return np.diag(tally.scatter[0])
+
+
+def _of_table(table: Floats, n_levels: int) -> Move:
+    """Of counts (before and after, level): levels, then missing, then never met."""
+    p, test = table_test(table)
+    sizes = table.sum(axis=1, keepdims=True)
+    shares = np.divide(table, sizes, out=np.zeros_like(table), where=sizes > 0)
+    at = int(np.abs(shares[1] - shares[0]).argmax())
+    named = at if at < n_levels else MISSING if at == n_levels else STRANGE
+    values = {"share": (float(shares[0, at]), float(shares[1, at])), "missing": _pair(shares[:, n_levels])}
+    return Move(p, float(stability(table).sum()), test, values, named)
+
+
+def stability(table: Floats) -> Floats:
+    """(level,) what each adds to the stability index, of counts (before and after, level)."""
+    smooth = (table + 0.5) / (table.sum(axis=1, keepdims=True) + 0.5 * table.shape[1])  # none has a share of 0
+    each = (smooth[1] - smooth[0]) * np.log(smooth[1] / smooth[0])
+    return np.where(table.sum(axis=0) > 0, each, 0.0)
+
+
+def table_test(table: Floats) -> tuple[float, str]:
+    """The p-value of two rows of counts being of one law, and by which test."""
+    from scipy.stats import chi2, fisher_exact
+
+    table = table[:, table.sum(axis=0) > 0]
+    total = table.sum()
+    if table.shape[1] < 2 or (table.sum(axis=1) == 0).any():
+        return 1.0, "none"
+    table = _joined(table, _FEW * total / table.sum(axis=1).min())
+    expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0) / total
+    if table.shape[1] == 2 and expected.min() < _FEW:
+        return float(fisher_exact(np.round(table).astype(int)).pvalue), "Fisher"
+    statistic = ((table - expected) ** 2 / expected).sum()
+    return float(chi2.sf(statistic, table.shape[1] - 1)), "chi-squared"
+
+
+def _joined(table: Floats, least: float) -> Floats:
+    """The same counts with levels of less than so many rows joined, the rarest first; two levels stay apart."""
+    order = np.argsort(table.sum(axis=0), kind="stable")
+    sizes = np.cumsum(table.sum(axis=0)[order])
+    few = int((table.sum(axis=0) < least).sum())
+    if few and sizes[few - 1] < least:
+        few += 1
+    few = min(few, table.shape[1] - 1)
+    if few < 2:
+        return table
+    return np.column_stack([table[:, order[:few]].sum(axis=1), table[:, order[few:]]])
+
+
+def _of_numbers(count: Pair, mean: Pair, m2: Pair, rows: Pair) -> Move:
+    """Of two columns of numbers by their moments; three tests, of which the least p-value counts three times."""
+    from scipy.stats import f, t
+
+    (n, m), (x, y), (s, z) = count, mean, m2
+    there = np.array([[n, max(rows[0] - n, 0.0)], [m, max(rows[1] - m, 0.0)]])
+    tests = [table_test(there)[0]]
+    moved, sd = 0.0, (float("nan"), float("nan"))
+    if n > 1 and m > 1:
+        u, v = s / (n - 1), z / (m - 1)
+        sd = float(np.sqrt(u)), float(np.sqrt(v))
+        if u > 0 and v > 0:
+            a, b = u / n, v / m
+            free = (a + b) ** 2 / (a**2 / (n - 1) + b**2 / (m - 1))
+            tests.append(float(2 * t.sf(abs(x - y) / np.sqrt(a + b), free)))
+            ratio = u / v
+            tests.append(float(2 * min(f.sf(ratio, n - 1, m - 1), f.cdf(ratio, n - 1, m - 1))))
+            moved = float(0.5 * (u / v + v / u - 2) + 0.5 * (x - y) ** 2 * (1 / u + 1 / v))
+        elif x != y or u != v:
+            tests.append(0.0)
+            moved = float("inf")
+    gone = [float(1 - have / of) if of else float("nan") for have, of in zip(count, rows, strict=True)]
+    values = {"mean": (float(x), float(y)), "sd": sd, "missing": (gone[0], gone[1])}
+    moved += float(stability(there).sum())
+    return Move(min(1.0, len(tests) * min(tests)), moved, "Welch and F", values)
+
+
+def _of_rates(n: Pair, total: Pair, rows: Pair) -> Move:
+    from scipy.stats import binomtest
+
+    a, b = (max(sum_ / of, 0.0) if of else 0.0 for sum_, of in zip(total, n, strict=True))
+    whole = round(total[0]), round(total[1])
+    p = 1.0
+    if sum(whole) and all(n):
+        p = float(binomtest(whole[1], sum(whole), n[1] / (n[0] + n[1])).pvalue)
+    moved = float((b - a) * np.log(b / a)) if a > 0 and b > 0 else 0.0 if a == b else float("inf")
+    return Move(p, moved, "binomial", {"mean": (float(a), float(b))})
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """P-values of which all together are wrong as seldom as one would be (Holm, 1979).
+
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    values = np.asarray(p, float)
+    order = np.argsort(values, kind="stable")
+    found = np.empty(len(values))
+    found[order] = np.maximum.accumulate(np.minimum(values[order] * np.arange(len(values), 0, -1), 1.0))
+    return found.tolist()
+
+
+def _pair(values: Floats) -> Pair:
+    return float(values[0]), float(values[1])

@@ -1,0 +1,59 @@
+"""Drift: what has moved in new rows since a model was fitted.
+
+>>> from candide.demo import rows
+>>> from candide.tasks import drift, learn
+>>> plants, herb = rows(600, seed=0)
+>>> later, _ = rows(400, seed=1)
+>>> model = learn({**plants, "herb": herb}, "herb", model="naive").fitted
+>>> of_drift(drift(model, later)).verdict
+'No column has moved by more than chance.'
+"""
+
+from dataclasses import dataclass
+
+from candide import wording
+from candide.report.record import Summary
+from candide.rows.table import Name
+from candide.tasks.drift import QUANTILES, ColumnDrift, Drift, Said
+
+
+@dataclass(frozen=True, repr=False)
+class DriftSummary(Summary):
+    """Columns by how surely they moved, and what the model says of the rows before and after."""
+
+    rows: tuple[int | None, int]
+    columns: tuple[ColumnDrift, ...]
+    moved: tuple[Name, ...]  # by more than chance
+    before: Said | None
+    after: Said
+    drawn: bool  # whether the rows before were drawn from the model
+    quantiles: tuple[float, ...]  # of log p(x), in before and after
+    verdict: str
+    left_out: tuple[Name, ...]
+
+
+def of_drift(found: Drift) -> DriftSummary:
+    """The summary of what has moved."""
+    moved = tuple(one.column for one in found.moved)
+    return DriftSummary(
+        found.rows,
+        tuple(found.columns),
+        moved,
+        found.before,
+        found.after,
+        found.drawn,
+        QUANTILES,
+        _verdict(found),
+        tuple(found.left_out),
+    )
+
+
+def _verdict(found: Drift) -> str:
+    """What moved, in a sentence: columns that moved far first."""
+    moved = sorted(found.moved, key=lambda one: -one.moved)
+    if not moved:
+        return "No column has moved by more than chance."
+    names, have = wording.listing([one.column for one in moved], 4), "has" if len(moved) == 1 else "have"
+    far = moved[0].moved
+    how = "far" if far >= 0.25 else "somewhat" if far >= 0.1 else "a little"  # the usual marks of a stability index
+    return f"{names} {have} moved, {how}."

@@ -1,0 +1,54 @@
+"""Drift on a terminal: a verdict, the columns, and what the model says of the rows before and after."""
+
+from candide import wording
+from candide.report.summary import DriftSummary
+from candide.report.terminal.layout import Parts, Sheet, escape, parts
+from candide.tasks.drift import ColumnDrift
+
+
+@parts.register
+def _(found: DriftSummary) -> Parts:
+    rows = [
+        [escape(str(one.column)), escape(_how(one)), f"{one.moved:.4f}", _p(one.adjusted), one.test]
+        for one in found.columns
+    ]
+    count = f"{wording.plural(found.rows[1])} against {'?' if found.rows[0] is None else f'{found.rows[0]:,}'} counted"
+    title = f"Columns, {count} [dim](p: by chance, of all columns together; moved: stability index, nats)[/dim]"
+    shown: Parts = [
+        f"[bold]{escape(found.verdict)}[/bold]",
+        Sheet(title, "column", "how", "moved", "p", "test", text=["how", "test"], spare=["test"], rows=rows),
+        *_said(found),
+    ]
+    if found.left_out:
+        shown.append(f"[dim]not compared: {escape(wording.listing(found.left_out))}[/dim]")
+    return shown
+
+
+def _said(found: DriftSummary) -> Parts:
+    now, then = found.after, found.before
+    right = f"The model expects to be right in {wording.percent(now.expected_accuracy)} of these rows"
+    if then is not None and then.expected_accuracy == then.expected_accuracy:
+        right += f", in {wording.percent(then.expected_accuracy)} of those before"
+    shown: Parts = [f"{right}, if its probabilities are right."]
+    if now.density and then is not None:
+        of = "drawn from the model" if found.drawn else "before"
+        mean = f"log p(x) is {now.mean_density:.2f} on average, {then.mean_density:.2f} of rows {of}"
+        shown.append(f"{mean}; {wording.percent(now.unlikely)} of these rows are less likely than all but 1% of those.")
+    return shown
+
+
+def _how(one: ColumnDrift) -> str:
+    """What tells how a column moved, the share of a level or the mean."""
+    values = dict(one.values)
+    gone = values.pop("missing", (0.0, 0.0))
+    if one.level is not None:
+        before, after = map(wording.percent, values["share"])
+        return f"{one.level}: {before} -> {after}"
+    found = [f"{name} {wording.number(a)} -> {wording.number(b)}" for name, (a, b) in values.items()]
+    if abs(gone[0] - gone[1]) > 0.001:
+        found.append(f"missing {wording.percent(gone[0])} -> {wording.percent(gone[1])}")
+    return "; ".join(found)
+
+
+def _p(value: float) -> str:
+    return "< 0.0001" if value < 1e-4 else f"{value:.4f}"

@@ -1,0 +1,190 @@
+"""What has moved in new rows: tests from two tallies against SciPy's on the rows, and no alarm where nothing moved."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy import stats
+
+import candide as cd
+from candide import tasks
+from candide.cli import cli
+from candide.errors import InputError
+from candide.explain.drift import holm, table_test
+
+
+def rows(n, seed, shift=0.0, wide=1.0, soils=(0.5, 0.3, 0.2), gone=0.0):
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < 0.4
+    size = rng.normal(np.where(y, 1.5, 0.0) + shift, wide)
+    size[rng.random(n) < gone] = np.nan
+    return {
+        "size": size,
+        "weight": rng.normal(np.where(y, -1.0, 0.0), 1.0),
+        "soil": rng.choice(["clay", "sand", "chalk"], n, p=soils),
+        "kind": np.where(y, "yes", "no"),
+    }
+
+
+BEFORE = rows(4000, 0)
+
+
+@pytest.fixture(scope="module", params=["naive", "bayes"])
+def model(request):
+    return cd.fit(BEFORE, "kind", model=request.param)
+
+
+def by_name(found):
+    return {one.column: one for one in found.columns}
+
+
+def test_levels_are_compared_as_scipy_does():
+    naive = cd.fit(BEFORE, "kind", model="naive")
+    later = rows(1500, 1, soils=(0.4, 0.35, 0.25))
+    one = by_name(tasks.drift(naive, later))["soil"]
+    table = [[(some["soil"] == soil).sum() for soil in ("chalk", "clay", "sand")] for some in (BEFORE, later)]
+    assert one.p == pytest.approx(stats.chi2_contingency(table, correction=False).pvalue, rel=1e-9)
+    assert one.level == "clay"
+    assert one.values["share"] == pytest.approx([(some["soil"] == "clay").mean() for some in (BEFORE, later)])
+
+
+def test_numbers_are_compared_as_scipy_does():
+    naive = cd.fit(BEFORE, "kind", model="naive", events={"size": "gaussian", "weight": "gaussian"})
+    later = rows(1500, 1, shift=0.1)
+    one = by_name(tasks.drift(naive, later))["size"]
+    a, b = BEFORE["size"], later["size"]
+    welch = stats.ttest_ind(a, b, equal_var=False).pvalue
+    ratio = a.var(ddof=1) / b.var(ddof=1)
+    f = stats.f(len(a) - 1, len(b) - 1)
+    assert one.p == pytest.approx(min(1, 3 * min(welch, 2 * min(f.sf(ratio), f.cdf(ratio)))), rel=1e-6)
+    assert one.values["mean"] == pytest.approx((a.mean(), b.mean()))
+
+
+def test_few_rows_are_tested_exactly():
+    table = np.array([[8.0, 2.0], [1.0, 5.0]])
+    assert table_test(table) == (pytest.approx(stats.fisher_exact(table).pvalue), "Fisher")
+    assert table_test(np.array([[8.0, 0.0], [3.0, 0.0]])) == (1.0, "none")
+    assert table_test(np.array([[8.0, 3.0], [0.0, 0.0]])) == (1.0, "none")
+    p, test = table_test(np.array([[500.0, 400.0, 3.0, 2.0, 1.0], [480.0, 430.0, 1.0, 2.0, 2.0]]))
+    joined = [[500, 400, 6], [480, 430, 5]]
+    assert (p, test) == (pytest.approx(stats.chi2_contingency(joined, correction=False).pvalue), "chi-squared")
+
+
+def test_p_values_of_levels_are_even_where_nothing_moved():
+    rng = np.random.default_rng(0)
+    p = [table_test(np.stack([rng.multinomial(n, [0.6, 0.3, 0.07, 0.02, 0.01]) for n in (800, 300)]).astype(float))[0]
+         for _ in range(1000)]  # fmt: skip
+    for level in (0.01, 0.05, 0.2):
+        assert np.mean(np.array(p) < level) == pytest.approx(level, abs=3.5 * np.sqrt(level * (1 - level) / 1000))
+
+
+def test_nothing_moved(model):
+    wrong = sum(bool(tasks.drift(model, rows(800, seed)).moved) for seed in range(10, 30))
+    assert wrong <= 2  # one list in a hundred is wrong
+
+
+@pytest.mark.parametrize(
+    ("how", "column"),
+    [
+        ({"shift": 0.5}, "size"),
+        ({"wide": 1.6}, "size"),
+        ({"soils": (0.3, 0.3, 0.4)}, "soil"),
+        ({"gone": 0.1}, "size"),
+    ],
+)
+def test_what_moved_is_named(model, how, column):
+    found = tasks.drift(model, rows(1500, 5, **how))
+    assert [one.column for one in found.moved] == [column]
+    assert found.columns[0].column == column
+    assert found.columns[0].moved == max(one.moved for one in found.columns)
+
+
+def test_values_never_met_are_a_move(model):
+    later = rows(1000, 6)
+    later["soil"] = np.where(np.arange(1000) % 4 == 0, "peat", later["soil"])
+    one = tasks.drift(model, later).moved[0]
+    assert (one.column, one.level, one.values["share"]) == ("soil", "never met", pytest.approx((0.0, 0.25)))
+
+
+def test_expected_accuracy_is_near_the_real_one():
+    model = cd.fit(BEFORE, "kind")
+    some = rows(6000, 7)
+    found = tasks.drift(model, some)
+    real = tasks.evaluate(model, some, "kind").accuracy
+    assert found.after.expected_accuracy == pytest.approx(real, abs=0.02)
+    p = model.predict_proba({name: some[name] for name in ("size", "weight", "soil")})
+    assert found.after.expected_accuracy == pytest.approx(p.max(axis=1).mean())
+    assert list(found.after.shares.values()) == pytest.approx(p.mean(axis=0))
+
+
+def test_rows_are_less_likely_where_they_have_moved():
+    model = cd.fit(BEFORE, "kind", model="naive")
+    same, moved = (tasks.drift(model, some, before=BEFORE) for some in (rows(2000, 9), rows(2000, 9, shift=3.0)))
+    assert same.before.unlikely == pytest.approx(0.01, abs=0.002)
+    assert same.after.unlikely < 0.03 < 0.1 < moved.after.unlikely
+    X = {name: BEFORE[name] for name in ("size", "weight", "soil")}
+    assert same.before.mean_density == pytest.approx(model.log_density(X).mean())
+    assert not same.drawn
+    assert tasks.drift(model, rows(2000, 9)).drawn
+
+
+def test_holm_is_that_of_the_book():
+    assert holm([0.01, 0.02, 0.03, 0.04]) == pytest.approx([0.04, 0.06, 0.06, 0.06])
+    assert holm([]) == []
+
+
+def test_counts_and_groups_can_be_compared():
+    rng = np.random.default_rng(0)
+
+    def some(n, rate):
+        y = rng.random(n) < 0.5
+        return {"n": rng.poisson(rate, n), "u": rng.normal(y, 1.0), "v": rng.normal(0, 1, n), "y": y}
+
+    events = {"n": "poisson", ("u", "v"): "gaussian-full"}
+    model = cd.fit(some(2000, 3.0), "y", model="naive", events=events)
+    assert [one.column for one in tasks.drift(model, some(1000, 3.5)).moved] == ["n"]
+    assert not tasks.drift(model, some(1000, 3.0)).moved
+
+
+def test_text_is_left_out():
+    words = {
+        "text": ["free prize now", "see you at five"] * 30,
+        "n": np.arange(60.0) ** 2,
+        "kind": ["spam", "ham"] * 30,
+    }
+    model = cd.fit(words, "kind", model="naive", events={"text": "text"})
+    found = tasks.drift(model, words)
+    assert found.left_out == ["text"]
+    assert [one.column for one in found.columns] == ["n"]
+
+
+def test_the_command(model, tmp_path):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    model.save(tmp_path / "m.candide")
+    parquet.write_table(pa.table(rows(1500, 5, shift=0.5)), tmp_path / "new.parquet")
+    typed = ["drift", str(tmp_path / "m.candide"), str(tmp_path / "new.parquet")]
+    text = CliRunner().invoke(cli, typed, catch_exceptions=False).output
+    assert "'size' has moved" in text
+    facts = json.loads(CliRunner().invoke(cli, [*typed, "--json"], catch_exceptions=False).output)
+    assert facts["moved"] == ["size"]
+    assert len(facts["after"]["density"]) == len(facts["quantiles"])
+    assert set(facts["after"]["shares"]) == {"no", "yes"}
+
+
+def test_what_cannot_be_compared(model):
+    with pytest.raises(InputError, match="none of the model's columns"):
+        tasks.drift(model, {"other": [1.0]})
+    with pytest.raises(InputError, match="no rows"):
+        tasks.drift(model, {name: values[:0] for name, values in BEFORE.items()})
+    with pytest.raises(InputError, match="keeps no counts"):
+        tasks.drift(model.fitted_.without_counts(), BEFORE)
+
+
+def test_a_column_that_is_not_there_is_missing(model):
+    with pytest.warns(UserWarning, match="lacks"):
+        found = tasks.drift(model, {name: values for name, values in rows(500, 3).items() if name != "soil"})
+    assert found.moved[0].column == "soil"
+    assert found.moved[0].level == "missing"
