@@ -165,3 +165,42 @@ def probability(p: float, digits: int = 4) -> str:
     if p < least / 2:
         return f"< {least:.{digits}f}"
     return f"> {1 - least:.{digits}f}" if 1 - p < least / 2 else f"= {p:.{digits}f}"
+
+
+_FRAME = "display:inline-block;max-width:100%;overflow-x:auto;border:1px solid rgba(128,128,128,.4);border-radius:6px"
+_CELL = "padding:.15em .7em;border:0;background:none;text-align:{};vertical-align:top;font-weight:{}"
+_BAR = "display:inline-block;height:.7em;min-width:1px;border-radius:2px;width:{:.1f}em;background:{}"
+_FOR, _AGAINST, _LONGEST = "#14897b", "#8d8178", 7.0  # colours seen on light and on dark, and the longest bar in em
+
+
+def framed(
+    title: str, rows: Sequence[Sequence[str]], words: int = 1, bars: Sequence[float] = (), note: str = ""
+) -> str:
+    """Rows of cells as a small table for a notebook: heads first, then words, then numbers, and a bar each if wanted.
+
+    Its styles are its own and touch nothing else, and whatever the cells hold is shown as text.
+
+    >>> shown = framed("Herbs & more", [["herb", "nats"], ["<sage>", "1.5"]], bars=[1.5])
+    >>> "Herbs &amp; more" in shown, "&lt;sage&gt;" in shown, shown.count("<tr>")
+    (True, True, 2)
+    """
+    from html import escape
+
+    most = max(map(abs, bars), default=0.0) or 1.0
+    lengths = [_BAR.format(_LONGEST * abs(b) / most, _FOR if b >= 0 else _AGAINST) for b in bars]
+    lines = []
+    for i, row in enumerate(rows):
+        tag, weight = ("th", 600) if i == 0 else ("td", 400)
+        sides = ["left"] * words + ["right"] * (len(row) - words)
+        cells = [
+            f'<{tag} style="{_CELL.format(side, weight)}">{escape(cell)}</{tag}>'
+            for cell, side in zip(row, sides, strict=True)
+        ]
+        if bars:
+            inside = "" if i == 0 or i > len(lengths) else f'<span style="{lengths[i - 1]}"></span>'
+            cells.append(f'<td style="{_CELL.format("left", 400)}">{inside}</td>')
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    head = f'<div style="padding:.4em .7em;font-weight:600">{escape(title)}</div>'
+    tail = f'<div style="padding:.2em .7em .5em;opacity:.75">{escape(note)}</div>' if note else ""
+    table = f'<table style="border-collapse:collapse;margin:0;font-size:.92em">{"".join(lines)}</table>'
+    return f'<div style="{_FRAME}">{head}{table}{tail}</div>'

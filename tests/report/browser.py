@@ -91,7 +91,13 @@ class Tab:
     def open(self, path, fragment=""):
         """Go to a file, and wait until it is loaded."""
         self.ask("Page.navigate", url=Path(path).resolve().as_uri() + fragment)
-        while self.run("document.readyState") != "complete":
+        self.until("document.readyState === 'complete'")
+
+    def until(self, script):
+        """Wait until a script comes to something true."""
+        end = time.monotonic() + LONGEST
+        while not self.run(script):
+            assert time.monotonic() < end, script
             time.sleep(0.02)
 
     def run(self, script):

@@ -16,10 +16,7 @@ import candide as cd
 
 pytestmark = pytest.mark.skipif(browser.found() is None, reason="Chromium is not installed")
 
-READY = """new Promise((done) => {
-  const look = () => globalThis.candide?.probabilities ? done(true) : setTimeout(look, 20);
-  look();
-})"""
+READY = "!!globalThis.candide?.probabilities"
 OPEN_ALL = (
     "document.getElementById('more')?.click(); document.querySelectorAll('details').forEach((one) => one.open = true)"
 )
@@ -43,7 +40,7 @@ def show(tab, tmp_path):
         tab.look(1280)
         tab.open(path, fragment)
         if ready:
-            tab.run(READY)
+            tab.until(READY)
         return tab
 
     return opened
@@ -110,8 +107,7 @@ def test_everything_opens_without_an_error_and_without_a_request(show):
     for c in range(3):
         page.run(f"chosen.value = '{c}'; chosen.dispatchEvent(new Event('change'))")
     page.run("document.querySelectorAll('#try button').forEach((one) => one.click())")
-    drawn = page.run("[...document.querySelectorAll('details.voice')].map((one) => !!one.querySelector('.drawn'))")
-    assert sum(drawn) >= 4
+    page.until("document.querySelectorAll('details.voice .drawn').length >= 4")
     assert page.said == []
     assert [url[:8] for url in page.requests] == ["file:///"]
     for width in (400, 1280):
@@ -137,7 +133,7 @@ def test_a_case_is_kept_in_the_address(show, tmp_path):
     page = show(text)
     page.run("candide.set({size: 1.25, valve: 'open', note: 'good & fine #1'})")
     before = page.run("candide.probabilities()")
-    page.run("new Promise((done) => setTimeout(done, 600))")
+    page.until("location.hash.includes('fine')")
     fragment = page.run("location.hash")
     page.ask("Page.navigate", url="about:blank")
     again = show(text, fragment)

@@ -70,6 +70,7 @@ def found(learned):
         summary.of_page(model, tasks.judge(model, TABLE, most=2)),
         summary.of_page(text.without_counts()),
         summary.ReportSummary("m.candide", "report.html", 1000, ("How good it is: it was not tried",)),
+        summary.ExportSummary("m.candide", "js", "JavaScript", "m.js", 1000),
         summary.WrittenSummary(3, "out.csv"),
         doctor.examine(),
     ]

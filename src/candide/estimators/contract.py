@@ -131,7 +131,11 @@ class Estimator:
 
         if get_config()["display"] != "diagram":
             raise AttributeError("_repr_html_ is only defined when the 'display' configuration option is 'diagram'")
-        return lambda: estimator_html_repr(self)
+        return (lambda: self._framed()) if hasattr(self, "fitted_") else lambda: estimator_html_repr(self)
+
+    def _framed(self) -> str:
+        """What a notebook shows once it is fitted; before, it shows scikit-learn's diagram of the parameters."""
+        raise NotImplementedError
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         html = getattr(self, "_repr_html_", None)

@@ -308,6 +308,12 @@ class Generative(Estimator):
         made = make(self.fitted_, data, target, **how)
         return made.text if out is None else write(made, None, out, data, force=force).bytes
 
+    def _framed(self) -> str:
+        """What it was fitted to, and its strongest voices."""
+        from candide.report.summary.models import in_short
+
+        return in_short(repr(self), self.fitted_)
+
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, NDArray]:
         """Rows and labels drawn from the model: an array where it was fitted on one, else a mapping of columns.
 

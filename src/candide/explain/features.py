@@ -94,6 +94,14 @@ class FeatureScores(Sequence[FeatureScore]):
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        some = self.scores[:_SHOWN]
+        heads = ["column", "event", "evidence", "per row", "information", "test", "p"]
+        more = f"... and {len(self.scores) - _SHOWN:,} more" if len(self.scores) > _SHOWN else ""
+        nats = [one.information if one.per_row is None else one.per_row for one in some]
+        rows = [heads, *(one.cells() for one in some)]
+        return wording.framed("How much each column tells", rows, 2, [max(v or 0.0, 0.0) for v in nats], more)
+
 
 def scores(census: Census, priors: Any = None, select: int | str | None = None) -> FeatureScores:
     """Every column's score, strongest first; ``select`` marks those that it chooses."""

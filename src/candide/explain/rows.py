@@ -166,6 +166,17 @@ class Decision:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        shown, left = self.contributions[:_LINES], sum(one.nats for one in self.contributions[_LINES:])
+        said = [(one.title, one.shown, one.nats) for one in shown]
+        said += [(f"and {len(self.contributions) - _LINES:,} more", "", left)] if self.contributions[_LINES:] else []
+        said.append((self.prior_title, "", self.class_prior))
+        said += [("calibration", "", self.calibration)] if self.calibration else []
+        rows = [[self.heading, "value", "nats"], *([name, value, wording.nats(v, 2)] for name, value, v in said)]
+        title = f"{self.prediction}, p {wording.probability(self.probability, 3)}"
+        note = f"against {self.runner_up}, p {wording.probability(self.runner_up_probability, 3)}"
+        return wording.framed(title, rows, 2, [v if v == v else 0.0 for *_, v in said], note)
+
 
 def explain(fitted: Fitted, rows: Any, shown: Any = None, by: str = "voice") -> list[Decision]:
     """Why each of some rows in memory is given its class; ``shown`` has the values to show, where these are encoded.

@@ -104,6 +104,14 @@ class Voices(Sequence[Voice]):
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        some = self.voices[:_SHOWN]
+        rows = [["voice", "kind", "weight", "nats"]]
+        rows += [[one.title, one.kind, f"{one.weight:.2f}", said(one.strength)] for one in some]
+        more = [f"... and {len(self.voices) - _SHOWN:,} more"] if len(self.voices) > _SHOWN else []
+        silent = [f"{wording.plural(len(self.silent), 'column')} without a voice"] if self.silent else []
+        return wording.framed("Voices", rows, 2, [one.strength or 0.0 for one in some], "; ".join([*more, *silent]))
+
 
 def said(nats: float | None) -> str:
     """A strength for a person."""

@@ -128,6 +128,10 @@ class Scores(Detailed):
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        rows = [[name.replace("_", " "), f"{value:.4f}"] for name, value in self.metrics().items()]
+        return wording.framed(f"Scores of {wording.plural(self.n)}", [["metric", "value"], *rows])
+
     @property
     def n(self) -> float:
         """Weight of the rows scored."""

@@ -66,6 +66,12 @@ class Validation:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        of_all, folds = self.total.metrics(), spread(self.folds)
+        cells = [[name.replace("_", " "), f"{of_all[name]:.4f}", f"{sd:.4f}"] for name, (_, sd) in folds.items()]
+        title = f"{len(self.folds)} folds of {wording.plural(self.learned.fitted.census.n_rows)}"
+        return wording.framed(title, [["metric", "value", "fold sd"], *cells])
+
 
 def cross_validate(
     data: Any,

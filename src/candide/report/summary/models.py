@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from candide import wording
 from candide.errors import unknown
 from candide.explain.cells import cells
 from candide.explain.features import FeatureScore, feature_scores
-from candide.explain.voices import Voices, voices
+from candide.explain.voices import Voices, said, voices
 from candide.model.fitted import Fitted
 from candide.report.record import Summary
 from candide.report.summary.columns import ColumnSummary, counted, given_the_class, remarks, strongest_first
@@ -15,6 +16,8 @@ from candide.report.summary.scores import ScoreSummary, TrustSummary, of_scores,
 from candide.rows.table import Name
 from candide.tasks.models import Model, fitted_of
 from candide.tasks.weighing import stale
+
+_STRONGEST = 8  # voices in a frame
 
 
 @dataclass(frozen=True)
@@ -213,3 +216,14 @@ def classes_of(fitted: Fitted) -> tuple[ClassSummary, ...]:
     weights = fitted.census.class_weight.tolist() if fitted.has_counts else [None] * len(labels)
     biases = [None] * len(labels) if fitted.voices is None else fitted.voices.bias.tolist()
     return tuple(map(ClassSummary, labels, shares, weights, biases))
+
+
+def in_short(title: str, fitted: Fitted) -> str:
+    """A model in a frame for a notebook: what it was fitted to, and its strongest voices."""
+    classes = wording.listing([str(one) for one in fitted.labels.values], 5)
+    counted = "" if fitted.rows is None else f"{wording.plural(fitted.rows)}, "
+    note = f"{counted}{wording.plural(len(fitted.labels), 'class', 'classes')}: {classes}; report() makes a page of it"
+    found = voices(fitted)[:_STRONGEST] if len(fitted.labels) > 1 else Voices(())
+    rows = [["voice", "kind", "weight", "nats"]]
+    rows += [[one.title, one.kind, f"{one.weight:.2f}", said(one.strength)] for one in found]
+    return wording.framed(title, rows, 2, [one.strength or 0.0 for one in found], note)
