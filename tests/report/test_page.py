@@ -81,6 +81,18 @@ def test_a_page_shows_every_part(model):
     assert page.tags.count("svg") >= 4
 
 
+def test_a_page_tells_whether_rows_are_like_those_before(model):
+    X, y = mixed(seed=1)
+    like = make(model, {**X, "sold": y}, "sold").page.drift
+    assert like.moved == ()
+    moved = {**X, "valve": np.full(len(y), "open")}
+    page = make(model, {**moved, "sold": y}, "sold")
+    assert page.page.drift.moved == ("valve",)
+    assert "Columns that moved by more than chance" in page.text
+    assert "Columns that moved by more than chance" in make(model, moved).text  # labels or not
+    assert make(model.fitted_.without_counts(), {**X, "sold": y}, "sold").page.drift is None
+
+
 def test_a_page_asks_for_nothing_from_elsewhere(model):
     page = Reader(model.report())
     assert not {"img", "iframe", "object", "embed", "base"} & set(page.tags)

@@ -20,6 +20,7 @@ from candide.explain.voices import Voice, voices
 from candide.model.fitted import Fitted
 from candide.report.record import Summary
 from candide.report.summary.check import CheckSummary
+from candide.report.summary.drift import DriftSummary
 from candide.report.summary.models import ModelSummary, of_model
 from candide.report.summary.rows import DecisionSummary
 from candide.report.summary.verdict import Verdict, of_judged
@@ -85,6 +86,7 @@ class PageSummary(Summary):
     gaps: tuple[Gap, ...]
     data: str | None = None  # what the model was judged on
     parameters: str | None = None  # all numbers of the model as JSON, to score a case by
+    drift: DriftSummary | None = None  # whether the data are like the rows that it was learned from
 
 
 @dataclass(frozen=True, repr=False)
@@ -103,6 +105,7 @@ def of_page(
     check: CheckSummary | None = None,
     *,
     data: str | None = None,
+    drift: DriftSummary | None = None,
     gaps: Sequence[Gap] = (),
 ) -> PageSummary:
     """The page of a model, with what it scores on some data where it was judged, and what may be wrong with these."""
@@ -122,6 +125,7 @@ def of_page(
         check,
         (*gaps, *_gaps(fitted, judged, bool(gaps))),
         data,
+        drift=drift,
     )
 
 
