@@ -11,7 +11,7 @@ from candide.engines.reading import Reading
 from candide.errors import InputError
 
 _OF_MODEL = ("densities", "regions", "surface", "ellipses", "means", "network", "voice")
-_OF_ROWS = ("discriminant", "calibration", "confusion")
+_OF_ROWS = ("discriminant", "calibration", "confusion", "roc", "pr", "lift", "coverage", "thresholds")
 
 
 @cli.command()
@@ -40,7 +40,7 @@ _OF_ROWS = ("discriminant", "calibration", "confusion")
     "classes",
     multiple=True,
     metavar="CLASS",
-    help="A class: two for a surface, one for a voice, a discriminant or a calibration, any for means.",
+    help="A class: two for a surface, any for means, one for all others that are of a class.",
 )
 @click.option("--shape", metavar="ROWSxCOLUMNS", help="Of the images of class means, such as 28x28.")
 @click.option("--target", "-t", metavar="COL", help="The column of the labels in DATA; the model's own if not given.")

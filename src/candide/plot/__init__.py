@@ -20,6 +20,7 @@ from candide.plot.images import class_means
 from candide.plot.odds import discriminant
 from candide.plot.planes import posterior_surface, regions
 from candide.plot.quality import calibration, confusion
+from candide.plot.ranked import coverage, lift, precision_recall, roc, thresholds
 from candide.plot.speech import voice
 from candide.plot.univariate import densities
 
@@ -27,14 +28,19 @@ __all__ = [
     "calibration",
     "class_means",
     "confusion",
+    "coverage",
     "densities",
     "dirichlet",
     "discriminant",
     "ellipses",
     "learning_curve",
+    "lift",
     "network",
     "posterior_curve",
     "posterior_surface",
+    "precision_recall",
     "regions",
+    "roc",
+    "thresholds",
     "voice",
 ]

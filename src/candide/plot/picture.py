@@ -10,13 +10,15 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from candide.errors import InputError, unknown
 from candide.files import check_output, write_whole
-from candide.plot import fonts, heat, odds, quality, speech, style
+from candide.plot import fonts, heat, odds, quality, ranked, speech, style
 from candide.plot.choice import strongest, two_strongest
 from candide.plot.drawable import Drawable
 from candide.plot.gaussians import ellipses, is_gaussian
@@ -26,6 +28,7 @@ from candide.plot.planes import posterior_surface, regions
 from candide.plot.rows import Rows
 from candide.plot.univariate import densities
 from candide.tasks.calibration import confusion, log_odds, stated
+from candide.tasks.scores import Scores
 
 
 class Format(NamedTuple):
@@ -198,6 +201,18 @@ def _confusion(drawable: Drawable, spec: PictureSpec, rows: Rows) -> Drawn:
     return quality.draw_confusion(matrix, drawable.labels, normalise=spec.normalise), facts
 
 
+def _ranked(draw: Callable) -> Callable[..., Drawn]:
+    def drawn(drawable: Drawable, spec: PictureSpec, rows: Rows) -> Drawn:
+        parts = [Scores.of(log_p, codes) for log_p, codes in rows.posteriors(drawable) if len(codes)]
+        if not parts:
+            raise InputError(f"no row has a class; {spec.what} is drawn of rows whose class is known")
+        scores = reduce(add, parts)
+        found = {name: value for name, value in scores.metrics().items() if name in _RANKED}
+        return draw(drawable, scores, _positive(spec)), {"rows": int(scores.n), **found}
+
+    return drawn
+
+
 def _positive(spec: PictureSpec) -> Any:
     if len(spec.classes) > 1:
         raise InputError(f"{spec.what}: name one class, not {len(spec.classes)}")
@@ -213,7 +228,13 @@ PICTURES: dict[str, Callable[..., Drawn]] = {
     "discriminant": _discriminant,
     "calibration": _calibration,
     "confusion": _confusion,
+    "roc": _ranked(ranked.draw_roc),
+    "pr": _ranked(ranked.draw_precision_recall),
+    "lift": _ranked(ranked.draw_lift),
+    "coverage": _ranked(ranked.draw_coverage),
+    "thresholds": _ranked(ranked.draw_thresholds),
     "network": _network,
     "voice": _voice,
 }
-_OF_ROWS = ("discriminant", "calibration", "confusion")
+_OF_ROWS = ("discriminant", "calibration", "confusion", "roc", "pr", "lift", "coverage", "thresholds")
+_RANKED = ("accuracy", "auc", "average_precision")
