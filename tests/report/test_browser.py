@@ -100,7 +100,7 @@ def test_three_classes_and_dates_are_scored_on_the_page_as_in_python(show):
 
 def test_everything_opens_without_an_error_and_without_a_request(show):
     X, y = mixed()
-    labels = np.where(X["kind"] == "b", "maybe", y)
+    labels = np.where(X["kind"] == "b", "maybe it was sold to somebody", np.strings.add(y, ", it was or was not sold"))
     model = cd.BayesClassifier().fit(X, labels)
     page = show(model.report({**X, "sold": labels}, target="sold"))
     page.run(OPEN_ALL)

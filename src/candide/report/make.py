@@ -111,12 +111,13 @@ def write(made: Made, model: Any, path: str | os.PathLike, data: Any = None, *, 
     outputs.check(path, model, data, ours=html.is_page, force=force)
     size = html.write(made.text, path, force=force)
     return ReportSummary(
-        _named(model), os.fspath(path), size, tuple(f"{one.what}: {one.why}" for one in made.page.gaps)
+        _named(model) or "a model", os.fspath(path), size, tuple(f"{one.what}: {one.why}" for one in made.page.gaps)
     )
 
 
-def _named(data: Any) -> str:
-    return os.fspath(data) if isinstance(data, str | os.PathLike) else "rows in memory"
+def _named(data: Any) -> str | None:
+    """The name of a file, a folder or a query; None of what is in memory."""
+    return os.fspath(data) if isinstance(data, str | os.PathLike) else None
 
 
 def _target(fitted: Fitted, data: Any, target: str | None, reading: Reading | None) -> tuple[str | None, Gap | None]:
@@ -130,12 +131,12 @@ def _target(fitted: Fitted, data: Any, target: str | None, reading: Reading | No
     if there or target is not None:  # what was named by a person must be there: an error says so
         return name, None
     remedy = f"pass rows whose {name!r} is known, or name the column of the labels: --target COL (target=...)"
-    return None, Gap(_QUALITY, f"{_named(data)} has no column {name!r}", remedy)
+    return None, Gap(_QUALITY, f"{_named(data) or 'the table'} has no column {name!r}", remedy)
 
 
 def _moved(fitted: Fitted, data: Any, reading: Reading | None) -> DriftSummary | None:
     """Whether the data are like the rows that were learned; None where they are these, or that cannot be told."""
-    if not fitted.has_counts or fitted.provenance.get("source") == _named(data):
+    if not fitted.has_counts or fitted.provenance.get("source", "") == _named(data):
         return None
     try:
         with catch_warnings():
@@ -153,4 +154,4 @@ def _checked(
         found = check(data, target, weight=weight, reading=reading_of(fitted, reading))
     except InputError as error:
         return None, [Gap("What may be wrong with the table", error.what, error.remedy or "see candide check")]
-    return of_check(_named(data), target, found), []
+    return of_check(_named(data) or "the table", target, found), []

@@ -39,7 +39,7 @@ function levels(voice, c) {
   return make("table", { class: "levels" }, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...rows));
 }
 
-function table(voice, c) {
+function table(voice, c, room, title) {
   const [down, across] = voice.n, nats = said(voice, c);
   if (voice.n.length !== 2) return cells(voice, nats);
   const met = (i) => !voice.o || voice.o[i] > 0, most = largest(nats.filter((_, i) => met(i)));
@@ -50,7 +50,7 @@ function table(voice, c) {
     if (met(at)) cell.style.background = shade(value / most);
     return cell;
   })));
-  return scroll(make("table", { class: "heat" }, make("thead", {}, head), make("tbody", {}, ...rows)), "What the pair says");
+  return scroll(make("table", { class: "heat" }, make("thead", {}, head), make("tbody", {}, ...rows)), `What ${title} says`);
 }
 
 // At most 45 % of the colour: the number in a cell stays readable on it.
@@ -126,7 +126,7 @@ const towards = () => chosen ? +chosen.value : known.towards;
 function open(details) {
   const voice = known.voices[+details.dataset.at], body = details.querySelector(".body");
   body.querySelector(".drawn")?.remove();
-  if (voice) body.append(make("div", { class: "drawn" }, DRAW[voice.s](voice, towards(), body.clientWidth - 20)));
+  if (voice) body.append(make("div", { class: "drawn" }, DRAW[voice.s](voice, towards(), body.clientWidth - 20, details.querySelector(".name").textContent)));
 }
 
 // The small pictures again, for another class than that of the page as it was made.
