@@ -11,7 +11,7 @@
 -0.811
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -31,7 +31,7 @@ from candide.rows.documents import Documents
 from candide.tally import Terms, keys
 from candide.tally.terms import summed
 
-__all__ = ["Documents", "Terms", "Words", "words_of"]
+__all__ = ["Documents", "Terms", "Words", "beside", "words_of"]
 
 T = TypeVar("T")
 RARE = 10  # groups of terms by how many documents have them, each of twice as many as the one before
@@ -113,6 +113,27 @@ class Words:
         out = np.zeros((len(by_class), self.table.shape[1]), np.float32)
         out[:, : self.n_classes] = by_class
         return out
+
+
+def beside(parts: Sequence[Words]) -> Words:
+    """The words of several parts of the same documents, as those of one: each has its terms and its groups."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    sizes = np.array([np.diff(one.ends) for one in parts])  # (part, document)
+    ends = np.concatenate([[0], np.cumsum(sizes.sum(axis=0))]).astype(np.int64)
+    begin = ends[:-1] + np.cumsum(sizes, axis=0) - sizes
+    term, x, own = (np.empty(ends[-1], kind) for kind in (np.int32, np.float32, np.float32))
+    terms, groups = (np.cumsum([0, *n]) for n in zip(*((len(one.group), one.n_groups) for one in parts), strict=True))
+    for i, one in enumerate(parts):
+        at = np.arange(len(one.term)) + np.repeat(begin[i] - one.ends[:-1], sizes[i])
+        term[at], x[at], own[at] = one.term + terms[i], one.x, one.own
+    letters = np.concatenate([one.letters for one in parts])
+    shift = np.cumsum([0, *(len(one.letters) for one in parts)])
+    starts = np.concatenate([[0], *(one.starts[1:] + shift[i] for i, one in enumerate(parts))])
+    table = np.concatenate([one.table for one in parts])
+    group = np.concatenate([one.group + groups[i] for i, one in enumerate(parts)])
+    return Words(letters, starts, ends, term, x, own, table, first.y, first.n_classes, group, int(groups[-1]), 1.0)
 
 
 def words_of(

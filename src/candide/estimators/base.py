@@ -27,7 +27,7 @@ from candide.estimators.verbs import Generative
 from candide.events import EventModel
 from candide.model.census import Census
 from candide.model.fitted import EstimatorRecord, Fitted
-from candide.model.plan import Plan
+from candide.model.plan import Part, Plan
 from candide.model.settings import Settings
 from candide.rows import remarks
 from candide.rows.blocks import Floats
@@ -169,15 +169,18 @@ class Classifier(Generative):
 
     def _fitted(self, census: Census, n_features: int, before: Fitted | None = None) -> Fitted:
         """Counts under the parameters of this estimator, with what is known beside those before."""
-        event = self._event()
-        if event is not None and census.plan.parts[0].event != event:
-            parts = tuple(replace(part, event=event) for part in census.plan.parts)
+        parts = tuple(replace(part, event=self._event_of(part) or part.event) for part in census.plan.parts)
+        if any(part.event != other.event for part, other in zip(parts, census.plan.parts, strict=True)):
             census = replace(census, plan=Plan(census.plan.columns, parts))
         settings = self._settings(census.labels, n_features)
         record = EstimatorRecord(self._in_file, self._kept_params(census.plan), n_features)
         if before is None:
             return Fitted(census, settings, estimator=record)
         return replace(before.with_census(census), settings=settings, estimator=record)
+
+    def _event_of(self, part: Part) -> EventModel | None:
+        """The event model that the parameters mean for a part; None: that of the part."""
+        return self._event()
 
     def _kept_params(self, plan: Plan) -> dict[str, Any]:
         """The parameters for the record of the estimator: of an own class, those of the class it inherits from."""
@@ -309,8 +312,8 @@ class Classifier(Generative):
         """This estimator of counts that were made under its parameters; an error where they were not."""
         plan, record = fitted.census.plan if fitted.has_counts else fitted.plan, fitted.estimator
         n_features = len(plan.columns) if record is None else record.n_features
-        event, settings = self._event(), self._settings(fitted.labels, n_features)
-        if (event is not None and any(part.event != event for part in plan.parts)) or (
+        settings = self._settings(fitted.labels, n_features)
+        if any(self._event_of(part) not in (None, part.event) for part in plan.parts) or (
             frozen(vars(settings)) != frozen(vars(fitted.settings))
         ):
             raise InputError(f"these counts were not made by {self!r}", remedy="use NaiveBayes.of for them")

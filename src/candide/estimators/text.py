@@ -13,7 +13,7 @@ from candide.errors import InputError, unknown
 from candide.estimators.naive_bayes import NaiveBayes
 from candide.estimators.weighted import Weighted
 from candide.events import Text
-from candide.events.text import HEARD
+from candide.events.text import CHARACTERS, HEARD
 from candide.model.fitted import Fitted
 from candide.model.plan import Part, Plan
 from candide.model.settings import Settings
@@ -53,6 +53,8 @@ class TextNB(Weighted):
     max_token_length : longer words are left out
     pattern : an own regular expression for words; slower
     errors : "strict", "replace" or "ignore": the rule for bytes that are no UTF-8
+    characters : True: runs of characters within words are heard beside the words, with weights of their own; False:
+        they are not; None: where words have weights, where documents are short, and where documents held out say so
     bits : terms are hashed into 2**bits buckets, for constant memory; 0 for an open vocabulary
     signed : a hashed term is counted with the sign of its hash
     sublinear : n occurrences in a document count 1 + log n; None: where weights are learned
@@ -99,6 +101,7 @@ class TextNB(Weighted):
         max_token_length: int | None = None,
         pattern: str | None = None,
         errors: str = "strict",
+        characters: bool | None = None,
         bits: int = 0,
         signed: bool = False,
         sublinear: bool | None = None,
@@ -124,6 +127,7 @@ class TextNB(Weighted):
         self.max_token_length = max_token_length
         self.pattern = pattern
         self.errors = errors
+        self.characters = characters
         self.bits = bits
         self.signed = signed
         self.sublinear = sublinear
@@ -192,6 +196,8 @@ class TextNB(Weighted):
             changed = sorted(name for name in settings if getattr(self, name) != getattr(other, name))
             raise InputError(f"{', '.join(changed)}: this changes what is counted", value=changed, remedy="fit again")
         fitted = self._own if other._learns else replace(self._own, voices=None)
+        if not other._learns and len(fitted.plan.parts) > 1:  # what stood beside the words has no part without weights
+            fitted = replace(fitted, counts=self.census_.of_columns())
         return self._with(fitted, **kept, **changes)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, NDArray]:
@@ -227,7 +233,14 @@ class TextNB(Weighted):
     def _learned(self, table: Table, y: NDArray, weight: Floats | None, labels: Labels) -> Fitted:
         if not self._learns:
             return super()._learned(table, y, weight, labels)
-        return self._weighed(table, y, weight, labels, self._plan(table))
+        plan = self._plan(table)
+        if self.characters is None and self._may_hear_characters:
+            from candide.model.listening import characters_help
+
+            given = table.documents(_COLUMN), labels.encode(y), weight, len(labels)
+            if characters_help(self.event_, self._characters, *given):
+                plan = Plan(plan.columns, (*plan.parts, Part(self._characters, (_COLUMN,))))
+        return self._weighed(table, y, weight, labels, plan)
 
     def _read(self, X: Any) -> Table:
         """Documents, or a frame of one column of them, as a table of one column."""
@@ -247,10 +260,33 @@ class TextNB(Weighted):
         return table.renamed(plan.columns)
 
     def _plan(self, table: Table) -> Plan:
-        return Plan((_COLUMN,), (Part(self.event_, (_COLUMN,)),))
+        parts = [Part(self.event_, (_COLUMN,))]
+        if self.characters and self._may_hear_characters:
+            parts.append(Part(self._characters, (_COLUMN,)))
+        return Plan((_COLUMN,), tuple(parts))
+
+    @property
+    def _may_hear_characters(self) -> bool:
+        """Whether runs of characters can stand beside the terms."""
+        possible = self._learns and self.analyzer == "word"
+        if self.characters and not possible:
+            what = "characters are heard beside words that have weights"
+            raise InputError(what, value=self.characters, remedy="pass analyzer='char_wb' for characters alone")
+        return possible
+
+    @property
+    def _characters(self) -> Text:
+        """What runs of characters are heard as."""
+        own = {name: getattr(self, name) for name in ("lowercase", "errors", "bits")}
+        prior = CHARACTERS.prior if self.alpha is None else Dirichlet(self.alpha)
+        return replace(CHARACTERS, **own, prior=prior)
 
     def _event(self) -> Text:
         return self.event_
+
+    def _event_of(self, part: Part) -> Text:
+        beside = self.analyzer == "word" and part.event.spec(1) == self._characters.spec(1)
+        return self._characters if beside else self.event_
 
     def _settings(self, labels: Labels, n_features: int) -> Settings:
         prior = self.class_prior
@@ -268,5 +304,5 @@ class TextNB(Weighted):
         return tags
 
 
-_NOT_OF_THE_EVENT = ("alpha", "class_prior", "estimate", "weights", "rows", "random_state")
+_NOT_OF_THE_EVENT = ("alpha", "characters", "class_prior", "estimate", "weights", "rows", "random_state")
 _BY_WEIGHTS = ("ngrams", "sublinear", "min_documents", "prior")  # what depends on whether weights are learned

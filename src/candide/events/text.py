@@ -21,6 +21,7 @@ not to be had             weights scaled to the same length for every document a
 [[0.3333, 0.1429], [1.0, 1.0], [1.0, 1.0]]
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -31,6 +32,7 @@ from candide.conjugate.checks import refuse_improper
 from candide.conjugate.dirichlet import pseudo_counts
 from candide.conjugate.words import Words, words_of
 from candide.distributions import Distribution
+from candide.encode import Encoding
 from candide.encode.tokens import Tokens, tokens_of
 from candide.errors import InputError, unknown
 from candide.events.base import EventModel, Support
@@ -38,6 +40,7 @@ from candide.events.categorical import dirichlet_alpha
 from candide.priors import Dirichlet, Jeffreys, Prior, Uniform
 from candide.rows.blocks import Codes, Floats
 from candide.rows.documents import Documents
+from candide.rows.table import Name
 from candide.tally import Terms, keys
 
 __all__ = ["MODELS", "Documents", "Text"]
@@ -88,6 +91,7 @@ class Text(EventModel):
     max_share: float = 1.0
     min_documents: float | None = 0.0  # terms that fewer documents have are left out; None: pairs of one
     prior: Prior | str | None = field(default=Dirichlet(1.0))
+    beside: bool = False  # another voice of a column whose density is told by one
     choose: bool | None = False  # how words with weights are heard, by documents held out; None: of few documents
 
     def __post_init__(self) -> None:
@@ -110,8 +114,17 @@ class Text(EventModel):
 
     @property
     def has_density(self) -> bool:  # type: ignore[override]
-        """Whether its scores are log-probabilities: those of "complement" are not."""
-        return self.model != "complement"
+        """Whether its scores are log-probabilities: those of "complement" are not, nor what is said beside others."""
+        return self.model != "complement" and not self.beside
+
+    def titles(self, columns: Sequence[Name], encodings: Sequence[Encoding] = ()) -> tuple[str, ...]:
+        """By its column; what stands beside another voice of it says what it hears.
+
+        >>> CHARACTERS.titles(["name"])
+        ('name, characters',)
+        """
+        heard = ", words" if self.analyzer == "word" else ", characters"
+        return tuple(f"{name}{heard if self.beside else ''}" for name in columns)
 
     @property
     def tokens(self) -> Tokens:
@@ -245,3 +258,9 @@ class Text(EventModel):
 # occurrences; of a pair that one document has no other was heard, and there is no end of such pairs, while a word that
 # one document has counts as other rare words do; and counts are drawn to evenness by Jeffreys' half.
 HEARD = Text(ngrams=(1, 2), sublinear=True, min_documents=None, prior=Dirichlet(0.5), choose=None)
+# What runs of characters say beside the words: of names, of languages without spaces, of words that are written
+# otherwise than others write them. Up to four, as words of Chinese or Japanese have: what is longer is mostly a word
+# that is heard anyway, or a part of one. Those that one document has are left out: there is no end of them.
+CHARACTERS = Text(
+    analyzer="char_wb", ngrams=(1, 4), sublinear=True, min_documents=None, prior=Dirichlet(0.5), beside=True
+)

@@ -216,7 +216,9 @@ def _contributions(
     """Row by row what the columns of a part say; a column of several parts speaks in each."""
     whole = part.event.joint and not part.beside  # a law of all its columns
     units = [part.columns] if whole else part.event.voices(part.columns)
-    titles = part.event.titles(part.columns, part.encodings) if part.beside else [""] * len(units)
+    titles = list(part.event.titles(part.columns, part.encodings))
+    if not part.beside and titles == [*map(str, part.columns)]:
+        titles = [""] * len(units)
     at = {name: j for j, name in enumerate(part.columns)}
     values = [_values(part, block, table, j, dates) for j in range(len(part.columns))]
     cells = [places(part, law, j, dates) for j in range(len(part.columns))]

@@ -87,7 +87,8 @@ def terms_of(law: Any, document: Documents, first: int, second: int) -> tuple[Do
 
 def text_part(fitted: Fitted, column: Name | None = None) -> tuple[int, Part]:
     """The part of a column of text; of the only one where none is named."""
-    found = {part.columns[0]: (i, part) for i, part in enumerate(fitted.plan.parts) if part.holds == "documents"}
+    texts = [(i, part) for i, part in enumerate(fitted.plan.parts) if part.holds == "documents"]
+    found = {part.columns[0]: (i, part) for i, part in reversed(texts)}  # of a column with several voices, the first
     if column is None and len(found) == 1:
         return next(iter(found.values()))
     if not found:

@@ -20,13 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.conjugate.words import Words
-from candide.distributions.hearing import Hearing
-from candide.encode.tokens import PLAIN, SUBLINEAR
+from candide.distributions.hearing import USUAL, Hearing
+from candide.encode.tokens import PLAIN, SUBLINEAR, terms_of
 from candide.kernels.text_twin import weights_of
 from candide.model import weights, words
 from candide.rows.blocks import Codes, Floats
 from candide.rows.documents import Documents
-from candide.rows.lots import lots
+from candide.rows.lots import drawn, lots
 from candide.tally import Terms, keys
 
 _FEWEST = 100  # documents: fewer tell nothing beyond chance
@@ -35,6 +35,8 @@ _PART = 5  # one of so many parts is held out
 _TIMES = 3  # at most that another part is
 _HELD = 1000  # documents in all that are held out, about
 _TEACH = 10_000  # documents that teach weights in a trial, at most: of a tenth of them, pairs would seem to say little
+_FEW_WORDS = 8  # of a document, in the mean: titles, names, and what is written without spaces have fewer
+_GLANCE, _SHORT_ONES = 256, 3000  # documents that tell whether they are short, and on which characters are tried
 _SURE = 2.0  # standard errors that a change must gain,
 _WORTH = 0.01  # and the share of the log-loss
 _STEPS, _CLOSE = 40, 1e-4  # of L-BFGS in a trial, which is after differences of parts in a hundred
@@ -63,15 +65,17 @@ class _Trial:
     held: Words
     offset: Floats
 
-    def loss(self, how: Hearing) -> Floats:
-        """(document held out) its log-loss, by weights that the others taught."""
-        mine = hear(self.taught, how)
-        learned = words.learn(mine, self.offset, self.often, steps=_STEPS, close=_CLOSE)
-        held = hear(self.held, how, mine.scale)
-        known = np.diff(held.ends)[:, None] > 0  # where no word is, class shares are all that is said
-        said = held.scores(learned.words.among(held.letters, held.starts) * held.scale)
-        scores = self.offset + np.where(known, said + learned.bias, 0.0)
-        return np.logaddexp.reduce(scores, axis=1) - scores[np.arange(len(held)), held.y]
+    def loss(self, how: Hearing, *others: "_Trial") -> Floats:
+        """(document held out) its log-loss, by weights that the rest taught; ``others`` are heard beside, as usual."""
+        parts = [(self, how), *((one, USUAL) for one in others)]
+        mine = [hear(one.taught, each) for one, each in parts]
+        learned = words.together(mine, self.offset, self.often, steps=_STEPS, close=_CLOSE)
+        held = [hear(one.held, each, said.scale) for (one, each), said in zip(parts, mine, strict=True)]
+        both = list(zip(held, learned, strict=True))
+        said = sum(one.scores(found.words.among(one.letters, one.starts) * one.scale) for one, found in both)
+        known = sum(np.diff(one.ends) for one in held)[:, None] > 0  # type: ignore[index]  # else class shares are all
+        scores = self.offset + np.where(known, said + learned[0].bias, 0.0)
+        return np.logaddexp.reduce(scores, axis=1) - scores[np.arange(len(scores)), self.held.y]
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +146,38 @@ class Listener:
         power = how.power if how.manner < 0 and not how.longest else 0.0
         said = self.event.words(*given, power=power, is_counted=self.is_counted)
         return replace(said, how=how) if power == how.power and not how.longest else hear(said, how)
+
+
+def characters_help(
+    words: Any, characters: Any, documents: Documents, y: Codes, weight: Floats | None, n_classes: int
+) -> bool:
+    """Whether runs of characters tell more beside the words, by documents held out: tried where these are short.
+
+    ``words`` and ``characters`` are the event models.
+    """
+    some = drawn(np.arange(len(y)), _SHORT_ONES)
+    if len(y) < _FEWEST or not _short(documents.take(some[:_GLANCE]), words.tokens):
+        return False
+    documents, y, weight = documents.take(some), y[some], None if weight is None else weight[some]
+    n = np.bincount(y, weight, n_classes)
+    offset, each = np.log((n + 0.5) / (n.sum() + 0.5 * n_classes)), []
+    for event in (words, characters):
+        tally = Terms.of(documents, y, weight, n_classes=n_classes, spec=event.spec(1))
+        each.append(Listener(event, tally, None, documents, y, weight).trials(offset))
+    before, after, often = [], [], []
+    for (held, alone), (_, beside) in zip(*each, strict=True):
+        before.append(alone.loss(USUAL))
+        after.append(alone.loss(USUAL, beside))
+        often.append(np.ones(len(held)) if weight is None else weight[held])
+    return gains(*map(np.concatenate, (before, after, often)))
+
+
+def _short(documents: Documents, tokens: Any) -> bool:
+    """Whether documents have few words, or few that spaces divide."""
+    alone = replace(tokens, ngrams=(1, 1), bits=0, signed=False)
+    texts = [documents.text(row, tokens.errors) for row in range(len(documents))]
+    sizes = [len(terms_of(text, alone)) for text in texts if text is not None]
+    return sum(sizes) < _FEW_WORDS * len(sizes)
 
 
 def gains(before: Floats, after: Floats, often: Floats | None = None) -> bool:

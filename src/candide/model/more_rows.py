@@ -4,7 +4,7 @@ What the other voices say of them is where words begin; it is worked out some ro
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,7 +26,6 @@ class More:
     weight: Floats | None
     at: Codes
     beside: Floats | float = 0.0  # (row, class) what voices that are no words say
-    said: dict[int, Floats] = field(default_factory=dict)  # (row, class) what the words of each part came to
 
     def listen(
         self, census: Census, settings: Settings, weight: Sequence[Floats], held_out: Callable[..., Floats]

@@ -318,17 +318,14 @@ def hear(
 
     out = list(found._words if found is not None else (None,) * len(terms))
     taught = None if weight is None else weights.relative(weight)
-    for i, said in texts.items():
-        offset = _shares(census)
-        if found is not None and more is None:
-            others = [(one, w) for j, (one, w) in enumerate(zip(terms, found.weight, strict=True)) if j != i]
-            offset = offset + found.bias + sum((one @ w.astype(one.dtype) for one, w in others), np.zeros((1, 1)))
-        elif found is not None and more is not None:
-            offset = offset + found.bias + more.beside + sum(one for j, one in more.said.items() if j != i)
-        learned = words.learn(said, offset, taught, out[i])
-        out[i], terms[i][:, :, 0] = learned.words, learned.said if more is None else learned.said[more.at]
-        if more is not None:
-            more.said[i] = learned.said
+    offset = _shares(census)
+    if found is not None:
+        each = zip(terms, found.weight, strict=True)
+        others = [one @ w.astype(one.dtype) for j, (one, w) in enumerate(each) if j not in texts and more is None]
+        offset = offset + found.bias + sum(others, np.zeros((1, 1))) + (0.0 if more is None else more.beside)
+    learned = words.together([*texts.values()], offset, taught, [out[i] for i in texts]) if texts else []
+    for i, one in zip(texts, learned, strict=True):
+        out[i], terms[i][:, :, 0] = one.words, one.said if more is None else one.said[more.at]
     return tuple(out)
 
 

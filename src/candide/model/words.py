@@ -19,13 +19,15 @@ about as well determined as the others.
 True
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from candide.conjugate.words import Words
+from candide.conjugate.words import Words, beside
 from candide.distributions.word_weights import WordWeights
 from candide.kernels import threads
+from candide.kernels.text_twin import joined
 from candide.model import weights
 from candide.model.descent import least
 from candide.rows.blocks import Floats
@@ -33,6 +35,7 @@ from candide.rows.blocks import Floats
 # The bias of a class is held at 0 as the means are: that of a class of one document, of which all others speak ill,
 # would run away, and take every document of which little is known.
 BIAS = 1.0
+_RIGID = 1e9  # a strength with which weights do not stray
 _STEPS = 200  # of L-BFGS, at most
 _CLOSE = 1e-6  # a step that gains less than this share is the last
 
@@ -59,30 +62,62 @@ def learn(
 
     ``weight`` says how often each document counts; ``start`` is where to begin.
     """
-    if not said.how.weighs:
-        once = WordWeights.of([], [], 1.0, said.how)
-        return Learned(once, np.zeros(said.n_classes), said.scores(np.full(len(said.group), said.scale)))
-    problem = _Problem(said, offset, weight, steps, close)
-    mean, bias, strayed, curvature = problem.begin(start)
-    if len(said.term) and np.isfinite(said.how.strength):
-        mean, bias, strayed = problem.solve(mean, bias, strayed, curvature)
-    each = mean[said.group] + strayed
-    rest = float(mean[0]) if said.n_groups else said.scale  # as rare words, the first group; where none is, naively
-    words = WordWeights.sorted(said.letters, said.starts, each / said.scale, rest / said.scale, said.how)
-    return Learned(words, bias, said.scores(each))
+    return together([said], offset, weight, [start], steps=steps, close=close)[0]
+
+
+def together(
+    parts: Sequence[Words],
+    offset: Floats,
+    weight: Floats | None = None,
+    start: Sequence[WordWeights | None] = (),
+    *,
+    steps: int = _STEPS,
+    close: float = _CLOSE,
+) -> list[Learned]:
+    """The weights of the terms of several parts of the same documents, which are learned as one."""
+    each = [np.full(len(one.group), one.scale) for one in parts]
+    nothing = np.zeros((len(parts[0]), parts[0].n_classes))
+    said = [nothing if one.how.weighs else one.scores(w) for one, w in zip(parts, each, strict=True)]
+    bias, rest = np.zeros(parts[0].n_classes), {}
+    at = [i for i, one in enumerate(parts) if one.how.weighs]
+    if at:
+        heard, known = [parts[i] for i in at], [start[i] if start else None for i in at]
+        problem = _Problem(heard, offset + sum(said), weight, steps, close)
+        mean, bias, strayed, curvature = problem.begin(known)
+        if problem.v and (problem.strength < _RIGID).any():
+            mean, bias, strayed = problem.solve(mean, bias, strayed, curvature)
+        for i, some, first in zip(at, problem.split(mean[problem.said.group] + strayed), problem.firsts, strict=True):
+            each[i], said[i] = some, parts[i].scores(some)
+            if parts[i].n_groups:
+                rest[i] = float(mean[first])  # as rare words, the first group; where none is, naively
+    found = []
+    for i, one in enumerate(parts):
+        keys = (one.letters, one.starts) if one.how.weighs else joined([])
+        own = each[i] / one.scale if one.how.weighs else np.empty(0)
+        words = WordWeights.sorted(*keys, own, rest.get(i, one.scale) / one.scale, one.how)
+        found.append(Learned(words, bias, said[i]))
+    return found
 
 
 class _Problem:
     """The penalised likelihood of means, biases and how far each term strays from its mean."""
 
-    def __init__(self, said: Words, offset: Floats, weight: Floats | None, steps: int, close: float):
-        self.steps, self.close, self.strength = steps, close, said.how.strength
+    def __init__(self, parts: Sequence[Words], offset: Floats, weight: Floats | None, steps: int, close: float):
+        self.parts, self.steps, self.close = parts, steps, close
+        said, sizes = beside(parts), [len(one.group) for one in parts]
+        self.strength = np.repeat([min(one.how.strength, _RIGID) for one in parts], sizes)
+        self.ends = np.cumsum(sizes)[:-1]
+        self.firsts = np.cumsum([0, *(one.n_groups for one in parts)])[:-1]  # group of each part
         self.said, self.y = said, said.y
         self.often = np.where(np.diff(said.ends) > 0, 1.0 if weight is None else weight, 0.0)  # others teach nothing
         self.offset = np.broadcast_to(offset, (len(said), said.n_classes))
         self.v, self.g = len(said.group), said.n_groups
 
-    def begin(self, start: WordWeights | None) -> tuple[Floats, Floats, Floats, Floats]:
+    def split(self, by_term: Floats) -> list[Floats]:
+        """What there is of each term, by part."""
+        return np.split(by_term, self.ends)
+
+    def begin(self, start: Sequence[WordWeights | None]) -> tuple[Floats, Floats, Floats, Floats]:
         """The means of the groups and the biases, how far terms stray by weights that are known, and the curvature.
 
         What the groups say takes much room: it is gone when all weights are learned.
@@ -92,8 +127,10 @@ class _Problem:
         own = np.arange(self.g)
         alike = weights.learn([groups], self.offset, self.y, self.often, groups=own, hold=BIAS)
         strayed = np.zeros(self.v)
-        if start is not None:
-            strayed = said.scale * start.among(said.letters, said.starts) - alike.weight[said.group]
+        each = zip(self.parts, start, self.split(strayed), self.split(alike.weight[said.group]), strict=True)
+        for part, known, away, mean in each:
+            if known is not None:
+                away[:] = part.scale * known.among(part.letters, part.starts) - mean
         small = weights.Problem([groups], self.offset, self.y, self.often, own, self.g)
         p = self._shares(alike.weight[said.group] + strayed, alike.bias)
         return alike.weight, alike.bias, strayed, small.curvature(p)
@@ -109,7 +146,7 @@ class _Problem:
             away = q[: self.v] * unit
             loss, by_term, by_class = self._loss(few[: self.g][self.said.group] + away, few[self.g :])
             slope = np.concatenate([np.bincount(self.said.group, by_term, self.g), by_class]) + held * few
-            penalty = 0.5 * self.strength * (away @ away) + 0.5 * (held * few) @ few
+            penalty = 0.5 * (self.strength * away) @ away + 0.5 * (held * few) @ few
             slopes = [(by_term + self.strength * away) * unit, np.linalg.solve(root, slope)]
             return float(loss + penalty), np.concatenate(slopes)
 
