@@ -67,7 +67,8 @@ def test_every_picture_of_few_and_many_classes_has_its_names_inside_and_none_on_
     model = make().fit(X, y)
     rows = Rows({**X, "y": y}, "y")
     for what in set(PICTURES) - {"means", "ellipses"}:
-        classes = {"surface": tuple(sorted(set(y))[:2]), "discriminant": (y[0],), "voice": (y[0],)}.get(what, ())
+        one = ("discriminant", "voice", "thresholds", "nomogram")
+        classes = tuple(sorted(set(y))[:2]) if what == "surface" else (y[0],) if what in one else ()
         figure, _ = picture(
             model, PictureSpec(what, features=("a", "b") if what == "regions" else (), classes=classes), rows
         )

@@ -10,7 +10,7 @@ from candide.cli.options import AS_JSON, MODEL, output_option, reading_options
 from candide.engines.reading import Reading
 from candide.errors import InputError
 
-_OF_MODEL = ("densities", "regions", "surface", "ellipses", "means", "network", "voice")
+_OF_MODEL = ("densities", "regions", "surface", "ellipses", "means", "network", "voice", "nomogram")
 _OF_ROWS = ("discriminant", "calibration", "confusion", "roc", "pr", "lift", "coverage", "thresholds")
 
 

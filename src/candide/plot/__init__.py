@@ -17,6 +17,7 @@ from candide.plot.curves import dirichlet, learning_curve, posterior_curve
 from candide.plot.gaussians import ellipses
 from candide.plot.graph import network
 from candide.plot.images import class_means
+from candide.plot.nomogram import nomogram
 from candide.plot.odds import discriminant
 from candide.plot.planes import posterior_surface, regions
 from candide.plot.quality import calibration, confusion
@@ -36,6 +37,7 @@ __all__ = [
     "learning_curve",
     "lift",
     "network",
+    "nomogram",
     "posterior_curve",
     "posterior_surface",
     "precision_recall",

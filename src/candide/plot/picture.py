@@ -24,6 +24,8 @@ from candide.plot.drawable import Drawable
 from candide.plot.gaussians import ellipses, is_gaussian
 from candide.plot.graph import network
 from candide.plot.images import class_means, near_square
+from candide.plot.nomogram import draw as draw_nomogram
+from candide.plot.nomogram import scales
 from candide.plot.planes import posterior_surface, regions
 from candide.plot.rows import Rows
 from candide.plot.univariate import densities
@@ -175,6 +177,13 @@ def _voice(drawable: Drawable, spec: PictureSpec, rows: Rows | None) -> Drawn:
     return ax, {"voice": one.title, "features": list(one.columns), "weight": one.weight, "rows": None}
 
 
+def _nomogram(drawable: Drawable, spec: PictureSpec, rows: Rows | None) -> Drawn:
+    c = speech.class_of(drawable, _positive(spec))
+    lines = scales(drawable, c, [drawable.known(f) for f in spec.features] or None)
+    facts = {"features": [one.name for one in lines], "positive": drawable.labels[c], "rows": None}
+    return draw_nomogram(drawable, c, lines), facts
+
+
 def _discriminant(drawable: Drawable, spec: PictureSpec, rows: Rows) -> Drawn:
     c = odds.one_class(drawable, _positive(spec))
     batches = [(log_odds(log_p, c), codes) for log_p, codes in rows.posteriors(drawable)]
@@ -235,6 +244,7 @@ PICTURES: dict[str, Callable[..., Drawn]] = {
     "thresholds": _ranked(ranked.draw_thresholds),
     "network": _network,
     "voice": _voice,
+    "nomogram": _nomogram,
 }
 _OF_ROWS = ("discriminant", "calibration", "confusion", "roc", "pr", "lift", "coverage", "thresholds")
 _RANKED = ("accuracy", "auc", "average_precision")

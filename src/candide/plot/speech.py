@@ -73,7 +73,7 @@ def draw(drawable: Drawable, one: Voice, towards: Any = None, ax: Any = None) ->
         show = f"see its cells: candide show MODEL --column '{one.title}'"
         remedy = show if several else "draw its densities, or regions of two columns"
         raise InputError(f"cannot be drawn: {why}", column=one.title, value=one.title, remedy=remedy)
-    c = _class(drawable, towards)
+    c = class_of(drawable, towards)
     found = _most_frequent(cells(drawable.fitted, one))
     share = float(drawable.fitted.shares[c])
     said = found.nats[..., c] / max(1.0 - share, 1e-300)  # against the mean of the others
@@ -85,7 +85,8 @@ def draw(drawable: Drawable, one: Voice, towards: Any = None, ax: Any = None) ->
     return _pair(drawable, one, found, said, c, title, ax)
 
 
-def _class(drawable: Drawable, towards: Any) -> int:
+def class_of(drawable: Drawable, towards: Any) -> int:
+    """The class that is spoken for."""
     if len(drawable.labels) < 2:
         raise InputError("the model knows one class only: there is nothing to speak for", value=drawable.labels)
     if towards is None and len(drawable.labels) > 2:

@@ -1,0 +1,211 @@
+"""A nomogram: a line a column, on which each value stands where what it says for a class is, in nats.
+
+Reading the values of a row off the lines and adding them up gives the log-odds of the class, but for what the class has
+of its own; of two classes the last line turns the sum into a probability.
+
+>>> from candide.demo import garden
+>>> from candide.model.fitted import Fitted
+>>> [soil] = scales(Drawable.of(Fitted(garden())), 2, ["soil"])
+>>> soil.name, soil.values, soil.nats.round(2).tolist()
+('soil', ('chalk', 'clay', 'sand'), [-0.02, -1.32, 0.6])
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide import wording
+from candide.errors import InputError
+from candide.explain.cells import cells
+from candide.explain.voices import Voice, voices
+from candide.plot import lettering, style
+from candide.plot.drawable import Drawable
+from candide.plot.speech import class_of
+from candide.rows.table import Name
+
+_MOST = 12  # columns that are drawn where none is named
+_LEVELS = 14  # of a column, the most frequent
+_HEIGHT = 0.62  # inches of a line
+_SIZE = 7.5  # points of the names of values
+_TRACKS = (0.17, -0.17, 0.33, -0.33)  # where names may stand, above and below their line
+_CORE = 0.6  # of where classes have their mass, what is drawn of a number: about two deviations
+_FAR = 10.0  # nats, odds of 22,000 to 1: what says more leaves the picture, or all else would be a point
+_SHOWN = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
+
+
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """The line of one column: some of its values, and what each says for the class against the others."""
+
+    name: Name
+    values: tuple[str, ...]
+    nats: NDArray  # (value,)
+    often: NDArray | None = None  # (value,) the share of the rows
+    along: NDArray | None = None  # (value,) how far each stands along the line of a number, which may turn back
+    path: NDArray | None = None  # (point, 2) nats, and how far along, of the whole of it
+
+
+def nomogram(model: Any, *, towards: Any = None, features: Sequence[Any] | None = None, ax: Any = None) -> Any:
+    """What each value of each column says for a class: add up what stands above the values of a row.
+
+    ``towards`` is the class; of two by default the second. Of a level or a bin the dot is the larger the more rows have
+    it; a number as it is, is a curve. Voices of several columns and of text have no place on a line: a word says how
+    many are left out. A missing value says nothing, 0. Without ``features`` it draws the twelve strongest.
+
+    >>> from candide.demo import garden
+    >>> from candide.model.fitted import Fitted
+    >>> ax = nomogram(Fitted(garden()), towards="thyme")
+    >>> [tick.get_text() for tick in ax.get_yticklabels()][:2]
+    ['leaf_mm', 'height_cm']
+    >>> ax.figure.clear()
+    """
+    drawable = Drawable.of(model)
+    c = class_of(drawable, towards)
+    chosen = None if features is None else [drawable.known(f) for f in features]
+    return draw(drawable, c, scales(drawable, c, chosen), ax)
+
+
+def scales(drawable: Drawable, c: int, chosen: Sequence[Name] | None = None) -> list[Scale]:
+    """The lines of columns, the strongest first, or of those that are named."""
+    own = {one.columns[0]: one for one in voices(drawable.fitted) if len(one.columns) == 1}
+    if chosen is None:
+        names = [name for name in own if _is_drawn(drawable, own[name])][:_MOST]
+        if not names:
+            raise InputError("no column of this model can stand on a line", remedy="draw its densities")
+    else:
+        names = list(chosen)
+        for name in names:
+            if name not in own or not _is_drawn(drawable, own[name]):
+                raise InputError("it has no line of its own", column=name, value=name, remedy="draw its densities")
+    return [_levels(drawable, own[name], c) if own[name].answers else _number(drawable, own[name], c) for name in names]
+
+
+def _is_drawn(drawable: Drawable, one: Voice) -> bool:
+    return bool(one.answers) or one.columns[0] in drawable.numbers
+
+
+def _levels(drawable: Drawable, one: Voice, c: int) -> Scale:
+    found = cells(drawable.fitted, one)
+    said = _against(drawable, found.nats, c)
+    keep = np.arange(len(said))
+    if len(keep) > _LEVELS and found.often is not None:
+        keep = np.sort(np.argsort(-found.often, kind="stable")[:_LEVELS])
+    often = None if found.often is None else found.often[keep]
+    return Scale(one.columns[0], tuple(found.names[0][i] for i in keep), said[keep], often)
+
+
+def _number(drawable: Drawable, one: Voice, c: int) -> Scale:
+    from matplotlib.ticker import MaxNLocator
+
+    name = one.columns[0]
+    low, high = drawable.span(name)
+    middle, half = (low + high) / 2, _CORE * (high - low) / 2
+    low, high = middle - half, middle + half
+    ticks = np.array([v for v in MaxNLocator(6).tick_values(low, high) if low <= v <= high])
+    x = np.union1d(np.linspace(low, high, 200), ticks)
+    said = one.weight * _against(drawable, drawable.log_density([name], x[:, None]), c)
+    path = np.column_stack([said, (x - low) / (high - low)])
+    along = (ticks - low) / (high - low)
+    return Scale(name, tuple(f"{v:g}" for v in ticks), said[np.searchsorted(x, ticks)], along=along, path=path)
+
+
+def _against(drawable: Drawable, nats: NDArray, c: int) -> NDArray:
+    """For a class, less the mean over the others by their shares."""
+    shares = np.asarray(drawable.fitted.shares, float)
+    others = np.flatnonzero((np.arange(len(shares)) != c) & (shares > 0))
+    with np.errstate(invalid="ignore"):  # an impossible value has no place
+        return nats[..., c] - nats[..., others] @ (shares[others] / shares[others].sum())
+
+
+def draw(drawable: Drawable, c: int, lines: Sequence[Scale], ax: Any = None) -> Any:
+    """Draw lines, and of two classes the probability that a sum means."""
+    two = len(drawable.labels) == 2
+    high = len(lines) + two
+    ax = style.axes(ax, size=(9.0, 1.3 + _HEIGHT * high))
+    low, top = _reach(lines, _sums(drawable, c)[[1, -2]] if two else np.empty(0))
+    ax.set(xlim=(low, top), ylim=(high - 0.4, -0.6))
+    ax.axvline(0.0, color=style.DARK, linewidth=0.9, zorder=1)
+    for row, one in enumerate(lines):
+        _line(ax, row, one, c, (top - low) / max(_inches(ax), 1.0))
+    names = lettering.shorts([lettering.title(one.name) for one in lines], 24)
+    label = lettering.shorts(drawable.labels, 20)[c]
+    if two:
+        _probability(ax, drawable, c, len(lines))
+        names.append(f"sum: p({lettering.short(label, 14)})")
+    ax.set_yticks(range(high), names)
+    ax.tick_params(axis="y", length=0)
+    others = lettering.shorts(drawable.labels, 20)[1 - c] if two else "all others"
+    style.tidy(ax, f"nats for {label} against {others}; a missing value: 0", "")
+    ax.spines["left"].set_visible(False)
+    ax.grid(False, axis="y")
+    if left := _left_out(drawable, lines):
+        ax.set_title(f"not on a line: {left}", fontsize="small", loc="right", color="#777777")
+    return ax
+
+
+def _reach(lines: Sequence[Scale], ends: NDArray) -> tuple[float, float]:
+    """From where to where the axis goes: over the values that some rows have, and the ends of the last line."""
+    met = [one.nats[np.isfinite(one.nats) & (True if one.often is None else one.often > 0)] for one in lines]
+    every = np.clip(np.concatenate([*met, ends, [-1.0, 1.0]]), -_FAR, _FAR)
+    margin = 0.06 * float(np.ptp(every))
+    return float(every.min()) - margin, float(every.max()) + margin
+
+
+def _inches(ax: Any) -> float:
+    return float(ax.get_position().width * ax.figure.get_size_inches()[0])
+
+
+def _line(ax: Any, row: int, one: Scale, c: int, unit: float) -> None:
+    """One line with its values; ``unit`` is how many nats an inch is."""
+    at = row + (np.zeros(len(one.nats)) if one.along is None else 0.5 * (one.along - 0.5))
+    ends = one.nats[np.isfinite(one.nats)]
+    if one.path is None:
+        ax.plot([ends.min(initial=0.0), ends.max(initial=0.0)], [row, row], color=style.PALE, linewidth=2, zorder=1)
+    else:
+        ax.plot(one.path[:, 0], row + 0.5 * (one.path[:, 1] - 0.5), color=style.colour(c), linewidth=1.6, zorder=2)
+    size = 26.0 if one.often is None else 12 + 150 * np.sqrt(one.often)
+    tones = [style.colour(c) if v > 0 else "#777777" for v in one.nats]
+    ax.scatter(one.nats, at, s=size, color=tones, alpha=0.8, edgecolors="white", linewidths=0.6, zorder=3)
+    _names(ax, one, at, unit)
+
+
+def _names(ax: Any, one: Scale, at: NDArray, unit: float) -> None:
+    """Names above or below their values; one that would hide another is left out."""
+    ends, (low, high) = dict.fromkeys(_TRACKS, -np.inf), ax.get_xlim()
+    for i in np.argsort(one.nats, kind="stable"):
+        text = lettering.short(one.values[i], 16)
+        half = 0.5 * unit * (len(text) + 1) * 0.0083 * _SIZE
+        free = [track for track, end in ends.items() if one.nats[i] - half >= end]
+        if free and low <= one.nats[i] <= high:
+            ends[free[0]] = one.nats[i] + half
+            place = {"ha": "center", "va": "bottom" if free[0] > 0 else "top"}
+            ax.text(one.nats[i], at[i] - free[0] + (0.06 if free[0] > 0 else -0.06), text, fontsize=_SIZE, **place)
+
+
+def _probability(ax: Any, drawable: Drawable, c: int, row: int) -> None:
+    """The line on which a sum is a probability: what the class has of its own is part of it."""
+    low, high = ax.get_xlim()
+    ax.plot([low, high], [row, row], color=style.DARK, linewidth=1.0)
+    for x, share in zip(_sums(drawable, c), _SHOWN, strict=True):
+        if low <= x <= high:
+            ax.plot([x], [row], marker="|", markersize=8, color=style.DARK, zorder=3)
+            ax.text(x, row - 0.12, f"{share:g}", ha="center", va="bottom", fontsize=_SIZE)
+
+
+def _sums(drawable: Drawable, c: int) -> NDArray:
+    """What lines must come to for each of the probabilities that are shown, of two classes."""
+    prior, p = drawable.fitted.model.log_prior, np.array(_SHOWN)
+    return np.log(p / (1 - p)) - float(prior[c] - prior[1 - c])
+
+
+def _left_out(drawable: Drawable, lines: Sequence[Scale]) -> str:
+    """How many voices of each kind are not drawn."""
+    shown = {one.name for one in lines}
+    kinds: dict[str, int] = {}
+    for one in voices(drawable.fitted):
+        if len(one.columns) > 1 or one.columns[0] not in shown:
+            kinds[one.kind] = kinds.get(one.kind, 0) + 1
+    return ", ".join(wording.plural(n, kind) for kind, n in kinds.items())
