@@ -148,7 +148,12 @@ def genes():
 def maximum_likelihood():
     y, first = [0, 1, 1, 0, 0, 1], [1, 0, 0, 0, 1, 1]
     theta = Fraction(sum(x for x, c in zip(first, y, strict=True) if c == 0), y.count(0))
-    yield from (f"φ = {sum(y)}/6", f"θ₀,₁ = {theta}", f"theta_0,1 = {float(theta):.3f}", f"phi = {sum(y) / 6}")
+    yield from (
+        rf"\varphi = {sum(y)}/6",
+        rf"\theta_{{0,1}} = {theta}",
+        f"theta_0,1 = {float(theta):.3f}",
+        f"phi = {sum(y) / 6}",
+    )
 
 
 def unicorn():
@@ -162,7 +167,7 @@ def unicorn():
 
 
 def beta_prior():
-    yield from (str((10 - 1 + 2) / (10 - 1 + 10 - 1 + 3)), "\u03b1 \u2212 1 and \u03b2 \u2212 1")
+    yield from (str((10 - 1 + 2) / (10 - 1 + 10 - 1 + 3)), r"$\alpha - 1$ and $\beta - 1$")
 
 
 def word_ids():
