@@ -163,3 +163,12 @@ def test_a_file_that_says_no_way_to_hear_is_refused(at, value):
         Hearing.of(array)
     with pytest.raises(InputError):
         Hearing.of(array[:3])
+
+
+def test_documents_of_classes_without_others_judge_nothing():
+    texts = [f"word{i} tea" for i in range(150)]
+    assert chosen(texts, np.arange(150)) == Hearing()
+    assert len(cd.TextNB().fit(texts, np.arange(150)).fitted_.plan.parts) == 1
+    y = np.concatenate([np.arange(120) % 2, np.arange(2, 32)])
+    [held, _], *_ = listener(texts, y).trials(np.zeros(32))
+    assert set(y[held]) == {0, 1}

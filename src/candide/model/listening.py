@@ -95,7 +95,10 @@ class Listener:
         unasked = self.event.choose is None and len(self.y) > _MOST
         if self.event.choose is False or unasked or len(self.y) < _FEWEST:
             return Hearing()
-        held, tried = zip(*self.trials(offset), strict=True)
+        trials = list(self.trials(offset))
+        if not trials:
+            return Hearing()
+        held, tried = zip(*trials, strict=True)
         often = None if self.weight is None else np.concatenate([self.weight[rows] for rows in held])
         best, found = Hearing(), []
         least = [one.loss(best) for one in tried]
@@ -124,13 +127,17 @@ class Listener:
         order, size = np.argsort(lots(np.arange(n)), kind="stable"), min(n // _PART, _HELD)
         for time in range(max(1, min(_TIMES, _HELD // size))):
             rows = np.roll(order, -time * size)
-            held, rest = self._some(np.sort(rows[:size])), self._some(np.sort(rows[size : size + _TEACH]))
+            mine, others = np.sort(rows[:size]), np.sort(rows[size : size + _TEACH])
+            mine = mine[np.isin(self.y[mine], self.y[others])]  # of a class without others nothing can be known
+            if not len(mine):
+                continue
+            held, rest = self._some(mine), self._some(others)
             if self.is_counted:
                 gone = Terms.of(held.documents, held.y, held.weight, n_classes=self.tally.n_classes, spec=self._spec)
                 left = self.tally - gone
                 held, rest = replace(held, tally=left, is_counted=False), replace(rest, tally=left)
             often = None if rest.weight is None else weights.relative(rest.weight)
-            yield np.sort(rows[:size]), _Trial(rest.words(_PLAINLY), often, held.words(_PLAINLY), offset)
+            yield mine, _Trial(rest.words(_PLAINLY), often, held.words(_PLAINLY), offset)
 
     @property
     def _spec(self) -> Any:
@@ -169,7 +176,7 @@ def characters_help(
         before.append(alone.loss(USUAL))
         after.append(alone.loss(USUAL, beside))
         often.append(np.ones(len(held)) if weight is None else weight[held])
-    return gains(*map(np.concatenate, (before, after, often)))
+    return bool(before) and gains(*map(np.concatenate, (before, after, often)))
 
 
 def _short(documents: Documents, tokens: Any) -> bool:
