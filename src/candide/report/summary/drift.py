@@ -16,6 +16,8 @@ from candide.report.record import Summary
 from candide.rows.table import Name
 from candide.tasks.drift import QUANTILES, ColumnDrift, Drift, Said
 
+__all__ = ["ColumnDrift", "DriftSummary", "Said", "of_drift"]
+
 
 @dataclass(frozen=True, repr=False)
 class DriftSummary(Summary):

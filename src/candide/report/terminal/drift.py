@@ -2,8 +2,8 @@
 
 from candide import wording
 from candide.report.summary import DriftSummary
+from candide.report.summary.drift import ColumnDrift
 from candide.report.terminal.layout import Parts, Sheet, escape, parts
-from candide.tasks.drift import ColumnDrift
 
 
 @parts.register
