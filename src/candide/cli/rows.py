@@ -27,6 +27,12 @@ from candide.errors import InputError
 @click.option("--text", metavar="TEXT", help="Score this one document instead of DATA, and say which words decided.")
 @output_option("OUT", "A .parquet, .csv, .tsv or .jsonl file; else the terminal.")
 @click.option("--keep", multiple=True, metavar="COL", help="Pass an input column through (repeatable; 'all' for all).")
+@click.option(
+    "--intervals",
+    type=float,
+    metavar="LEVEL",
+    help="Tell how sure each probability is, of the model naive: .95.",
+)
 @policy_options
 @CLASS_PRIOR
 @reading_options
@@ -38,6 +44,7 @@ def predict(
     output: str | None,
     force: bool,
     keep: tuple[str, ...],
+    intervals: float | None,
     class_prior: Any,
     as_json: bool,
     **options: Any,
@@ -64,7 +71,7 @@ def predict(
         show_result(summary.of_text(fitted, text), as_json)
         return
     outputs.check(output, model, data, ours=is_scored, force=force)
-    how: dict[str, Any] = {"keep": keep, "force": force, "reading": Reading(**options)}
+    how: dict[str, Any] = {"keep": keep, "force": force, "intervals": intervals, "reading": Reading(**options)}
     if output is None and not as_json and not sys.stdout.isatty():  # in a pipe: for another program
         path = files.temporary_file(".csv")
         try:

@@ -97,3 +97,19 @@ def level_evidence(tally: Levels, alpha: Floats) -> Floats:
     n, concentration = tally.n, tally.per_feature(alpha[None, :])
     norm = ratio(numerics.log_rising(concentration, n), n)
     return numerics.log_rising(alpha, tally.counts) - tally.counts * _in_each_level(norm, tally)
+
+
+def log_drawn(shape: Floats, offsets: Codes, rng: np.random.Generator) -> Floats:
+    """(class, levels) log-probabilities drawn from Dirichlet distributions, one a class and column.
+
+    >>> p = np.exp(log_drawn(np.array([[3e6, 1e6, 2e6, 2e6]]), np.array([0, 2, 4]), np.random.default_rng(0)))
+    >>> p.round(2).tolist()
+    [[0.75, 0.25, 0.5, 0.5]]
+    """
+    # A gamma variate of shape a is one of shape a + 1 times u**(1 / a): in logs small shapes do not fall to 0.
+    logs = np.log(rng.standard_gamma(shape + 1.0)) + np.log(rng.random(shape.shape)) / shape
+    starts, sizes = offsets[:-1], np.diff(offsets)
+    some = sizes > 0
+    top = np.repeat(np.maximum.reduceat(logs, starts[some], axis=1), sizes[some], axis=1)
+    total = np.add.reduceat(np.exp(logs - top), starts[some], axis=1)
+    return logs - top - np.log(np.repeat(total, sizes[some], axis=1))

@@ -125,6 +125,30 @@ class Generative(Estimator):
         """
         return self._apply(Model.posterior, X)
 
+    def predict_interval(self, X: Any, level: float = 0.95, *, draws: int = 200, random_state: int = 0) -> NDArray:
+        """Between which values p(class | x) lies, (rows, classes, 2), for all that the counts leave open.
+
+        By drawing the parameters of every law from their posterior, under the model's own assumptions. A weighted model
+        has no such posterior, and an error says so.
+
+        >>> import candide as cd
+        >>> X, y = [[1.0], [2.0], [3.0], [6.0], [8.0], [9.0]] * 5, ["low", "low", "low", "top", "top", "top"] * 5
+        >>> model = cd.NaiveBayes().fit(X, y)
+        >>> (low, high), p = model.predict_interval([[4.2]])[0, 1], model.predict_proba([[4.2]])[0, 1]
+        >>> bool(low < p < high), bool(high - low > 0.1)
+        (True, True)
+        """
+        from candide.model import draws as drawing
+
+        self._check_fitted()
+        drawing.check_level(level)
+        models = drawing.draws(self.fitted_, checked_count("draws", draws), random_state)
+
+        def between(_: Model, blocks: Sequence[Block]) -> NDArray:
+            return drawing.intervals(models, blocks, level)
+
+        return self._apply(between, X)
+
     def predict_log_proba(self, X: Any) -> NDArray:
         """log p(class | x), (rows, classes).
 
@@ -169,12 +193,14 @@ class Generative(Estimator):
         keep: Sequence[str] = (),
         force: bool = False,
         policy: PolicyLike = None,
+        intervals: float | None = None,
         **reading: Any,
     ) -> Any:
         """Score any source in a stream: into a file (the number of rows comes back), or into an Arrow table.
 
         The columns are those of ``keep``, then ``prediction``, ``p_<class>`` for every class, and ``log_density``,
-        which is empty where columns are weighted: a weighted score is no density. ``policy`` decides, where given.
+        which is empty where columns are weighted: a weighted score is no density. ``policy`` decides, where given;
+        ``intervals=0.95`` adds ``p_<class>_low`` and ``p_<class>_high`` of every class.
         A file is not written over one that is read, nor over one that holds no predictions, but by ``force``.
 
         >>> import candide as cd
@@ -186,7 +212,7 @@ class Generative(Estimator):
         from candide.tasks.predict import predict
 
         self._check_fitted()
-        how: dict[str, Any] = {"out": out, "keep": keep, "force": force, "policy": policy}
+        how: dict[str, Any] = {"out": out, "keep": keep, "force": force, "policy": policy, "intervals": intervals}
         return predict(self.fitted_, source, reading=Reading(**reading), **how)
 
     def export(self, to: str, out: str | os.PathLike | None = None, *, force: bool = False) -> str:

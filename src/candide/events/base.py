@@ -151,6 +151,26 @@ class EventModel:
         """(class, feature) log marginal likelihood of the tallied values; its sum is that of the block."""
         return self._evidence(tally, self._resolve(prior))
 
+    def drawn(self, tally: Any, rng: "np.random.Generator") -> "laws.Distribution":
+        """A law drawn from the posterior under Jeffreys' prior, or its like: what else the parameters might be.
+
+        Not under the event model's own prior, which draws estimates together: an interval that holds as often as it
+        says needs a prior that says as little as can be (Welch and Peers, 1963). Where a class has too few values for
+        that, its own prior speaks.
+
+        >>> from candide.events import Poisson
+        >>> from candide.tally import Sums
+        >>> tally = Sums(n=np.array([[100.0]]), total=np.array([[400.0]]), log_factorial=np.array([[0.0]]))
+        >>> rates = [Poisson().drawn(tally, np.random.default_rng(i)).rate.item() for i in range(200)]
+        >>> round(float(np.mean(rates)), 1), round(float(np.std(rates)), 1)  # 4 and the root of 4 / 100
+        (4.0, 0.2)
+        """
+        return self._drawn(tally, rng)
+
+    def _drawn(self, tally: Any, rng: "np.random.Generator") -> "laws.Distribution":
+        what = f"{self._title} has no posterior to draw its parameters from"
+        raise InputError(what, remedy="ask for probabilities without intervals, or choose another event model")
+
     @property
     def compared_as(self) -> "EventModel":
         """The family by whose laws two tallies are compared: itself, where its laws have a divergence."""

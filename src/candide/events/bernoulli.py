@@ -12,7 +12,7 @@ import numpy as np
 
 from candide import distributions as laws
 from candide.conjugate.checks import refuse, refuse_improper
-from candide.conjugate.dirichlet import held_out_levels, level_evidence, pair_log_prob
+from candide.conjugate.dirichlet import held_out_levels, level_evidence, log_drawn, pair_log_prob
 from candide.distributions.base import dense
 from candide.encode import Encoding, Grid, Identity
 from candide.errors import InputError
@@ -66,6 +66,12 @@ class Bernoulli(EventModel):
         """The posterior predictive of one value is the posterior mean."""
         no, yes = _counts(tally)
         return laws.Bernoulli(*pair_log_prob(no, yes, *_beta(prior, no.shape[-1]), how), self.threshold)
+
+    def _drawn(self, tally: Levels | Sums, rng: np.random.Generator) -> laws.Bernoulli:
+        no, yes = _counts(tally)
+        shape = np.stack([no, yes], axis=-1).reshape(len(no), -1) + 0.5
+        log_p = log_drawn(shape, np.arange(0, shape.shape[1] + 1, 2), rng)
+        return laws.Bernoulli(log_p[:, 0::2], log_p[:, 1::2], self.threshold)
 
     def _evidence(self, tally: Levels | Sums, prior: Prior | None) -> Floats:
         """Of the sequence of yes and no; of shares as if they were counts."""

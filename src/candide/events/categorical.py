@@ -57,6 +57,12 @@ class Categorical(EventModel):
         log_prob = conjugate.dirichlet.level_log_prob(tally, alpha, how)
         return laws.Categorical(log_prob.T, tally.offsets, conjugate.dirichlet.unseen_log_prob(tally, alpha, how))
 
+    def _drawn(self, tally: Levels, rng: np.random.Generator) -> "laws.Categorical":
+        """Shares of levels under Dirichlet(1/2); a level never seen says what it says by the estimate."""
+        log_p = conjugate.dirichlet.log_drawn(tally.counts + 0.5, tally.offsets, rng)
+        unseen = conjugate.dirichlet.unseen_log_prob(tally, np.full(tally.offsets[-1], 0.5), "mean")
+        return laws.Categorical(log_p.T, tally.offsets, unseen)
+
     def _evidence(self, tally: Levels, prior: Prior | None) -> Floats:
         if isinstance(prior, PooledDirichlet):
             return conjugate.pooled.pooled_evidence(tally, prior.alpha)

@@ -58,6 +58,13 @@ class Exponential(EventModel):
         refuse(~good, "the values, none or all zero, give no rate; use estimate='predictive' or the prior Gamma()")
         return laws.Exponential(estimate)
 
+    def _drawn(self, tally: Sums, rng: np.random.Generator) -> laws.Distribution:
+        values, amount = _gamma(self._resolve(None), tally)
+        some = (tally.n > 0) & (tally.total > 0)
+        shape, rate = np.where(some, 0.0, values) + tally.n, np.where(some, 0.0, amount) + tally.total
+        refuse((rate <= 0) | (shape <= 0), "no value to draw a rate from; use the prior Gamma()")
+        return laws.Exponential(rng.standard_gamma(shape) / rate)
+
     def _evidence(self, tally: Sums, prior: Prior | None) -> Floats:
         shape, rate = _gamma(prior, tally)
         refuse_improper((shape <= 0) | (rate <= 0), prior)

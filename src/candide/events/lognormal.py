@@ -9,6 +9,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from candide.distributions import Distribution, LogScale
 from candide.encode import Log
 from candide.events.base import Support
@@ -34,6 +36,9 @@ class LogNormal(Gaussian):
 
     def _estimate(self, tally: Moments | CoMoments, prior: Prior | None, how: str) -> Distribution:
         return LogScale(super()._estimate(tally, prior, how))
+
+    def _drawn(self, tally: Moments | CoMoments, rng: np.random.Generator) -> Distribution:
+        return LogScale(super()._drawn(tally, rng))
 
     def _evidence(self, tally: Moments | CoMoments, prior: Prior | None) -> Floats:
         """Of x itself: each value's density gains 1/x, and the tally knows the sum of ln x."""

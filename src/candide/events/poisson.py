@@ -57,6 +57,13 @@ class Poisson(EventModel):
         refuse(~np.isfinite(estimate), "no value to take a rate of; use estimate='predictive' or the prior Gamma()")
         return laws.Poisson(estimate)
 
+    def _drawn(self, tally: Sums, rng: np.random.Generator) -> laws.Distribution:
+        own, rows = _gamma(self._resolve(None), tally)
+        some = tally.n > 0
+        shape, rate = np.where(some, 0.5, own) + tally.total, np.where(some, 0.0, rows) + tally.n
+        refuse((rate <= 0) | (shape <= 0), "no value to draw a rate from; use the prior Gamma()")
+        return laws.Poisson(rng.standard_gamma(shape) / rate)
+
     def _evidence(self, tally: Sums, prior: Prior | None) -> Floats:
         shape, rate = _gamma(prior, tally)
         refuse_improper((shape <= 0) | (rate <= 0), prior)

@@ -13,6 +13,7 @@ import csv
 import json
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ def predict(
     keep: str | Sequence[str] = (),
     force: bool = False,
     policy: PolicyLike = None,
+    intervals: float | None = None,
     reading: Reading | None = None,
     watch: Watch = silent,
 ) -> Any:
@@ -50,7 +52,8 @@ def predict(
 
     ``keep`` names input columns to pass through, word for word and type for type; ``"all"`` keeps all. A file is not
     written over one that is read, nor over one that holds no predictions, but by ``force``. ``policy`` decides in the
-    place of the model's own; the prediction of a row that it leaves open is missing.
+    place of the model's own; the prediction of a row that it leaves open is missing. ``intervals`` is a level, such as
+    0.95: between which values each probability lies, for all that the counts leave open.
     """
     outputs.check(out, model, data, ours=is_scored, force=force)
     fitted = fitted_of(model).with_policy(policy)
@@ -58,7 +61,13 @@ def predict(
         prepare_to_score(source, fitted.plan, fitted.spelled, fitted.target)
         names = [keep] if isinstance(keep, str) else list(keep)
         strangers = Strangers(fitted.plan)
-        schema, batches = scored_table(source, fitted, list(source.columns) if names == ["all"] else names, strangers)
+        schema, batches = scored_table(
+            source,
+            fitted,
+            list(source.columns) if names == ["all"] else names,
+            strangers,
+            Between.of(fitted, intervals),
+        )
         if out is None:
             import pyarrow as pa
 
@@ -73,8 +82,34 @@ def predict(
     return found
 
 
+@dataclass(frozen=True, eq=False)
+class Between:
+    """Models drawn from the posterior, and how many of them are to lie between two values."""
+
+    models: list[Any]
+    level: float
+
+    @classmethod
+    def of(cls, fitted: Fitted, level: float | None) -> "Between | None":
+        if level is None:
+            return None
+        from candide.model import draws
+
+        draws.check_level(level)
+        return cls(draws.draws(fitted), level)
+
+    def columns(self, fitted: Fitted, batch: Any) -> list[Any]:
+        """Class by class the lower and the upper end, of every row."""
+        from candide.engines.batch import blocks
+        from candide.model.draws import intervals
+
+        few = pieces([batch], len(fitted.labels) * len(self.models))
+        ends = np.concatenate([intervals(self.models, blocks(fitted.plan, piece), self.level) for piece in few])
+        return [ends[:, c, side] for c in range(len(fitted.labels)) for side in (0, 1)]
+
+
 def scored_table(
-    source: Source, fitted: Fitted, keep: Sequence[str], strangers: Strangers
+    source: Source, fitted: Fitted, keep: Sequence[str], strangers: Strangers, between: Between | None = None
 ) -> tuple[Any, Iterator[Any]]:
     """The schema and the batches of the scored table; ``strangers`` takes note of values never met."""
     import pyarrow as pa
@@ -83,7 +118,8 @@ def scored_table(
         if name not in source.columns:
             raise unknown("column to keep", name, source.columns)
     labels, plan = fitted.labels, fitted.plan
-    names = [*keep, "prediction", *(f"p_{v}" for v in labels.values), "log_density"]
+    ends = [] if between is None else [f"p_{v}_{end}" for v in labels.values for end in ("low", "high")]
+    names = [*keep, "prediction", *(f"p_{v}" for v in labels.values), *ends, "log_density"]
     if len(set(names)) < len(names):
         twice = next(n for n in names if names.count(n) > 1)
         raise InputError(
@@ -93,7 +129,7 @@ def scored_table(
     scan = source.engine.score(source, plan, [name for name, _ in written])
     kinds = [arrow_type(scan.schema.field(f"k{i}").type, kind) for i, (_, kind) in enumerate(written)]
     values = pa.array(labels.array.tolist())
-    kinds += [values.type, *[pa.float64()] * (len(labels) + 1)]
+    kinds += [values.type, *[pa.float64()] * (len(labels) + len(ends) + 1)]
     schema = pa.schema(list(zip(names, kinds, strict=True)))
     rule = fitted.rule
     has_density = all(law.has_density for law in fitted.model.distributions)
@@ -110,12 +146,9 @@ def scored_table(
         kept = [as_type(batch.column(f"k{i}"), kinds[i]) for i in range(len(keep))]
         last = pa.array(density) if has_density else pa.nulls(n, pa.float64())
         flat = pa.array(p.ravel())  # a slice of it is made far quicker than an array, and there may be 100,000 classes
-        columns = [
-            *kept,
-            values.take(pa.array(winner, mask=winner < 0)),
-            *(flat.slice(c * n, n) for c in range(k)),
-            last,
-        ]
+        given = values.take(pa.array(winner, mask=winner < 0))
+        sides = [] if between is None else [pa.array(end) for end in between.columns(fitted, batch)]
+        columns = [*kept, given, *(flat.slice(c * n, n) for c in range(k)), *sides, last]
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
     return schema, threads.ahead(work, pieces(scan.batches, len(labels), _VALUES))
