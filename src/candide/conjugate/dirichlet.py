@@ -99,7 +99,7 @@ def level_evidence(tally: Levels, alpha: Floats) -> Floats:
     return numerics.log_rising(alpha, tally.counts) - tally.counts * _in_each_level(norm, tally)
 
 
-def log_drawn(shape: Floats, offsets: Codes, rng: np.random.Generator) -> Floats:
+def log_drawn(shape: Floats, offsets: Codes, rng: "np.random.Generator") -> Floats:
     """(class, levels) log-probabilities drawn from Dirichlet distributions, one a class and column.
 
     >>> p = np.exp(log_drawn(np.array([[3e6, 1e6, 2e6, 2e6]]), np.array([0, 2, 4]), np.random.default_rng(0)))

@@ -67,7 +67,7 @@ class Bernoulli(EventModel):
         no, yes = _counts(tally)
         return laws.Bernoulli(*pair_log_prob(no, yes, *_beta(prior, no.shape[-1]), how), self.threshold)
 
-    def _drawn(self, tally: Levels | Sums, rng: np.random.Generator) -> laws.Bernoulli:
+    def _drawn(self, tally: Levels | Sums, rng: "np.random.Generator") -> laws.Bernoulli:
         no, yes = _counts(tally)
         shape = np.stack([no, yes], axis=-1).reshape(len(no), -1) + 0.5
         log_p = log_drawn(shape, np.arange(0, shape.shape[1] + 1, 2), rng)

@@ -57,7 +57,7 @@ class Categorical(EventModel):
         log_prob = conjugate.dirichlet.level_log_prob(tally, alpha, how)
         return laws.Categorical(log_prob.T, tally.offsets, conjugate.dirichlet.unseen_log_prob(tally, alpha, how))
 
-    def _drawn(self, tally: Levels, rng: np.random.Generator) -> "laws.Categorical":
+    def _drawn(self, tally: Levels, rng: "np.random.Generator") -> "laws.Categorical":
         """Shares of levels under Dirichlet(1/2); a level never seen says what it says by the estimate."""
         log_p = conjugate.dirichlet.log_drawn(tally.counts + 0.5, tally.offsets, rng)
         unseen = conjugate.dirichlet.unseen_log_prob(tally, np.full(tally.offsets[-1], 0.5), "mean")

@@ -58,7 +58,7 @@ class Exponential(EventModel):
         refuse(~good, "the values, none or all zero, give no rate; use estimate='predictive' or the prior Gamma()")
         return laws.Exponential(estimate)
 
-    def _drawn(self, tally: Sums, rng: np.random.Generator) -> laws.Distribution:
+    def _drawn(self, tally: Sums, rng: "np.random.Generator") -> laws.Distribution:
         values, amount = _gamma(self._resolve(None), tally)
         some = (tally.n > 0) & (tally.total > 0)
         shape, rate = np.where(some, 0.0, values) + tally.n, np.where(some, 0.0, amount) + tally.total

@@ -130,7 +130,7 @@ class Gaussian(EventModel):
             return laws.StudentT(2 * after.a, after.mean, np.sqrt(after.b / after.a * wider))
         return laws.Normal(after.mean, after.b / below)
 
-    def _drawn(self, tally: Any, rng: np.random.Generator) -> "laws.Distribution":
+    def _drawn(self, tally: Any, rng: "np.random.Generator") -> "laws.Distribution":
         """Variances by gamma variates, and means given these; of a column that does not vary one for all classes."""
         prior = self._resolve(None)
         if self.covariance != "diagonal" or isinstance(prior, AddedVariance | Unbiased):

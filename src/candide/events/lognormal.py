@@ -37,7 +37,7 @@ class LogNormal(Gaussian):
     def _estimate(self, tally: Moments | CoMoments, prior: Prior | None, how: str) -> Distribution:
         return LogScale(super()._estimate(tally, prior, how))
 
-    def _drawn(self, tally: Moments | CoMoments, rng: np.random.Generator) -> Distribution:
+    def _drawn(self, tally: Moments | CoMoments, rng: "np.random.Generator") -> Distribution:
         return LogScale(super()._drawn(tally, rng))
 
     def _evidence(self, tally: Moments | CoMoments, prior: Prior | None) -> Floats:

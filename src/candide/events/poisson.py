@@ -57,7 +57,7 @@ class Poisson(EventModel):
         refuse(~np.isfinite(estimate), "no value to take a rate of; use estimate='predictive' or the prior Gamma()")
         return laws.Poisson(estimate)
 
-    def _drawn(self, tally: Sums, rng: np.random.Generator) -> laws.Distribution:
+    def _drawn(self, tally: Sums, rng: "np.random.Generator") -> laws.Distribution:
         own, rows = _gamma(self._resolve(None), tally)
         some = tally.n > 0
         shape, rate = np.where(some, 0.5, own) + tally.total, np.where(some, 0.0, rows) + tally.n

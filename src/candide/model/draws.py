@@ -29,7 +29,7 @@ from candide.rows.blocks import Block, Floats
 DRAWS = 200
 
 
-def drawn(fitted: Fitted, rng: np.random.Generator) -> Model:
+def drawn(fitted: Fitted, rng: "np.random.Generator") -> Model:
     """A model as probable as the counts make it."""
     refuse_weighted(fitted)
     census = fitted.chosen
@@ -57,7 +57,7 @@ def refuse_weighted(fitted: Fitted) -> None:
     fitted.census  # noqa: B018  without counts there is no posterior: an error says so
 
 
-def _log_prior(fitted: Fitted, rng: np.random.Generator) -> Floats:
+def _log_prior(fitted: Fitted, rng: "np.random.Generator") -> Floats:
     """Shares that are given stay; those that were counted are drawn under Jeffreys' prior."""
     policy, given = fitted.policy, fitted.settings.class_prior
     with np.errstate(divide="ignore"):
