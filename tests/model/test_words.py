@@ -33,6 +33,7 @@ def said(event, texts, y, k=3, weight=None, power=0.5, **how):
 def test_a_document_is_left_out_of_its_own_counts(event, weighted):
     """Against counts made again without the document, in the vocabulary of all of them."""
     texts, y = corpus()
+    texts[7] += " alone"
     weight = np.random.default_rng(1).uniform(0.5, 3, len(y)) if weighted else None
     tally, found = said(event, texts, y, weight=weight, power=0.0)
     scores, kept = found.scores(np.ones(len(found.group))), event.weighed(tally)
@@ -50,7 +51,7 @@ def test_a_document_is_left_out_of_its_own_counts(event, weighted):
         x = {key: n for key, n in zip(one.keys(), one.total, strict=True) if key in names}
         total = kept.by_class(kept.total)
         w_i = 1.0 if weight is None else weight[i]
-        total[y[i]] -= w_i * sum(n for key, n in x.items() if key in others)
+        total[y[i]] -= w_i * sum(x.values())
         want = np.zeros(3)
         for key, n in x.items():
             if key in others:
@@ -79,13 +80,16 @@ def test_the_maximum_is_that_of_another_optimiser(weighted):
     v, g = len(found.group), found.n_groups
     each = np.stack([found.scores(np.eye(v)[j]) for j in range(v)], axis=2)  # (document, class, term)
     often = np.where(np.diff(found.ends) > 0, 1.0 if weight is None else weight, 0.0)  # of no words, none
+    assert found.teaches.all()
 
     def objective(q):
         w, b, mean = q[:v], q[v : v + 2], q[v + 2 :]
         joint = each @ w + offset + b
         loss = often @ (logsumexp(joint, axis=1) - joint[np.arange(len(y)), y])
         away = w - mean[found.group]
-        return loss + 0.5 * found.how.strength * away @ away + 0.5 * mean @ mean + 0.5 * words.BIAS * b @ b
+        from_one = mean / found.scale - 1.0
+        held = found.how.strength * away @ away + from_one @ from_one + words.BIAS * b @ b
+        return loss + 0.5 * held
 
     peer = minimize(objective, np.zeros(v + 2 + g), method="BFGS", options={"gtol": 1e-6})
     order = np.argsort(found.keys())
@@ -94,6 +98,22 @@ def test_the_maximum_is_that_of_another_optimiser(weighted):
     at[order] = learned.words.weight * found.scale
     mine = minimize(lambda q: objective(np.append(at, q)), peer.x[v:], method="BFGS").fun
     assert mine <= peer.fun * (1 + 1e-5)
+
+
+def test_terms_of_few_documents_are_of_one_kind():
+    texts, y = corpus(5, n=79)
+    assert said(HEARD, texts, y)[1].n_groups == 1
+    texts, y = corpus(5, n=80)
+    assert said(HEARD, texts, y)[1].n_groups > 1
+
+
+def test_classes_of_few_documents_teach_nothing():
+    texts, y = [f"word{i} common" for i in range(12)] * 2, np.arange(24) % 12
+    _, found = said(HEARD, texts, y, 12)
+    assert not found.teaches.any()
+    learned = words.learn(found, np.log(np.full(12, 1 / 12)))
+    np.testing.assert_allclose(learned.words.weight, 1.0, atol=1e-6)
+    np.testing.assert_allclose(learned.bias, 0.0, atol=1e-9)
 
 
 def test_where_to_begin_makes_no_difference():

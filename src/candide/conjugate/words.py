@@ -35,6 +35,10 @@ __all__ = ["Documents", "Terms", "Words", "beside", "words_of"]
 
 T = TypeVar("T")
 RARE = 10  # groups of terms by how many documents have them, each of twice as many as the one before
+ALIKE = 80  # documents: fewer cannot tell kinds of terms apart, and all terms are of one
+# Documents that a class has beside one: of fewer, that class without it is no longer what it is. Where that is so for
+# most, what words say of documents left out is no guide to what they say of new ones, and none of them teaches.
+OTHERS = 5
 _LOT = 8  # classes, in which the loops read the tables
 _LETTERS = 1 << 18  # of documents that are read together: what is worked out of their words takes 5 MB
 _LARGEST = 1e30  # counts, and as small ones: of single precision
@@ -58,6 +62,7 @@ class Words:
     group: Codes  # (term,) terms alike: of as many words, and about as rare
     n_groups: int
     scale: float  # what the length of a document leaves of each word, in the mean: ``x`` is in units of it
+    teaches: NDArray[np.bool_]  # (document) whether its class is known without it
     how: Hearing = Hearing()
 
     def keys(self) -> list[bytes]:
@@ -133,7 +138,8 @@ def beside(parts: Sequence[Words]) -> Words:
     starts = np.concatenate([[0], *(one.starts[1:] + shift[i] for i, one in enumerate(parts))])
     table = np.concatenate([one.table for one in parts])
     group = np.concatenate([one.group + groups[i] for i, one in enumerate(parts)])
-    return Words(letters, starts, ends, term, x, own, table, first.y, first.n_classes, group, int(groups[-1]), 1.0)
+    arrays = letters, starts, ends, term, x, own, table, first.y
+    return Words(*arrays, first.n_classes, group, int(groups[-1]), 1.0, first.teaches)
 
 
 def words_of(
@@ -151,15 +157,16 @@ def words_of(
     Terms stay those that all documents chose.
     """
     gone = np.zeros(len(y)) if not is_counted else np.ones(len(y)) if weight is None else weight
-    used, (term, x, sizes, length) = _listed(counted, documents, gone)
+    used, (term, x, sizes, length, whole) = _listed(counted, documents, gone)
     ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    teaches = _teaching(counted.tally.n[y, 0] - gone, gone)
     totals = counted.by_class(counted.total)
     unit = max(1.0, float(totals.max(initial=alpha)) / _LARGEST)  # of all counts, where these would be no numbers
     gone, totals, alpha = gone / unit, totals / unit, max(alpha / unit, 1.0 / _LARGEST)
     k, table, own = counted.tally.n_classes, _dense(counted, used, unit), np.empty_like(x)
     size = alpha * max(counted.size, 1)
-    # Terms of no other document stay in the total: without them a class would be known by what it lacks.
-    rest = np.log(totals[y] + size) - np.log(np.maximum(totals[y] - gone * length, 0.0) + size)
+    # Terms of no other document are taken out of the total too: the classes are as if this document had not been.
+    rest = np.log(totals[y] + size) - np.log(np.maximum(totals[y] - gone * whole, 0.0) + size)
     each = np.where(length > 0, np.maximum(length, 1e-300) ** -power, 1.0)
     scale = float(each.mean()) if len(y) else 1.0
 
@@ -179,9 +186,9 @@ def words_of(
     table[:, :k] -= table[:, :k].mean(axis=1, keepdims=True)  # what all classes share says nothing
     table[:, k:] = 0.0
     letters, starts = keys.taken(counted.tally.letters, counted.tally.starts, used)
-    group, n_groups = _groups(counted, used, letters, starts)
+    group, n_groups = _groups(counted, used, letters, starts, kinds=len(y) >= ALIKE)
     y = np.ascontiguousarray(y, np.int64)
-    return Words(letters, starts, ends, term, x, own, table, y, k, group, n_groups, scale)
+    return Words(letters, starts, ends, term, x, own, table, y, k, group, n_groups, scale, teaches)
 
 
 def _in_pieces(work: Callable[[slice], T], documents: Documents) -> list[T]:
@@ -199,8 +206,8 @@ def _in_pieces(work: Callable[[slice], T], documents: Documents) -> list[T]:
 def _listed(counted: terms.Weighed, documents: Documents, gone: Floats) -> tuple[Codes, list[NDArray]]:
     """The terms of documents that others have too, and their words.
 
-    (word) the place of its term among these and how much it counts, (document) how many words it has and how much they
-    count in all.
+    (word) the place of its term among these and how much it counts, (document) how many words it has, how much they
+    count in all, and how much with those that no other document has.
     """
     known = kernel.Words(counted.tally.letters, counted.tally.starts)
     have, there = counted.by_term(counted.tally.documents), np.zeros(counted.size, bool)
@@ -209,16 +216,17 @@ def _listed(counted: terms.Weighed, documents: Documents, gone: Floats) -> tuple
         times, term, ends = rows(known, documents[some], counted.tokens)
         n, row = len(ends) - 1, np.repeat(np.arange(len(ends) - 1), np.diff(ends))
         mine = gone[some][row]
+        whole = summed(row, weights_of(counted.tokens.manner, times), n)
         heard = have[term] - mine > 1e-9 * np.maximum(mine, 1.0)
         row, term, x = row[heard], term[heard], weights_of(counted.tokens.manner, times[heard])
         there[term] = True
-        return term, x.astype(np.float32), np.bincount(row, minlength=n), summed(row, x, n)
+        return term, x.astype(np.float32), np.bincount(row, minlength=n), summed(row, x, n), whole
 
     columns = [list(column) for column in zip(*_in_pieces(read, documents), strict=True)]
     place = (np.cumsum(there) - 1).astype(np.int32)
     for term in columns[0]:
         term[:] = place[term]
-    return np.flatnonzero(there), [np.concatenate(columns.pop(0)) for _ in range(4)]
+    return np.flatnonzero(there), [np.concatenate(columns.pop(0)) for _ in range(5)]
 
 
 def _dense(counted: terms.Weighed, used: Codes, unit: float) -> NDArray[np.float32]:
@@ -233,8 +241,20 @@ def _dense(counted: terms.Weighed, used: Codes, unit: float) -> NDArray[np.float
     return out
 
 
-def _groups(counted: terms.Weighed, used: Codes, letters: NDArray, starts: Codes) -> tuple[Codes, int]:
+def _teaching(others: Floats, gone: Floats) -> NDArray[np.bool_]:
+    """(document) whether it teaches, by the documents that its class has beside it; all in weights.
+
+    >>> _teaching(np.array([9.0, 9.0, 0.0]), np.ones(3)).tolist(), _teaching(np.full(3, 2.0), np.ones(3)).tolist()
+    ([True, True, False], [False, False, False])
+    """
+    most = np.mean(others >= OTHERS * gone) >= 0.5 if len(others) else False
+    return (others >= 0.5 * gone) & most  # half a document: whatever the rounding
+
+
+def _groups(counted: terms.Weighed, used: Codes, letters: NDArray, starts: Codes, *, kinds: bool) -> tuple[Codes, int]:
     """(term,) the group of each term: by its words, and by how many other documents have it. Rarest first."""
+    if not kinds:
+        return np.zeros(len(used), np.int64), min(1, len(used))
     others = np.maximum(counted.by_term(counted.tally.documents)[used] - 1.0, 1.0)
     rarity = np.minimum(np.log2(others).astype(np.int64), RARE - 1)
     longer = keys.blanks(letters, starts) if counted.tokens.has_words else np.zeros(len(used), np.int64)

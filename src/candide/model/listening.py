@@ -92,8 +92,9 @@ class Listener:
 
     def choose(self, offset: Floats) -> Hearing:
         """How the words are best heard; ``offset`` is log p(class)."""
-        unasked = self.event.choose is None and len(self.y) > _MOST
-        if self.event.choose is False or unasked or len(self.y) < _FEWEST:
+        if len(self.y) < _FEWEST:
+            return Hearing(strength=np.inf)  # they cannot tell single words apart
+        if self.event.choose is False or (self.event.choose is None and len(self.y) > _MOST):
             return Hearing()
         trials = list(self.trials(offset))
         if not trials:

@@ -296,10 +296,15 @@ def teaches(y: Codes) -> bool:
 
 
 def untaught(census: Census) -> Voices:
-    """Each column counts once, as in naive Bayes: that was learned from no row."""
+    """Each column counts once, as in naive Bayes, and each word: that was learned from no row."""
+    from candide.distributions.word_weights import WordWeights
+
     groups = np.array(groups_of(census.plan), np.intp)
-    once = tuple(np.split((groups == 0).astype(np.float64), _ends(census.plan)))
-    return Voices(once, np.zeros(len(census.labels)), 0, np.ones(1 + max(groups, default=-1)), 0)
+    heard = [part.event.hears_words for part in census.plan.parts]
+    once = np.split((groups == 0).astype(np.float64), _ends(census.plan))
+    each = tuple(np.ones(1) if words else own for words, own in zip(heard, once, strict=True))
+    words = tuple(WordWeights.of([], [], rest=1.0) if one else None for one in heard) if any(heard) else ()
+    return Voices(each, np.zeros(len(census.labels)), 0, np.ones(1 + max(groups, default=-1)), 0, words=words)
 
 
 def hear(

@@ -1,11 +1,13 @@
 """Words: how much each term of a text counts, learned from what the terms say of documents that they have not counted.
 
     score(c | document) = offset(c) + b_c + sum_v w_v t_v(document, c)        w_v ~ Normal(mean_g, 1 / strength)
+                                                                           mean_g ~ Normal(1, 1)
 
 Terms of as many words that are about as rare are a group with a mean of its own: so rare terms, pairs of words and very
 common words are heard as much as their kind deserves, and single terms more or less where the documents say so. The
 means are found first, by Newton's method; then all weights together, by L-BFGS, in units in which every weight is
-about as well determined as the others.
+about as well determined as the others. Where no document teaches, every word counts once: naive Bayes, but for the
+length of documents.
 
 >>> from candide.conjugate import terms
 >>> from candide.conjugate.words import Documents, Terms, words_of
@@ -109,9 +111,11 @@ class _Problem:
         self.ends = np.cumsum(sizes)[:-1]
         self.firsts = np.cumsum([0, *(one.n_groups for one in parts)])[:-1]  # group of each part
         self.said, self.y = said, said.y
-        self.often = np.where(np.diff(said.ends) > 0, 1.0 if weight is None else weight, 0.0)  # others teach nothing
+        teaches = said.teaches & (np.diff(said.ends) > 0)
+        self.often = np.where(teaches, 1.0 if weight is None else weight, 0.0)
         self.offset = np.broadcast_to(offset, (len(said), said.n_classes))
         self.v, self.g = len(said.group), said.n_groups
+        self.usual = np.repeat([one.scale for one in parts], [one.n_groups for one in parts])  # a weight of one
 
     def split(self, by_term: Floats) -> list[Floats]:
         """What there is of each term, by part."""
@@ -125,19 +129,22 @@ class _Problem:
         said = self.said
         groups = said.by_group(weights.room(len(said), said.n_classes, self.g))
         own = np.arange(self.g)
-        alike = weights.learn([groups], self.offset, self.y, self.often, groups=own, hold=BIAS)
+        base = self.offset + groups @ self.usual
+        alike = weights.learn([groups], base, self.y, self.often, groups=own, hold=BIAS)  # how far means are from one
+        mean = self.usual + alike.weight
         strayed = np.zeros(self.v)
-        each = zip(self.parts, start, self.split(strayed), self.split(alike.weight[said.group]), strict=True)
-        for part, known, away, mean in each:
+        each = zip(self.parts, start, self.split(strayed), self.split(mean[said.group]), strict=True)
+        for part, known, away, usual in each:
             if known is not None:
-                away[:] = part.scale * known.among(part.letters, part.starts) - mean
+                away[:] = part.scale * known.among(part.letters, part.starts) - usual
         small = weights.Problem([groups], self.offset, self.y, self.often, own, self.g)
-        p = self._shares(alike.weight[said.group] + strayed, alike.bias)
-        return alike.weight, alike.bias, strayed, small.curvature(p)
+        p = self._shares(mean[said.group] + strayed, alike.bias)
+        return mean, alike.bias, strayed, small.curvature(p)
 
     def solve(self, mean: Floats, bias: Floats, strayed: Floats, curvature: Floats) -> tuple[Floats, Floats, Floats]:
         p = self._shares(mean[self.said.group] + strayed, bias)
-        held = np.append(np.ones(self.g), np.full(len(bias), BIAS))
+        held = np.append(self.usual**-2, np.full(len(bias), BIAS))
+        usual = np.append(self.usual, np.zeros(len(bias)))
         root = np.linalg.cholesky(curvature + np.diag(held))
         unit = 1.0 / np.sqrt(self.said.spread(p, self.often) + self.strength)
 
@@ -145,8 +152,8 @@ class _Problem:
             few = np.linalg.solve(root.T, q[self.v :])
             away = q[: self.v] * unit
             loss, by_term, by_class = self._loss(few[: self.g][self.said.group] + away, few[self.g :])
-            slope = np.concatenate([np.bincount(self.said.group, by_term, self.g), by_class]) + held * few
-            penalty = 0.5 * (self.strength * away) @ away + 0.5 * (held * few) @ few
+            slope = np.concatenate([np.bincount(self.said.group, by_term, self.g), by_class]) + held * (few - usual)
+            penalty = 0.5 * (self.strength * away) @ away + 0.5 * held @ (few - usual) ** 2
             slopes = [(by_term + self.strength * away) * unit, np.linalg.solve(root, slope)]
             return float(loss + penalty), np.concatenate(slopes)
 
