@@ -12,6 +12,7 @@ from tests.data import corpus
 import candide as cd
 from candide.errors import InputError
 from candide.events.text import HEARD
+from candide.rows.remarks import RemarkWarning
 
 RNG = np.random.default_rng(0)
 COMMON = np.array([f"word{i}" for i in range(40)])
@@ -310,3 +311,27 @@ def test_another_prior_drops_weights_that_it_cannot_have(model):
     assert careful.census_ is not None
     assert (careful.predict(NEW) == TRUTH).mean() > 0.7
     assert model.with_prior(class_prior="uniform").fitted_.voices is not None
+
+
+def names(n, seed):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    return ["".join(rng.choice(list("bcdfgklmn"), 3)) + ("ova" if c else "ez") for c in y], y
+
+
+def test_models_add_where_one_hears_characters_and_the_other_does_not():
+    many, few = cd.TextNB().fit(*names(400, 1)), cd.TextNB().fit(*names(20, 2))
+    assert [len(one.fitted_.plan.parts) for one in (many, few)] == [2, 1]
+    for a, b in ((many, few), (few, many)):
+        with pytest.warns(RemarkWarning, match="characters"):
+            both = a + b
+        assert both.census_.n_rows == 420
+        words = cd.TextNB(characters=False)
+        whole = words.fit(
+            np.concatenate([names(400, 1)[0], names(20, 2)[0]]), np.append(names(400, 1)[1], names(20, 2)[1])
+        )
+        assert both.census_.tallies[0].n_terms == whole.census_.tallies[0].n_terms
+        assert ((both - few).census_.class_weight == many.census_.class_weight).all()
+    twice = many + many
+    assert len(twice.fitted_.plan.parts) == 2
+    assert twice.predict(["Ivanova", "Lopez"]).tolist() == [1, 0]

@@ -3,7 +3,7 @@
 >>> print(Hearing())
 words and pairs of words, length to the power 1/2, weights held by 10
 >>> print(replace(Hearing(longest=1, power=0.0, strength=np.inf), loss=0.044, naive=0.116))
-words, whatever the length, a weight for each kind of word: held-out log-loss 0.044 (naive 0.116)
+words, whatever the length, a weight for each kind of word: held-out log-loss 0.044 (words that count once: 0.116)
 """
 
 from dataclasses import astuple, dataclass, replace
@@ -49,12 +49,20 @@ class Hearing:
         return blanks < self.longest if self.longest else np.ones(len(blanks), bool)
 
     def __str__(self) -> str:
-        terms = {0: "words and pairs of words", 1: "words"}.get(self.longest, f"up to {self.longest} words")
+        return self.said("words and pairs of words")
+
+    def said(self, terms: str) -> str:
+        """The same in words; ``terms`` are those that there are."""
+        terms = {0: terms, 1: "words"}.get(self.longest, f"up to {self.longest} words")
         held = f"weights held by {self.strength:g}" if np.isfinite(self.strength) else "a weight for each kind of word"
         length = _POWERS.get(self.power, f"length to the power {self.power:g}")
         parts = [terms, _MANNERS[self.manner], *([length, held] if self.weighs else ["each counts once"])]
         parts = [part for part in parts if part]
-        known = f": held-out log-loss {self.loss:.3g} (naive {self.naive:.3g})" if self.loss == self.loss else ""
+        known = (
+            f": held-out log-loss {self.loss:.3g} (words that count once: {self.naive:.3g})"
+            if self.loss == self.loss
+            else ""
+        )
         return ", ".join(parts) + known
 
     def array(self) -> Floats:

@@ -70,7 +70,8 @@ class WordWeights:
         mine, theirs = np.full((2, len(starts) - 1), [[self.rest], [other.rest]])
         mine[: len(self.weight)], theirs[place] = self.weight, other.weight
         rest = (1 - part) * self.rest + part * other.rest
-        return self.sorted(letters, starts, (1 - part) * mine + part * theirs, rest, self.how)
+        how = replace(self.how, loss=np.nan, naive=np.nan)  # of both together nothing was held out
+        return self.sorted(letters, starts, (1 - part) * mine + part * theirs, rest, how)
 
     def only(self, letters: NDArray, starts: NDArray) -> Self:
         """The weights of those of its terms that are among others: what is forgotten has no weight."""

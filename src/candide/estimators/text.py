@@ -18,9 +18,11 @@ from candide.model.fitted import Fitted
 from candide.model.plan import Part, Plan
 from candide.model.settings import Settings
 from candide.priors import Dirichlet
+from candide.rows import remarks
 from candide.rows.blocks import Floats
 from candide.rows.documents import Documents
 from candide.rows.labels import Labels
+from candide.rows.remarks import Remark
 from candide.rows.table import Name, Table
 
 _COLUMN = "text"
@@ -199,6 +201,22 @@ class TextNB(Weighted):
         if not other._learns and len(fitted.plan.parts) > 1:  # what stood beside the words has no part without weights
             fitted = replace(fitted, counts=self.census_.of_columns())
         return self._with(fitted, **kept, **changes)
+
+    def __add__(self, other: Any) -> Self:
+        """The classifier of the documents of both; vocabularies are united.
+
+        >>> import candide as cd
+        >>> one, other = (cd.TextNB().partial_fit([text], ["spam"]) for text in ("free prize", "free call"))
+        >>> sorted(term.term for term in (one + other).top_terms("spam", 2))
+        ['call', 'free']
+        """
+        both = super().__add__(other)
+        if both is not NotImplemented and len(both._own.plan.parts) < max(
+            len(one._own.plan.parts) for one in (self, other)
+        ):
+            what = "one of the two models hears no runs of characters beside its words: the sum hears none either"
+            remarks.warn([Remark("characters", what, remedy="fit both with characters=True, or False")], stacklevel=2)
+        return both
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, NDArray]:
         """Documents and labels drawn from the model: words in no order.

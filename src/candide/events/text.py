@@ -132,6 +132,18 @@ class Text(EventModel):
         return tokens_of(self)
 
     @property
+    def terms_are(self) -> str:
+        """What the terms are, in words.
+
+        >>> Text(ngrams=(1, 2)).terms_are, Text(analyzer="char_wb", ngrams=(3, 5)).terms_are
+        ('words and pairs of words', 'runs of 3 to 5 characters')
+        """
+        low, high = self.ngrams
+        if self.analyzer != "word":
+            return f"runs of {low} to {high} characters"
+        return {(1, 1): "words", (1, 2): "words and pairs of words"}.get((low, high), f"runs of {low} to {high} words")
+
+    @property
     def encoding(self) -> Tokens:
         """The same, as every event model says it."""
         return self.tokens

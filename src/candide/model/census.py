@@ -137,6 +137,10 @@ class Census:
         plan = Plan(tuple(name for name in self.plan.columns if name in wanted), tuple(parts))
         return replace(self, plan=plan, tallies=tuple(tallies))
 
+    def first(self, n: int) -> "Census":
+        """The counts of the first parts of the plan, which has all of its columns in them."""
+        return replace(self, plan=Plan(self.plan.columns, self.plan.parts[:n]), tallies=self.tallies[:n])
+
     def of_columns(self) -> "Census":
         """The counts of the columns' own laws: what has no density stands beside these, and has no part."""
         plan, at = self.plan.of_columns()

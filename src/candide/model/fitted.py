@@ -246,11 +246,13 @@ class Fitted:
 
     def plus(self, more: Census) -> "Fitted":
         """This model with rows that were counted like its own."""
-        return self.with_census(self.census + more.like(self.census))
+        mine, more = _in_common(self, more)
+        return mine.with_census(mine.census + more.like(mine.census))
 
     def minus(self, part: Census) -> "Fitted":
         """This model without rows that were counted in it. Weights that they taught stay, and say so."""
-        left = self.with_census(self.census - part.like(self.census))
+        mine, part = _in_common(self, part)
+        left = mine.with_census(mine.census - part.like(mine.census))
         if left.voices is None:
             return left
         return replace(left, voices=left.voices.without(part.n_rows, left.census.tallies))
@@ -258,7 +260,8 @@ class Fitted:
     def __add__(self, other: "Fitted") -> "Fitted":
         both = self.plus(other.census)
         if both.voices is not None and other.voices is not None:
-            both = replace(both, voices=both.voices + other.voices.among(other.labels, both.labels))
+            theirs = other.voices.first(len(both.plan.parts)).among(other.labels, both.labels)
+            both = replace(both, voices=both.voices + theirs)
         na = tuple(dict.fromkeys(self.na + other.na))
         return replace(both, spelled={**other.spelled, **self.spelled}, na=na, dates=self.dates | other.dates)
 
@@ -268,6 +271,19 @@ class Fitted:
     def scale(self, factor: float) -> "Fitted":
         """Let every row count ``factor`` times: forgetting."""
         return self.with_census(self.census.scale(factor))
+
+
+def _in_common(fitted: Fitted, other: Census) -> tuple[Fitted, Census]:
+    """Both without the runs of characters that one of them hears beside its words, and the other does not."""
+    mine, theirs = fitted.census.plan.parts, other.plan.parts
+    n = min(len(mine), len(theirs))
+    words = {part.columns for part in mine[:n] if part.event.hears_words}
+    if not all(part.event.hears_words and part.columns in words for part in (*mine[n:], *theirs[n:])):
+        return fitted, other
+    if len(mine) > n:
+        voices = fitted.voices and fitted.voices.first(n)
+        fitted = replace(fitted.with_census(fitted.census.first(n)), voices=voices)
+    return fitted, other.first(n) if len(theirs) > n else other
 
 
 def decided(classes: NDArray, codes: Codes) -> NDArray:

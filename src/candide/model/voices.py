@@ -88,6 +88,11 @@ class Voices:
         at = [matching.place(label, mine) for label in labels.values]
         return replace(self, bias=np.array([0.0 if c is None else self.bias[c] for c in at]), curve=None)
 
+    def first(self, n: int) -> "Voices":
+        """The voices of the first parts of the plan; each of the others is a text, and a group of its own."""
+        groups = len(self.strength) - len(self.weight[n:])
+        return replace(self, weight=self.weight[:n], words=self.words[:n], strength=self.strength[:groups])
+
     @property
     def left(self) -> int:
         """How many of the rows that they were learned from must still be counted."""

@@ -158,7 +158,8 @@ def _weights(fitted: Fitted) -> str | None:
     if voices is None:
         return None
     heard = zip(fitted.plan.parts, voices.words, strict=True) if voices.words else ()
-    lines = [f"{part.columns[0]}: {words.how}" for part, words in heard if words is not None]
+    said = ((part.columns[0], part.event, words.how) for part, words in heard if words is not None)
+    lines = [f"{column}: {how.said(event.terms_are)}" for column, event, how in said]  # type: ignore[attr-defined]
     return "\n".join([voices.said(fitted.rows or voices.counted), *lines])
 
 
