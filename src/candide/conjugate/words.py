@@ -6,9 +6,9 @@
 >>> tally = Terms.of(documents, y, n_classes=2, spec=Spec("terms", (Tokens(),)))
 >>> said = words_of(terms.Weighed(tally, Tokens()), 1.0, documents, y, power=0.0)
 >>> said.keys(), np.diff(said.scores(np.ones(3))[0]).round(3).item()  # of "free" alone: no other document has "prize"
-([b'free', b'call', b'you'], -0.811)
->>> round(float(np.log(1 / 9) - np.log(2 / 8)), 3)
--0.811
+([b'free', b'call', b'you'], -0.944)
+>>> round(float(np.log(1 / 9) - np.log(2 / 7)), 3)
+-0.944
 """
 
 from collections.abc import Callable, Sequence
