@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -15,8 +16,11 @@ from tests import data
 
 import candide as cd
 from candide.engines.duckdb import folders
-from candide.errors import InputError, UnknownNameError
+from candide.errors import InputError, MergeError, UnknownNameError
 from candide.events import Text
+from candide.explain.terms import document_terms
+from candide.explain.voices import voices
+from candide.report import summary
 from candide.tasks.evaluate import evaluate
 from candide.tasks.learn import learn
 from candide.tasks.predict import predict
@@ -264,3 +268,105 @@ def test_one_document_from_the_command_line(mail, tmp_path):
     assert "prize" in candide("show", model).stdout
     none = candide("predict", model)
     assert (none.returncode, none.stderr) == (1, "candide: pass DATA, or one document with --text\n")
+
+
+_WORDS = ["call", "me", "now", "free", "prize", "lunch", "today", "meet", "later", "at", "the", "station", "with"]
+
+
+def _messages(n, words=6, seed=0):
+    rng = np.random.default_rng(seed)
+    return [" ".join(rng.choice(_WORDS, words)) + f" {i}" for i in range(n)]
+
+
+def _chinese(n, letters=12):
+    rng = np.random.default_rng(1)
+    return ["".join(rng.choice(list("今天天气很好我们去公园散步回家"), letters)) for _ in range(n)]
+
+
+def _through(door, values, path):
+    """The event of a column, and the remarks on it, with the two classes in turn."""
+    table = pa.table({"said": values, "y": ["a", "b"] * (len(values) // 2)})
+    if door == "arrays":
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            model = cd.BayesClassifier().fit({"said": np.array(values, object)}, table["y"].to_pylist())
+        remarks = [one.message.remark for one in told if hasattr(one.message, "remark")]
+        return model.fitted_.plan.parts[0].event.name, remarks
+    if door == "csv":
+        table.to_pandas().to_csv(path / "rows.csv", index=False)
+        data = path / "rows.csv"
+    else:
+        pq.write_table(table, path / "rows.parquet")
+        data = path / "rows.parquet"
+    learned = learn(data, "y")
+    return learned.fitted.plan.parts[0].event.name, learned.remarks
+
+
+@pytest.mark.parametrize("door", ["arrays", "csv", "parquet"])
+@pytest.mark.parametrize(
+    ("values", "event", "asked"),
+    [
+        (_messages(14), "text", ""),
+        (_messages(45) * 2, "text", "--event said=categorical"),  # each twice
+        (_chinese(30), "text", ""),
+        (_messages(6), "categorical", "--event said=text"),
+        (_messages(12) * 5, "categorical", "--event said=text"),
+        (_messages(5) * 12, "categorical", ""),
+        (["American Indian or Alaska Native", "Black or African American"] * 30, "categorical", ""),
+    ],
+)
+def test_what_is_text_through_every_door(door, values, event, asked, tmp_path):
+    found, remarks = _through(door, values, tmp_path)
+    told = [one for one in remarks if one.code == "text-or-category"]
+    assert found == event
+    assert [one.column for one in told] == (["said"] if asked else [])
+    assert all(asked in one.remedy for one in told)
+
+
+@pytest.mark.parametrize("door", ["arrays", "csv", "parquet"])
+def test_titles_that_are_all_different_say_how_to_count_them(door, tmp_path):
+    with pytest.raises(InputError, match=r"'said' can be modelled: every value is different") as error:
+        _through(door, _messages(40, words=2), tmp_path)
+    assert "--event said=text" in error.value.remedy
+
+
+def test_a_model_that_took_text_for_categories_says_how_to_count_it():
+    rows = {"size": ["big", "small", "big"] * 2, "said": _messages(6), "y": ["a", "b"] * 3}
+    with pytest.raises(InputError, match="no column of text") as error:
+        summary.of_text(learn(rows, "y", model="naive").fitted, "free prize")
+    assert "--event said=text" in error.value.remedy
+    with pytest.raises(InputError, match="no column of text") as error:
+        summary.of_text(learn({"n": [1.5, 2.5] * 9, "y": ["a", "b"] * 9}, "y", model="naive").fitted, "free prize")
+    assert not error.value.remedy
+
+
+def test_the_words_that_decided_name_both_classes():
+    texts, y = ["free prize", "lunch today", "rain and wind"] * 4, ["spam", "friend", "weather"] * 4
+    found = summary.of_text(cd.TextNB(weights=None, class_prior=[0.5, 0.3, 0.2]).fit(texts, y), "free lunch prize")
+    assert (found.prediction, found.against) == ("spam", "friend")
+    assert "Words that decided for spam over friend" in str(found)
+    two = summary.of_text(cd.TextNB(weights=None).fit(texts[:2], y[:2]), "free prize")
+    assert "Words that decided\n" in str(two)
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_hashed_terms_have_one_name(signed):
+    texts, y = _messages(40), ["a", "b"] * 20
+    model = cd.TextNB(bits=16, signed=signed, weights=None).fit(texts, y)
+    best = {top.term for top in model.top_terms("a", 10_000)} | {top.term for top in model.top_terms("b", 10_000)}
+    decided = {one.term for one in document_terms(model.fitted_, texts[0], n=100)}
+    assert len(decided) > 3
+    assert decided <= best
+
+
+def test_a_column_of_text_is_as_strong_in_the_file_as_before(tmp_path):
+    model = cd.BayesClassifier().fit({"said": _messages(60)}, ["a", "b"] * 30)
+    model.save(tmp_path / "said.candide")
+    assert voices(cd.load(tmp_path / "said.candide").fitted_)[0].strength == voices(model.fitted_)[0].strength
+
+
+def test_models_that_count_text_otherwise_are_told_in_a_sentence():
+    rows = {"said": _messages(20), "y": ["a", "b"] * 10}
+    one, other = (learn(rows, "y", model="naive", events={"said": event}).fitted for event in ("text", "categorical"))
+    with pytest.raises(MergeError, match=r"^column 'said' is counted as Text.* and column 'said' is counted as Cat"):
+        one.census + other.census

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
-from candide.rows.kinds import inspect
+from candide.rows.kinds import inspect, look
 from candide.rows.table import Table
 
 
@@ -57,7 +57,16 @@ def _cells(*values):
         ([f"u{i}" for i in range(40)], "identifier"),
         (["cook", "smith"] * 20, "category"),
         (PROSE, "text"),
-        (PROSE[:10], "category"),
+        (PROSE[:10], "text"),
+        (PROSE[:9], "category"),  # as many answers a question may have
+        (PROSE * 2, "text"),
+        (PROSE * 3, "category"),
+        (PROSE[:12] * 20, "category"),
+        ([f"the title {i}" for i in range(40)], "identifier"),
+        ([f"{i} north road" for i in range(40)] * 2, "category"),
+        (["".join(chr(0x4E00 + (i * 7 + j * 13) % 500) for j in range(8)) for i in range(40)], "text"),
+        (["".join(chr(0x4E00 + (i * 7 + j * 13) % 500) for j in range(3)) for i in range(40)], "identifier"),  # names
+        ([f"https://example.org/a/long/path/{i}?with=more" for i in range(40)], "identifier"),
         ([[1, 2], [3]], "nested"),
         (_cells(np.array([1.0, 2.0]), None, np.array([3.0])), "nested"),
         (_cells(np.array([1.0]), np.array([2.0])), "nested"),
@@ -97,3 +106,23 @@ def test_arrays_and_frames_agree():
 
 def test_a_sparse_matrix_holds_counts():
     assert kinds(sp.csr_array(np.eye(2))) == {0: "count", 1: "count"}
+
+
+def test_text_is_one_kind_whatever_holds_it():
+    for values in (PROSE, PROSE[:9], PROSE * 2, PROSE * 3, PROSE[:12] * 20, [*PROSE, None, None]):
+        objects, arrow = np.array(values, object), pa.array(values)
+        held = [objects, arrow, arrow.cast(pa.large_string()), arrow.dictionary_encode()]
+        held += [] if None in values else [np.array(values), np.array(values, "S")]
+        assert len({look("x", one) for one in held}) == 1
+    assert look(0, np.array(PROSE)).kind == "category"  # without a name
+
+
+def test_what_may_be_another_kind_says_so():
+    doubt = {"text": PROSE * 2, "category": PROSE * 3, "identifier": [f"the title {i}" for i in range(40)]}
+    assert {kind: look("x", pa.array(values)).perhaps for kind, values in doubt.items()} == {
+        "text": "categorical",
+        "category": "text",
+        "identifier": "text",
+    }
+    plain = PROSE, PROSE[:5] * 20, PROSE * 10, [f"u{i}" for i in range(40)], ["cook", "smith"] * 20
+    assert not any(look("x", pa.array(values)).perhaps for values in plain)

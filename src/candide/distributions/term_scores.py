@@ -117,16 +117,17 @@ class TermScores(OfDocuments):
         """Documents of ``mean_length`` words in no order: the model says nothing of lengths and orders."""
         if not self.mean_length or self.tokens.bits:
             return super().sample(y, rng)
-        n_terms = self.cells.n_terms
+        cells, _ = self.cells.in_order()  # the same documents, whatever the order in which terms were met
+        n_terms = cells.n_terms
         if not n_terms:  # nothing can be said but nothing
             return np.full((len(y), 1), "", object)
         unmet = self.shared if self.only_known is None else np.where(self.only_known, -np.inf, self.shared)
         log_prob = np.tile(unmet[:, None], (1, n_terms))
-        term = np.repeat(np.arange(n_terms), np.diff(self.cells.ends))
-        log_prob[self.cells.column, term] = self.shared[self.cells.column] + self.cells.value
+        term = np.repeat(np.arange(n_terms), np.diff(cells.ends))
+        log_prob[cells.column, term] = self.shared[cells.column] + cells.value
         p = np.exp(log_prob)
         p /= p.sum(axis=1, keepdims=True)
-        out, names = np.empty((len(y), 1), object), self.cells.names(np.arange(n_terms))
+        out, names = np.empty((len(y), 1), object), cells.names(np.arange(n_terms))
         for row, c in enumerate(np.asarray(y).tolist()):
             out[row, 0] = " ".join(names[i] for i in rng.choice(n_terms, self.mean_length, p=p[c]))
         return out

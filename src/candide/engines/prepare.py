@@ -60,11 +60,7 @@ def prepare(
     columns = [told.get(n) or look(n, column) for n, column in wanted.items()]
     wordy = [str(c.name) for c in columns if c.kind in _WORDY]
     remarks += [note for n in wordy for note in _spelled_numbers(n, values[n], source.untyped)]
-    remarks += [
-        Remark("left-out", f"column {c.name!r} is left out: {c.why}", c.name)
-        for c in columns
-        if c.event is None and c.name not in asked
-    ]
+    remarks += [c.remark for c in columns if (c.event is None or c.perhaps) and c.name not in asked]
     plan = plan_of(columns, events)
     for name in (name for part in plan.parts if part.holds != "documents" for name in part.columns):
         check_not_nested(values[str(name)], name)

@@ -165,7 +165,7 @@ class BayesClassifier(Weighted):
         if known is not None:
             fitted = replace(fitted, spelled=known.spelled, na=known.na)
         if like is None and not is_one(self.events):
-            remarks.warn(self._of_columns(inspect(table), table, fitted.census.plan), stacklevel=3)
+            remarks.warn(self._of_columns(inspect(table), table), stacklevel=3)
         return fitted
 
     @property

@@ -1,7 +1,7 @@
 """NaiveBayes: a table of mixed columns, each with its own event model, in one classifier."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -172,18 +172,15 @@ class NaiveBayes(Classifier):
 
         columns = inspect(table)
         plan = make_plan(table, self.events, columns)
-        remarks.warn(self._of_columns(columns, table, plan), stacklevel=4)
+        remarks.warn(self._of_columns(columns, table), stacklevel=4)
         return plan
 
-    def _of_columns(self, columns: "Sequence[Column]", table: Table, plan: Plan) -> list[Remark]:
-        """Remarks on columns that are left out, or strange as categories, where nobody asked for that."""
-        used, asked = set(plan.columns), for_each(self.events, table.names)
-        asked, out = named_events(asked) if isinstance(asked, Mapping) else {}, []
-        for column in (column for column in columns if column.why and column.name not in asked):
-            code, what = ("odd-category", "taken for categories") if column.name in used else ("left-out", "left out")
-            text = f"column {column.name!r} is {what}: {column.why}"
-            out.append(Remark(code, text, column.name, "name its event to use it"))
-        return out
+    def _of_columns(self, columns: "Sequence[Column]", table: Table) -> list[Remark]:
+        """Remarks on columns that are left out, or strange, or open to doubt, where nobody asked for that."""
+        asked = for_each(self.events, table.names)
+        asked = named_events(asked) if isinstance(asked, Mapping) else {}
+        told = [column.remark for column in columns if column.why and column.name not in asked]
+        return [one if one.remedy else replace(one, remedy="name its event to use it") for one in told]
 
     def _settings(self, labels: Labels, n_features: int) -> Settings:
         given: dict[str, Any] = {one.name: getattr(self, one.name, one.default) for one in fields(Settings)}

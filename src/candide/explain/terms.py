@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from candide import wording
 from candide.encode.tokens import shown
 from candide.errors import InputError, unknown
 from candide.model.fitted import Fitted
@@ -59,13 +60,18 @@ class DocumentTerm:
 def document_terms(fitted: Fitted, text: str, column: Name | None = None, n: int = 10) -> list[DocumentTerm]:
     """The terms of a document that decided, strongest first, whichever of the two classes they speak for."""
     i, _ = text_part(fitted, column)
-    law: Any = fitted.model.distributions[i]
-    documents = Documents.of([text])
     if fitted.model.n_classes < 2:
         return []  # where there is one class only, nothing was decided
-    score = law.log_prob(documents)[0] + fitted.model.log_prior
-    first, second = np.argsort(-score, kind="stable")[:2]
-    return list(terms_of(law, documents, int(first), int(second))[:n])
+    return list(terms_of(fitted.model.distributions[i], Documents.of([text]), *rivals(fitted, text, column))[:n])
+
+
+def rivals(fitted: Fitted, text: str, column: Name | None = None) -> tuple[int, int]:
+    """The codes of the two classes between which a document decides: the likeliest, and the next."""
+    i, _ = text_part(fitted, column)
+    law: Any = fitted.model.distributions[i]
+    score = law.log_prob(Documents.of([text]))[0] + fitted.model.log_prior
+    first, second = np.argsort(-score, kind="stable")[:2].tolist()
+    return first, second
 
 
 def terms_of(law: Any, document: Documents, first: int, second: int) -> tuple[DocumentTerm, ...]:
@@ -78,21 +84,36 @@ def terms_of(law: Any, document: Documents, first: int, second: int) -> tuple[Do
     weight = counts * law.said(place, times)
     gain = weight[:, first] - weight[:, second]
     order = np.argsort(-np.abs(gain), kind="stable")
-    if law.tokens.bits:
-        keys = [f"hashed {i}" for i in place[order].tolist()]
-    else:
-        keys = [shown(law.cells.key(i), law.tokens) for i in place[order].tolist()]
+    keys = [shown(law.cells.key(i), law.tokens) for i in place[order].tolist()]
     return tuple(DocumentTerm(*row) for row in zip(keys, times[order].tolist(), gain[order].tolist(), strict=True))
 
 
 def text_part(fitted: Fitted, column: Name | None = None) -> tuple[int, Part]:
     """The part of a column of text; of the only one where none is named."""
-    texts = [(i, part) for i, part in enumerate(fitted.plan.parts) if part.holds == "documents"]
-    found = {part.columns[0]: (i, part) for i, part in reversed(texts)}  # of a column with several voices, the first
+    found: dict[Name, tuple[int, Part]] = {}
+    for i, part in enumerate(fitted.plan.parts):
+        if part.holds == "documents":
+            found.setdefault(part.columns[0], (i, part))  # of a column with several voices, the first
     if column is None and len(found) == 1:
         return next(iter(found.values()))
     if not found:
-        raise InputError(f"this model has no column of text; it was fitted on {list(fitted.plan.columns)}")
+        raise _no_text(fitted)
     if column not in found:
         raise unknown("column of text", column, found)
     return found[column]
+
+
+def _no_text(fitted: Fitted) -> InputError:
+    """The error of a model that counts no text, with the column whose levels have most words where there are any."""
+    words = {
+        name: sum(len(str(one).split()) for one in labels.values) / len(labels)
+        for part in fitted.plan.parts
+        for name, labels in zip(part.columns, part.levels, strict=False)
+        if len(labels) and all(isinstance(one, str) for one in labels.values)
+    }
+    what = f"this model has no column of text; it was fitted on {wording.listing(fitted.plan.columns)}"
+    if not words:
+        return InputError(what)
+    name = max(words, key=words.__getitem__)
+    remedy = f"fit it with --event {name}=text (events={{...}}) if that is its text"
+    return InputError(f"{what}, of which {name!r} is counted as categories", value=name, remedy=remedy)

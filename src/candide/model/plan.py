@@ -186,18 +186,24 @@ class Plan:
         same = f"{ALIKE}, or both with the same events"
         for a, b in zip(self.parts, other.parts, strict=False):
             if not a.counts_like(b):
-                raise MergeError(f"{_counts(a, 'are ')} in one model and {_counts(b)} in the other", remedy=same)
+                raise MergeError(f"{_counts(a)} in one model and {_counts(b)} in the other", remedy=same)
         if len(self.parts) != len(other.parts):
             raise MergeError("these models divide their columns differently", remedy=same)
         united = [a.union(b) for a, b in zip(self.parts, other.parts, strict=True)]
         return Plan(self.columns, tuple(u[0] for u in united)), [u[1] for u in united], [u[2] for u in united]
 
 
-def _counts(part: Part, are: str = "") -> str:
+def _counts(part: Part) -> str:
     """What a part counts, for an error that sets it against another: columns, or columns that speak together."""
     if part.beside:
-        return f"{wording.listing(part.event.titles(part.columns, part.encodings), 3)} {are}counted together"
-    return f"{wording.columns(part.columns, 8)} {are}counted as {wording.shortened(str(part.event), _LONG)}"
+        titles = part.event.titles(part.columns, part.encodings)
+        return f"{wording.listing(titles, 3)} {_are(titles)} counted together"
+    event = wording.shortened(str(part.event), _LONG)
+    return f"{wording.columns(part.columns, 8)} {_are(part.columns)} counted as {event}"
+
+
+def _are(names: Sequence[Any]) -> str:
+    return "is" if len(names) == 1 else "are"
 
 
 def make_plan(table: Table, events: Any = "auto", columns: "Sequence[Column] | None" = None) -> Plan:
@@ -237,11 +243,18 @@ def plan_of(columns: "Sequence[Column]", events: Any = "auto") -> Plan:
             known[id(event), key].append(column.name)
     used = {name for group in groups.values() for name in group}
     if not used:
-        what = f"none of the columns {wording.listing(list(names))} can be modelled"
-        raise InputError(what, value=list(names), remedy="name an event model for one of them in events")
+        raise _nothing(columns)
     return Plan(
         tuple(n for n in names if n in used), tuple(Part(event, tuple(group)) for (event, _), group in groups.items())
     )
+
+
+def _nothing(columns: "Sequence[Column]") -> InputError:
+    """The error where no column can be modelled: why not, and what one of them may be instead."""
+    why = ", ".join(dict.fromkeys(column.why for column in columns if column.why))
+    what = f"none of the columns {wording.listing([one.name for one in columns])} can be modelled"
+    remedy = next((one.remedy for one in columns if one.remedy), "name an event model for one of them in events")
+    return InputError(f"{what}: {why}" if why else what, value=[one.name for one in columns], remedy=remedy)
 
 
 def _plan_of_one(names: tuple[Name, ...], event: EventModel) -> Plan:

@@ -13,12 +13,14 @@ count           a sparse matrix                                                 
 identifier      named columns of 20 or more values, all different: text of fewer     left out
                 than four words, or whole numbers that step by one or are named
                 ``id`` or ``..._id``
-text            text of four words or more on average, mostly different              text
+text            named columns of 10 or more different texts, of four words or more   text
+                on average, each in fewer than three rows on average
 nested          lists, structures, bytes                                             left out
 ==============  ===================================================================  ===================
 
 The look is at the first 20,480 rows, or fewer where columns are very many. Every choice can be overridden: an event
-model asked for by name is used.
+model asked for by name is used. Where text might as well be a category, or a category or an identifier text, a column
+says so. Words are what stands between white space; where a script has none, so many letters are taken for a word.
 
 >>> from candide.rows.table import Table
 >>> {c.name: c.kind for c in inspect(Table.of({"age": [30, 41], "job": ["cook", "smith"], "smokes": [0, 1]}))}
@@ -34,6 +36,7 @@ from numpy.typing import NDArray
 
 from candide.rows.arrow import arrow_floats, arrow_numbers
 from candide.rows.labels import is_absent, is_arrow
+from candide.rows.remarks import Remark
 from candide.rows.spelling import strayed
 from candide.rows.table import Name, Table
 
@@ -47,28 +50,55 @@ EVENT_OF_KIND = {
     "count": "multinomial",
     "text": "text",
 }
+_MEANT = {"text": "text", "categorical": "categories"}
 _ID_NAME = re.compile(r"(^|.*[_\W])id$", re.IGNORECASE)
 _FEWEST = 20  # values before "all different" means anything
 _FEW_WHOLE = 20  # different whole numbers that may be codes
 _ROWS_EACH = 5  # rows of each of them, on average
 _GLANCE = 512  # values that tell most of the time that there are more
 _MANY = 10  # different numbers before a word among them is odd
-_WORDS = 4  # words on average before text is prose
+_WORDS = 4  # words on average before text is prose: names and most categories have fewer
+_TEXTS = 10  # different texts before they are prose: the answers to a question may be sentences, but are fewer
+_PROSE_EACH = 3  # rows of each text on average at which they are levels: a message may be there twice
+_EITHER_EACH = 10  # rows of each on average at which there is no doubt of that
+# Chinese and Japanese have words of some two letters. Those of Thai, Lao, Burmese and Khmer have some four, marks
+# among them; twice as many are asked for, so that a name and a family name are not four words.
+_HAN, _THAI = "\u3001-\u30ff\u3400-\u9fff\uf900-\ufaff\uff01-\uffef\U00020000-\U0003ffff", "\u0e00-\u109f\u1780-\u17ff"
+_WORD = re.compile(f"[{_HAN}]{{1,2}}|[{_THAI}]{{1,8}}|[^\\s{_HAN}{_THAI}]+")
 _NESTED = list | dict | set | bytes | np.ndarray
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column's kind, and a word on why it is left out where it is, or why it is a category where that is strange."""
+    """A column's kind, with a word on why where it is left out, a strange category, or might be another kind.
+
+    >>> Column("title", "identifier", "every value is different", "text").remark.text
+    "column 'title' is left out: every value is different"
+    """
 
     name: Name
     kind: str
     why: str = ""
+    perhaps: str = ""  # the name of the event model of what it may be instead
 
     @property
     def event(self) -> str | None:
         """The name of the default event model; None where the column is left out."""
         return EVENT_OF_KIND.get(self.kind)
+
+    @property
+    def remedy(self) -> str:
+        """How to have it counted as what it may be instead."""
+        meant = _MEANT.get(self.perhaps)
+        return f"pass --event {self.name}={self.perhaps} (events={{...}}) if it holds {meant}" if meant else ""
+
+    @property
+    def remark(self) -> Remark:
+        """Why it is of this kind, for a person."""
+        taken = _MEANT.get(self.event or "")
+        code = "left-out" if taken is None else "text-or-category" if self.perhaps else "odd-category"
+        what = "left out" if taken is None else f"taken for {taken}"
+        return Remark(code, f"column {self.name!r} is {what}: {self.why}", self.name, self.remedy)
 
 
 def rows_of_look(n_columns: int) -> int:
@@ -97,13 +127,13 @@ def look(name: Name, values: Any) -> Column:
     if values.dtype.kind in "mM":
         return Column(name, "date")
     if values.dtype.kind not in "fiuO":
-        return _look_text(name, values.tolist()) if values.dtype.kind in "US" else Column(name, "category")
+        return _look_text(name, *_different(values)) if values.dtype.kind in "US" else Column(name, "category")
     if values.dtype.kind == "O":
         present = [v for v in values.tolist() if not is_absent(v)]
         if not present:
             return Column(name, "category")  # of which nothing is known, and which takes whatever comes
         if all(isinstance(v, str) for v in present):
-            return _look_text(name, present)
+            return _look_text(name, list(dict.fromkeys(present)), len(present))
         if not all(map(_is_number, present)):
             nested = any(isinstance(v, _NESTED) for v in present)
             return _nested(name) if nested else _category(name, present)
@@ -137,9 +167,7 @@ def _look_arrow(name: Name, values: Any) -> Column:
         return Column(name, "date")
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         present = values.drop_null()
-        distinct = present.unique()
-        few = len(distinct) <= len(present) / 2  # most columns are decided here, without a look at every text
-        return _category(name, distinct.to_pylist()) if few else _look_text(name, present.to_pylist())
+        return _look_text(name, present.unique().to_pylist(), len(present))
     if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         return _nested(name)
     if is_coded_number(values.type):
@@ -160,17 +188,33 @@ def is_coded_number(kind: Any) -> bool:
     return bool(pa.types.is_integer(of) or pa.types.is_floating(of) or pa.types.is_decimal(of))
 
 
-def _look_text(name: Name, values: list[Any]) -> Column:
-    present = [v for v in values if not is_absent(v)]
-    distinct = len(set(present))
-    if len(present) < _FEWEST or not isinstance(name, str) or distinct <= len(present) / 2:
-        return _category(name, present)
-    words = sum(len(v.split()) for v in present) / len(present)
+def _look_text(name: Name, distinct: list[Any], rows: int) -> Column:
+    """Text, categories or an identifier, by the different values of so many rows."""
+    n = len(distinct)
+    if not isinstance(name, str) or n * _EITHER_EACH <= rows:  # most columns are decided here
+        return _category(name, distinct)
+    words = sum(len(_WORD.findall(v)) for v in distinct) / n
     if words >= _WORDS:
-        return Column(name, "text")
-    if distinct == len(present):
-        return Column(name, "identifier", "every value is different")
-    return _category(name, present)
+        return _look_prose(name, distinct, rows, words)
+    if n == rows >= _FEWEST:
+        return Column(name, "identifier", "every value is different", "text" if words >= 2 else "")
+    return _category(name, distinct)
+
+
+def _different(values: NDArray) -> tuple[list[str], int]:
+    """The different values of an array of text or of bytes, and how many rows it has."""
+    text = np.char.decode(values, "utf-8", "replace") if values.dtype.kind == "S" else values
+    return list(dict.fromkeys(text.tolist())), len(values)
+
+
+def _look_prose(name: Name, distinct: list[Any], rows: int, words: float) -> Column:
+    """Text or categories, where values have as many words as prose has."""
+    n, why = len(distinct), f"{len(distinct):,} different values in {rows:,} rows, of {words:.3g} words on average"
+    is_mostly_different = n * _PROSE_EACH > rows
+    if n >= _TEXTS and is_mostly_different:
+        return Column(name, "text", why, "categorical") if 2 * n <= rows else Column(name, "text")
+    is_either = n >= _TEXTS or (is_mostly_different and n > 1)
+    return Column(name, "category", why, "text") if is_either else _category(name, distinct)
 
 
 def _category(name: Name, values: list[Any]) -> Column:

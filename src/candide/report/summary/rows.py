@@ -35,6 +35,7 @@ class TextSummary(Summary):
     probabilities: Mapping[Any, float]
     words: tuple[DocumentTerm, ...]
     marks: tuple[Mark, ...] = ()  # the document in pieces
+    against: Any = None  # the class next likely, over which the terms decided; None where there is no other
 
 
 @dataclass(frozen=True, repr=False)
@@ -61,7 +62,9 @@ def of_text(model: Model, text: str) -> TextSummary:
     shares = dict(zip(fitted.labels.values, p.tolist(), strict=True))
     words = tuple(terms.document_terms(fitted, text, n=len(text)))
     pieces = marks(text, words, part.event.tokens)  # type: ignore[attr-defined]
-    return TextSummary(fitted.labels.values[int(p.argmax())], shares, words[:_WORDS], pieces)
+    values = fitted.labels.values
+    against = values[terms.rivals(fitted, text)[1]] if len(values) > 1 else None
+    return TextSummary(values[int(p.argmax())], shares, words[:_WORDS], pieces, against)
 
 
 def of_rows(table: Any) -> RowsSummary:

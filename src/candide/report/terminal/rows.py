@@ -84,7 +84,10 @@ def _(found: TextSummary) -> Parts:
     shares = [[escape(str(label)), f"{p:.4f}"] for label, p in likely]
     words = [[escape(one.term), f"{one.count:g}", wording.nats(one.weight)] for one in found.words]
     label = escape(str(found.prediction))
-    decided = Sheet("Words that decided", "term", "count", "log-odds", rows=words)
+    title = "Words that decided"
+    if len(likely) > 2:  # of two classes the other is known
+        title += f" for {label} over {escape(str(found.against))}"
+    decided = Sheet(title, "term", "count", "log-odds", rows=words)
     return [
         panel(label, "candide predict"),
         Sheet("Probabilities", "class", "probability", rows=shares),
