@@ -76,5 +76,6 @@ def judge(
     labels = fitted.labels.values
     most_surprising = tuple(Surprise(int(rows[i]) + 1, labels[codes[i]], float(nats[i])) for i in order)
     numbers = [one.row for one in most_surprising]
-    explained = tuple(explain(fitted, data, numbers, reading)) if len(labels) > 1 and data != "-" else ()
+    again = not (isinstance(data, str) and data == "-")  # standard input is read once
+    explained = tuple(explain(fitted, data, numbers, reading)) if len(labels) > 1 and again else ()
     return Judged(reduce(add, scores), most_surprising, explained)
