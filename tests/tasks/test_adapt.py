@@ -123,3 +123,14 @@ def test_adult_reweighted(share):
     assert found.after[">50K"] == pytest.approx(share, abs=0.03)
     before, after = (tasks.evaluate(m, some, "class").log_loss for m in (model, found.fitted))
     assert after < before
+
+
+@pytest.mark.parametrize("kind", ["naive", "bayes"])
+@pytest.mark.parametrize("n", [1, 50])
+def test_rows_that_say_nothing_tell_no_shares(kind, n, tmp_path):
+    X, y = rows(600, (0.4, 0.3, 0.3))
+    model = cd.fit({**X, "y": y}, "y", model=kind)
+    with pytest.raises(InputError) as caught:
+        tasks.adapt(model, {name: [None] * n for name in X}, tmp_path / "m.candide")
+    assert caught.value.value == n
+    assert not (tmp_path / "m.candide").exists()

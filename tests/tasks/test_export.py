@@ -10,6 +10,7 @@ from tests.cli.typed import ask, output, run
 import candide as cd
 from candide import tasks
 from candide.errors import InputError
+from candide.rows.remarks import RemarkWarning
 
 ROWS = {"size": [1.0, 2.0, 6.0, 7.0] * 5, "job": ["cook", "cook", "smith", None] * 5}
 
@@ -69,3 +70,8 @@ def test_a_module_of_python_scores_a_file(model, tmp_path):
     assert [row["prediction"] for row in found] == model.predict(rows).tolist()
     p = model.predict_proba(rows)
     assert [float(row["p_b"]) for row in found] == pytest.approx(p[:, 1].tolist(), abs=1e-12)
+
+
+def test_a_policy_is_not_exported_and_that_is_told(model):
+    with pytest.warns(RemarkWarning, match="threshold"):
+        model.with_policy(threshold=0.2).export("python")

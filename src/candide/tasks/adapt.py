@@ -39,6 +39,8 @@ from candide.tasks.scoring import prepare_to_score, scored
 
 _VALUES = 1 << 22  # probabilities kept: of more rows, as many as there is room for, by lot
 _STEPS, _CLOSE = 20_000, 1e-10
+_UNKNOWN = 0.25  # a deviation of a share of which nothing is known: nearly that of a number from 0 to 1
+_TELLS = 1e-6  # by which what rows say of classes must differ among them, to tell shares
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,9 @@ def adapt(
             raise InputError(f"{source.name} has no rows", value=0, remedy="pass rows to adapt to")
     warn(strangers.remarks())
     found = adapted(plain, log_posterior)
+    if not (found[1] < _UNKNOWN).any():
+        what, remedy = "these rows do not tell the shares of their classes", "pass more rows, or rows with more columns"
+        raise InputError(what, value=n, remedy=remedy)
     after = dict(zip(plain.labels.values, found[0].tolist(), strict=True))
     new = fitted.with_policy(Policy(class_prior=after))
     if out is not None:
@@ -123,7 +128,9 @@ def shares(likelihood: Floats, start: Floats) -> tuple[Floats, Floats]:
     k = len(found)
     free = np.eye(k)[:, :-1] - np.eye(k)[:, [-1]]  # directions in which shares still sum to one
     spread = free @ np.linalg.pinv(free.T @ (scaled.T @ scaled) @ free) @ free.T
-    return found, np.sqrt(np.maximum(np.diag(spread), 0.0)) if n else np.full(k, np.nan)
+    error = np.sqrt(np.maximum(np.diag(spread), 0.0)) if n else np.full(k, np.nan)
+    same = np.ptp(likelihood / likelihood.sum(axis=1, keepdims=True), axis=0).max(initial=0.0) < _TELLS
+    return (start, np.full(k, np.inf)) if same else (found, error)
 
 
 def kept(batches: Iterable[Floats], most: int) -> tuple[Floats, int]:

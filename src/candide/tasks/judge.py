@@ -60,7 +60,7 @@ def judge(
     name = target_of(fitted, target)
 
     def work(log_posterior: Floats, y: NDArray[np.intp], w: Floats | None) -> tuple[Scores, Floats, NDArray[np.intp]]:
-        return Scores.of(log_posterior, y, w), -log_posterior[np.arange(len(y)), y], y
+        return Scores.of(log_posterior, y, w, fitted.rule), -log_posterior[np.arange(len(y)), y], y
 
     scores, nats, rows, codes = list[Scores](), np.empty(0), np.empty(0, np.intp), np.empty(0, np.intp)
     with open_source(data, reading_of(fitted, reading)) as source, watch(source, "scoring"):

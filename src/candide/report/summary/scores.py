@@ -129,8 +129,8 @@ def of_scores(
     fitted = fitted_of(model)
     folds = [scores] if isinstance(scores, Scores) else list(scores)
     total = reduce(add, folds)
-    shares = by_shares(total, _expected(fitted), fitted.rule)
-    of_all, baseline, of_folds = total.metrics(), shares.metrics(), spread(folds)
+    expected = _expected(fitted)
+    of_all, baseline, of_folds = total.metrics(), by_shares(total, expected).metrics(), spread(folds)
     drawn, unknown = total.intervals(), (float("nan"), float("nan"))
     metrics = [
         MetricSummary(name, of_all[name], *of_folds[name], baseline[name], meaning, *drawn.get(name, unknown))
@@ -142,7 +142,7 @@ def of_scores(
     labels = fitted.labels.values
     known = {**_in_detail(total, labels), "chosen": chosen and chosen.expected}
     if fitted.rule is not None:
-        known["decided"] = _decided(fitted, total, shares)
+        known["decided"] = _decided(fitted, total, by_shares(total, expected, fitted.rule))
     return ScoreSummary(total.n, len(folds), tuple(metrics), labels, confusion, notes, **known)
 
 

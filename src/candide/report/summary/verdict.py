@@ -56,7 +56,15 @@ def of_judged(fitted: Fitted, judged: Judged, data: str | None = None) -> Verdic
     """The verdict on a model that was judged on some data."""
     found = of_scores(fitted, judged.scores)
     known = data is not None and fitted.provenance.get("source") == data
-    return Verdict(found, (*_figures(found), *_calibration(found)), _confusions(found), known)
+    return Verdict(found, (*_decided(found), *_figures(found), *_calibration(found)), _confusions(found), known)
+
+
+def _decided(found: ScoreSummary) -> list[str]:
+    """By what rule classes are given, where that is not the most probable one."""
+    if found.decided is None:
+        return []
+    some = f", and leaves {wording.percent(1 - found.decided.coverage)} of the rows open"
+    return [f"It decides by {found.decided.policy}{some if found.decided.coverage < 1 else ''}."]
 
 
 def _figures(found: ScoreSummary) -> list[str]:
