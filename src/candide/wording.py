@@ -11,6 +11,7 @@ from typing import Any
 
 _LONG = 40  # letters of a value in print
 _FIGURES = 10  # and those of a number
+_TINY = 1e-7  # shares below it are written with an exponent
 _WHOLE = 1e15  # numbers from here on are written with an exponent
 
 
@@ -147,10 +148,12 @@ def nats(one: float, digits: int = 3) -> str:
 def percent(share: float) -> str:
     """A share as a percentage; how far it is from none or all is told to two figures, or to a tenth.
 
-    >>> percent(0.5), percent(0.12345), percent(0.00331), percent(0.9996), percent(0.0)
-    ('50%', '12.3%', '0.33%', '99.96%', '0%')
+    >>> percent(0.5), percent(0.12345), percent(0.00331), percent(0.9996), percent(0.0), percent(2e-210)
+    ('50%', '12.3%', '0.33%', '99.96%', '0%', '2e-208%')
     """
     rest = 100 * min(share, 1 - share)
+    if 0 < share < _TINY:
+        return f"{100 * share:.2g}%"
     digits = max(1, 1 - math.floor(math.log10(rest))) if rest > 0 else 1
     return f"{f'{100 * share:.{digits}f}'.rstrip('0').rstrip('.')}%"
 

@@ -127,6 +127,11 @@ def test_the_next_commands_repeat_the_options_and_run(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+def test_shares_of_classes_are_repeated_as_they_are_typed(tmp_path):
+    _, output = model_of(tmp_path, SMALL, "--class-prior", "no=.2,yes=.8")
+    assert "--class-prior no=0.2,yes=0.8" in joined(output.partition("Next")[2])
+
+
 def test_an_option_whose_value_looks_like_one_is_joined_to_it(tmp_path):
     _, output = model_of(tmp_path, SMALL, "--na=-", "--no-header", target="column2")
     assert "--na=- --no-header" in output

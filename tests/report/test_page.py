@@ -214,3 +214,12 @@ def test_standard_input_is_refused():
     with pytest.raises(InputError) as error:
         make(Fitted(garden()), "-")
     assert error.value.value == "-"
+
+
+def test_a_model_in_which_nothing_speaks_has_a_page_without_a_case():
+    rng = np.random.default_rng(0)
+    rows = {"x": rng.normal(size=300), "y": rng.choice(["a", "b"], 300)}
+    made = make(cd.fit(rows, "y"), rows, "y")
+    assert not made.page.voices
+    assert 'id="case"' not in made.text
+    assert any("knows no more" in sentence for sentence in made.page.verdict.sentences)

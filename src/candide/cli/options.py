@@ -4,7 +4,7 @@
 (['--na', '--delimiter', '--header'], ['--class-prior', '--estimate'])
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import Field, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -243,6 +243,8 @@ def retyped(names: Collection[str]) -> list[str]:
         if isinstance(given, bool):
             words.append((option.opts if given else option.secondary_opts)[0])
             continue
+        if isinstance(given, Mapping):
+            given = ",".join(f"{name}={share!r}" for name, share in given.items())
         for value in given if isinstance(given, tuple) else [given]:
             words += [f"{option.opts[0]}={value}"] if str(value).startswith("-") else [option.opts[0], str(value)]
     return words

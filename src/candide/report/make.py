@@ -79,7 +79,7 @@ def make(
 
 def _with_case(fitted: Fitted, page: PageSummary, whole: bool) -> Made:
     """The page with the numbers of the model, by which it scores a case, where these can be written and have room."""
-    if len(fitted.labels) < 2:
+    if len(fitted.labels) < 2 or not page.voices:  # nothing to decide, or nothing that speaks
         return Made(html.render(page, whole=whole), page)
     try:
         size = sum(map(_size, fitted.model.distributions))

@@ -22,6 +22,7 @@ from candide.tasks.judge import Judged
 
 _NAMED = 5  # confusions that are told
 _FEW = 50.0  # rows below which a share of them says little
+_SAME = 1e-3  # share of the log-loss, a difference below which is none
 # Expected calibration errors that a person would call honest, and still usable: a point or two of a hundred, and five.
 _HONEST, _USABLE = 0.02, 0.05
 
@@ -81,8 +82,8 @@ def _figures(found: ScoreSummary) -> list[str]:
         )
     told = f"Its log-loss is {loss.value:.3f} nats a row, where the class shares alone have {loss.baseline:.3f}"
     less = 1 - loss.value / loss.baseline if loss.baseline > 0 else 0.0
-    better = f": {wording.percent(less)} of the surprise is gone." if less >= 0 else ": worse than knowing nothing."
-    return [*out, told + better]
+    better = f": {wording.percent(less)} of the surprise is gone." if less > 0 else ": worse than knowing nothing."
+    return [*out, told + (better if abs(less) > _SAME else ": it knows no more than these.")]
 
 
 def _calibration(found: ScoreSummary) -> list[str]:
