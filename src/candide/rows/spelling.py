@@ -133,7 +133,7 @@ def value(text: str, how: Spelling = PLAIN, is_date: bool = False) -> float | st
     if not is_date:
         return number(text, how) if not how.is_plain and re.fullmatch(how.pattern, text) else text
     try:
-        when = dt.datetime.strptime(bare, how.date)
+        when = dt.datetime.strptime(bare, how.date or "%Y-%m-%d")  # an empty form would take no text for a date
     except ValueError:
         if not _ISO.fullmatch(bare):
             return text

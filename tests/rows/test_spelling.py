@@ -1,0 +1,25 @@
+"""How numbers and dates of text are read."""
+
+import numpy as np
+import pytest
+
+import candide as cd
+from candide.errors import InputError
+from candide.rows.spelling import PLAIN, Spelling, value
+
+
+@pytest.mark.parametrize("text", ["", "  ", "soon"])
+@pytest.mark.parametrize("how", [PLAIN, Spelling(date="%d.%m.%Y")])
+def test_what_is_no_date_is_read_as_none(text, how):
+    assert value(text, how, is_date=True) == text
+
+
+@pytest.mark.parametrize("text", ["", "soon"])
+def test_a_text_that_is_no_date_is_refused_where_dates_were_counted(text):
+    days = np.array("2020-01-01", "M8[D]") + np.arange(60)
+    model = cd.NaiveBayes().fit({"day": days}, np.arange(60) < 30)
+    with pytest.raises(InputError) as caught:
+        model.predict_proba({"day": [text]})
+    assert (caught.value.column, caught.value.value) == ("day", text)
+    day = model.predict_proba({"day": ["2020-01-05"]})
+    np.testing.assert_allclose(day, model.predict_proba({"day": np.array(["2020-01-05"], "M8[D]")}))
