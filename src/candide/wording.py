@@ -6,6 +6,7 @@
 
 import datetime as dt
 import math
+import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
@@ -65,12 +66,17 @@ def _one(value: Any) -> str:
 
 
 def printable(text: str) -> str:
-    """Text that moves no cursor and changes no colour: letters that cannot be seen are spaces, but the ends of lines.
+    """Text that moves no cursor, changes no colour and turns no line round: what would is a space, ends of lines stay.
 
-    >>> printable("red\x1b[31m\tsoil")
-    'red [31m soil'
+    >>> printable("red\\x1b[31m\\tsoil"), printable("a\\u202eb")
+    ('red [31m soil', 'a b')
     """
-    return text if text.isprintable() else "".join(c if c.isprintable() or c == "\n" else " " for c in text)
+    return text if text.isprintable() else "".join(" " if _moves(letter) else letter for letter in text)
+
+
+def _moves(letter: str) -> bool:
+    turns = "\u202a" <= letter <= "\u202e" or "\u2066" <= letter <= "\u2069"
+    return turns or (letter != "\n" and unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp"))
 
 
 def shortened(text: str, most: int = _LONG) -> str:

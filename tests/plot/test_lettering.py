@@ -179,3 +179,8 @@ def test_letters_that_no_font_has_are_told_once(tmp_path):
     assert lacking[0] in remark.text
     assert (tmp_path / "a.png").exists()
     assert len(told) == 1
+
+
+def test_letters_that_cannot_be_seen_are_spaces():
+    assert lettering.short("red\x00\x1b[31m soil") == "red [31m soil"
+    assert lettering.shorts(["a\x07b", "two\nlines"]) == ["a b", "two\nlines"]

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from candide import wording
+
 _LETTER = 0.0083  # inches that a letter takes along its line, a point of its size
 _LINE = 0.0166  # and across
 _SIZES = (10.0, 8.0, 6.5)  # points of letters: the largest that has room
@@ -44,7 +46,8 @@ def shorts(names: Sequence[object], most: int = 24) -> list[str]:
 
 
 def _plain(text: object) -> str:
-    text = "\n".join(" ".join(line.split()) for line in str(text).splitlines())
+    text = wording.printable(str(text))  # letters that are none would break a file of pictures
+    text = "\n".join(" ".join(line.split()) for line in text.splitlines())
     return re.sub(r"(?<!\\)\$", r"\\$", text)  # once, however often it is passed through
 
 
