@@ -12,9 +12,11 @@ met; a column of text has its strongest words. What columns say together without
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from candide.distributions import Distribution
 from candide.encode.grid import Grid
@@ -113,12 +115,18 @@ def _bars(grid: Grid, counts: Floats | None) -> tuple[Floats, Floats] | None:
     return at, np.diff(np.interp(at, walls, below))
 
 
+@lru_cache(maxsize=1)
+def _expected(law: Distribution, shares: tuple[float, ...]) -> NDArray:
+    """Rows as a law expects them, of all its columns: they are asked for one after another."""
+    rng, p = np.random.default_rng(0), np.array(shares)
+    return np.asarray(law.typical(rng.choice(len(p), _DRAWN, p=p / p.sum()), rng), np.float64)
+
+
 def _of_numbers(fitted: Fitted, law: Distribution, voice: Voice) -> Axis:
     """A curve over the values that the law expects."""
-    shares, rng = fitted.shares, np.random.default_rng(0)
+    shares = fitted.shares
     try:
-        rows = law.typical(rng.choice(len(shares), _DRAWN, p=shares / shares.sum()), rng)
-        drawn = np.asarray(rows, np.float64)[:, voice.feature]
+        drawn = _expected(law, tuple(shares.tolist()))[:, voice.feature]
     except (InputError, ValueError):  # a law that cannot draw, or no rows left
         return Axis(voice, "")
     drawn = drawn[np.isfinite(drawn)]
