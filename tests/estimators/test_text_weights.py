@@ -110,9 +110,9 @@ def test_top_terms_are_those_that_say_most(model):
     assert {"green", "cup"} <= {term.term for term in model.top_terms("tea", 4)}
 
 
-@pytest.mark.parametrize("n", [1, 2, 5, 200])
+@pytest.mark.parametrize("n", [2, 3, 5, 200])
 def test_one_document_a_class_speaks_for_its_class(n):
-    texts = [f"word{c} common thing{c % 2}" for c in range(max(n, 3))]
+    texts = [f"word{c} common thing{c % 2}" for c in range(n)]
     model = cd.TextNB(choose=False).fit(texts, np.arange(len(texts)))
     assert model.predict(texts).tolist() == list(range(len(texts)))
 

@@ -71,7 +71,7 @@ class TextNB(Weighted):
     estimate : "mean", "map" or "mle"; with learned weights "mean"
     choose : whether to choose, by documents held out, how words with weights are heard: with pairs or without, each
         occurrence or 1 + log n, by which power of the length, with weights that are held how tightly, or none;
-        None: of at most 1,000 documents
+        None: of 100 to 1,000 documents; of fewer it is never chosen
     rows : how many documents the weights are learned from, at most, and fewer of long ones; the counts are of all
     random_state : which documents these are, where there are more
 
