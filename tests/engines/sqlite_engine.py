@@ -1,34 +1,17 @@
-"""An engine in one file: SQLite of the standard library. It says moments and levels; the rest comes in batches.
-
-It has no variance, no histogram and no NaN, so that its dialect is shorter than the protocol's own words.
-"""
+"""An engine in one file: SQLite of the standard library. It says moments and levels; the rest comes in batches."""
 
 import sqlite3
 from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
-from sqlglot import exp
 
 from candide.engines.base import Counted, Engine, Prepared, Rows
 from candide.engines.reading import Reading
 from candide.engines.sql import count as sql
-from candide.engines.sql.dialect import Dialect, Expr, call, number
+from candide.engines.sql.dialects.sqlite import SQLiteDialect
 from candide.engines.sql.source import SqlSource
 from candide.engines.sql.text import identifier
-
-
-class SQLiteDialect(Dialect):
-    name = "sqlite"
-
-    def double(self, x: Expr) -> Expr:
-        return exp.cast(x, "REAL")
-
-    def is_nan(self, x: Expr) -> None:
-        return None  # what would be NaN is null
-
-    def days(self, x: Expr) -> Expr:
-        return exp.Sub(this=call("julianday", x), expression=number(2440587.5))
 
 
 class SQLite(Engine):

@@ -9,8 +9,6 @@ from sqlglot import exp
 from candide.encode import Encoding
 from candide.engines.sql.dialect import Dialect, Expr, number
 
-_FLOATS = ("DOUBLE", "FLOAT", "REAL")
-
 
 @dataclass(frozen=True)
 class Column:
@@ -40,9 +38,9 @@ class Column:
     @property
     def middle(self) -> Expr:
         if not isinstance(self.near, Mapping):
-            return exp.Literal.number(repr(self.near))
-        cases = [exp.If(this=exp.convert(label), true=exp.Literal.number(repr(v))) for label, v in self.near.items()]
-        return exp.Case(this=exp.column("y"), ifs=cases, default=exp.Literal.number("0.0"))
+            return self.dialect.literal(self.near)
+        cases = [exp.If(this=exp.convert(label), true=self.dialect.literal(v)) for label, v in self.near.items()]
+        return exp.Case(this=exp.column("y"), ifs=cases, default=self.dialect.literal(0.0))
 
     @property
     def read(self) -> Expr:
@@ -56,8 +54,8 @@ class Column:
         kind = self.type.upper()
         if self.is_level:
             return self.dialect.level(self.raw, kind)
-        is_time = kind in ("DATE", "INTERVAL") or kind.startswith("TIME")
-        return self.dialect.days(self.raw) if is_time else self.dialect.double(self.raw)
+        is_time = self.dialect.is_time(kind)
+        return self.dialect.days(self.raw, kind) if is_time else self.dialect.double(self.raw)
 
     @property
     def coded(self) -> Expr:
@@ -73,7 +71,7 @@ class Column:
 
     @property
     def is_float(self) -> bool:
-        return self.type.upper() in _FLOATS
+        return self.dialect.is_float(self.type.upper())
 
     def total(self, value: Expr) -> Expr:
         """The (weighted) sum of a value."""
@@ -86,5 +84,4 @@ class Column:
         if self.weight is None:
             return exp.Count(this=value)
         there = exp.Not(this=exp.Is(this=value, expression=exp.Null()))
-        total = self.dialect.total(exp.column(self.weight))
-        return exp.Filter(this=total, expression=exp.Where(this=there))
+        return self.dialect.total(exp.Case(ifs=[exp.If(this=there, true=exp.column(self.weight))]))

@@ -110,7 +110,7 @@ def _grouped(rows: Rows, asked: Sequence[Asked]) -> tuple[Keys, Answers, int]:
     fold = exp.column("fold") if rows.folds else number(0)  # not a key where it is the same in all rows
     select = exp.Select(expressions=[exp.column("y"), fold, *wanted.values()])
     inner = _projected(rows, [c for _, columns in asked for c in columns]).subquery("t", copy=False)
-    select = select.from_(inner, copy=False).group_by("1", *(["2"] if rows.folds else []), copy=False)
+    select = select.from_(inner, copy=False).group_by("y", *(["fold"] if rows.folds else []), copy=False)
     groups = source.rows(select.sql(source.dialect.name, copy=False))
     found = [row for row in groups if not is_absent(row[0])]
     if not found:
@@ -151,7 +151,7 @@ def _levels_apart(rows: Rows, columns: Sequence[Column], keys: Keys, answers: An
     names = [exp.column(column.alias) for column in columns]
     total = exp.Count(this=exp.Star()) if rows.weight is None else source.dialect.total(exp.column("w"))
     by = [exp.column("y"), exp.column("fold")]
-    which = exp.Anonymous(this="grouping_id", expressions=names) if len(columns) > 1 else number(0)
+    which = source.dialect.grouping(*names) if len(columns) > 1 else number(0)
     select = exp.select("y", "fold", exp.alias_(which, "which"), exp.alias_(total, "total"), *names)
     select = select.from_(_projected(rows, columns).subquery("t"))
     if len(columns) > 1:

@@ -1,11 +1,12 @@
 """Dialect: how a database spells what is asked of it. A few words each; the queries around them are the same for all.
 
 What a database cannot say is None, and is then done in another way: without ``variance`` and ``mean`` the moments come
-from sums around a value near the middle, without ``histogram`` levels take a query of their own.
+from sums around a value near the middle, without ``histogram`` levels take a query of their own. The dialects stand in
+:mod:`candide.engines.sql.dialects`; what they share is here, in words that every one of them has.
 
 >>> x = exp.column("x")
->>> Dialect().total(x).sql(), Dialect().mean(x), Dialect().log(x).sql()
-('SUM(x)', None, 'LN(x)')
+>>> Dialect().total(x).sql(), Dialect().mean(x), Dialect().log(x).sql(), Dialect().literal(1.5).sql()
+('SUM(x)', None, 'LN(x)', '1.5e0')
 """
 
 from typing import Any
@@ -15,7 +16,16 @@ from sqlglot import exp
 from candide.rows.labels import Labels
 
 Expr = Any  # a sqlglot expression
+_DOUBLE = exp.DataType.build("DOUBLE")  # one for all: to parse the word for each column of a wide table takes long
+_TEXT = exp.DataType.build("TEXT")
+_FLOATS = ("DOUBLE", "FLOAT", "REAL")
+_TIMES = ("DATE", "TIME", "INTERVAL")
 _LEVELS = ("VARCHAR", "TEXT", "BOOLEAN", "DATE", "TIMESTAMP", "TIME", "DOUBLE", "FLOAT", "REAL")
+# Of log Gamma(z) above (z - 1/2) log z - z + log(2 pi) / 2 the terms in 1/z, 1/z^3, ... (Stirling's series): at
+# z >= _FAR the next of them is below 1e-14.
+_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
+_HALF_LOG_2_PI = 0.9189385332046728
+_FAR = 11
 
 
 def call(name: str, *arguments: Expr) -> Expr:
@@ -24,19 +34,112 @@ def call(name: str, *arguments: Expr) -> Expr:
 
 
 def number(value: object) -> Expr:
-    """A number in a query."""
+    """A number in a query, of the type that its database gives it: whole, or a decimal."""
     return exp.Literal.number(repr(value))
+
+
+def as_double(x: Expr) -> Expr:
+    """A value as a double, by the cast of all databases."""
+    return exp.Cast(this=x, to=_DOUBLE)
+
+
+def days_of_seconds(x: Expr) -> Expr:
+    return exp.Div(this=x, expression=exp.Literal.number("86400e0"))
+
+
+def days_of_micros(x: Expr) -> Expr:
+    return exp.Div(this=x, expression=exp.Literal.number("86400e6"))
 
 
 class Dialect:
     """What most databases share; ``name`` is sqlglot's word for this one."""
 
     name = ""
-    grouping_sets = False  # whether one query may group rows in several ways
+    grouping_sets = False  # whether one query may well group rows in several ways
+
+    # Types and values
+
+    def is_float(self, kind: str) -> bool:
+        """Whether a type, in capitals, is of numbers that may be NaN."""
+        return kind.startswith(_FLOATS)
+
+    def is_time(self, kind: str) -> bool:
+        """Whether a type, in capitals, is of dates, times or durations, which are counted in days."""
+        return kind.startswith(_TIMES)
 
     def double(self, x: Expr) -> Expr:
         """The value as a double."""
-        return exp.cast(x, "DOUBLE")
+        return as_double(x)
+
+    def text(self, x: Expr) -> Expr:
+        """The value as text."""
+        return exp.Cast(this=x, to=_TEXT)
+
+    def literal(self, value: float) -> Expr:
+        """A double, all its digits: without an exponent most databases take it for a decimal."""
+        digits = repr(float(value))
+        return exp.Literal.number(digits if "e" in digits else f"{digits}e0")
+
+    def level(self, x: Expr, kind: str) -> Expr:
+        """A value of some type as Python reads it without loss, to be a level or a class; as text where it cannot."""
+        known = kind in _LEVELS or "INT" in kind or kind.startswith("DECIMAL")
+        return x if known else self.text(x)
+
+    def days(self, x: Expr, kind: str) -> Expr:
+        """A date or time as days since 1970, a time of day or a duration as days; ``kind`` is its type."""
+        raise NotImplementedError(f"{self.name or 'this dialect'} does not say the days of {kind}")
+
+    # Functions
+
+    def is_nan(self, x: Expr) -> Expr | None:
+        """Whether a double is NaN; None where there is no NaN."""
+        return call("isnan", x)
+
+    def log(self, x: Expr) -> Expr:
+        """The natural logarithm of a number > 0."""
+        return exp.Ln(this=x)
+
+    def exp(self, x: Expr) -> Expr:
+        """e to the power of a double, 0 where that is too small for one."""
+        return exp.Exp(this=x)
+
+    def greatest(self, x: Expr, low: float) -> Expr:
+        """The larger of a value and a number, null where the value is: databases differ in that."""
+        below = exp.If(this=exp.LT(this=x, expression=number(low)), true=number(low))
+        return exp.Case(ifs=[below], default=x.copy())
+
+    def log_gamma(self, x: Expr) -> Expr:
+        """log Gamma(x) of a double > 0: by Stirling's series, at a larger number where that is right to rounding."""
+        x = exp.Paren(this=x)
+        steps = [exp.Paren(this=exp.Add(this=x.copy(), expression=self.literal(i))) for i in range(_FAR)]
+        z = exp.Paren(this=exp.Add(this=x.copy(), expression=self.literal(_FAR)))
+        series: Expr = self.literal(0.0)
+        for term in reversed(_STIRLING):  # by Horner, in 1/z^2
+            square = exp.Mul(this=z.copy(), expression=z.copy())
+            lower = exp.Div(this=exp.Paren(this=series), expression=exp.Paren(this=square))
+            series = exp.Add(this=self.literal(term), expression=lower)
+        line = exp.Mul(
+            this=exp.Paren(this=exp.Sub(this=z.copy(), expression=self.literal(0.5))), expression=self.log(z)
+        )
+        out: Expr = exp.Sub(this=line, expression=z.copy())
+        out = exp.Add(this=out, expression=self.literal(_HALF_LOG_2_PI))
+        out = exp.Add(this=out, expression=exp.Div(this=exp.Paren(this=series), expression=z.copy()))
+        for step in steps:
+            out = exp.Sub(this=out, expression=self.log(step))
+        return exp.Paren(this=out)
+
+    def hash(self, x: Expr) -> Expr:
+        """A whole number >= 0 that looks drawn at random, from a whole number >= 0."""
+        left = exp.Paren(this=exp.Mod(this=exp.Paren(this=x), expression=number(46337)))  # a prime: squares fit
+        square = exp.Mul(this=exp.Mul(this=left, expression=left.copy()), expression=number(69069))
+        line = exp.Mul(this=exp.Paren(this=x.copy()), expression=number(1103515245))  # as of a congruential generator
+        return exp.Mod(this=exp.Paren(this=exp.Add(this=square, expression=line)), expression=number(2**31))
+
+    def code(self, x: Expr, levels: Labels) -> Expr | None:
+        """The place of a text among levels, their number where it is none of them, -1 where it is null."""
+        return None
+
+    # Aggregates
 
     def total(self, x: Expr) -> Expr:
         """The sum of the values present, as exact as the database can."""
@@ -50,42 +153,10 @@ class Dialect:
         """The variance with divisor n, if it is accurate far from zero."""
         return None
 
-    def is_nan(self, x: Expr) -> Expr | None:
-        """Whether a double is NaN; None where there is no NaN."""
-        return call("isnan", x)
-
-    def level(self, x: Expr, kind: str) -> Expr:
-        """A value of some type as Python reads it without loss, to be a level or a class; as text where it cannot."""
-        known = kind in _LEVELS or "INT" in kind or kind.startswith("DECIMAL")
-        return x if known else exp.cast(x, "TEXT")
-
-    def days(self, x: Expr) -> Expr:
-        """A date or time as days since 1970, a time of day or a duration as days."""
-        return exp.Div(this=call("epoch", x), expression=number(86400.0))
-
-    def log(self, x: Expr) -> Expr:
-        """The natural logarithm."""
-        return exp.Ln(this=x)
-
-    def log_gamma(self, x: Expr) -> Expr | None:
-        """log Gamma(x)."""
-        return None
-
-    def greatest(self, x: Expr, low: float) -> Expr:
-        """The larger of a value and a number."""
-        return exp.Greatest(this=x, expressions=[number(low)])
-
-    def hash(self, x: Expr) -> Expr:
-        """A whole number >= 0 that looks drawn at random, from a whole number >= 0."""
-        left = exp.Paren(this=exp.Mod(this=exp.Paren(this=x), expression=number(46337)))  # a prime: squares fit
-        square = exp.Mul(this=exp.Mul(this=left, expression=left.copy()), expression=number(69069))
-        line = exp.Mul(this=exp.Paren(this=x.copy()), expression=number(1103515245))  # as of a congruential generator
-        return exp.Mod(this=exp.Paren(this=exp.Add(this=square, expression=line)), expression=number(2**31))
-
     def histogram(self, x: Expr) -> Expr | None:
         """A mapping from value to count."""
         return None
 
-    def code(self, x: Expr, levels: Labels) -> Expr | None:
-        """The place of a text among levels, their number where it is none of them, -1 where it is null."""
-        return None
+    def grouping(self, *names: Expr) -> Expr:
+        """Of a row of grouping sets which columns it is not grouped by: a bit for each, the first the highest."""
+        return call("GROUPING", *names)

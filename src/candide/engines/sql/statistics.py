@@ -4,7 +4,7 @@ Written once as sqlglot expressions; a :class:`Dialect` spells what databases sp
 kinds and encodings, never event models.
 
 >>> from candide.events import Gaussian
->>> from candide.engines.duckdb.dialect import DuckDBDialect
+>>> from candide.engines.sql.dialects.duckdb import DuckDBDialect
 >>> part, age = Part(Gaussian(), ("age",)), Column("age", "DOUBLE", DuckDBDialect(), alias="f0")
 >>> {key: e.sql("duckdb") for key, e in OfMoments().ask(part, [age], age.dialect).items()}
 {'f0_n': 'COUNT(f0)', 'f0_mean': 'FAVG(f0)', 'f0_variance': 'VAR_POP(f0)'}

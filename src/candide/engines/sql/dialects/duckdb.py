@@ -2,7 +2,7 @@
 
 from sqlglot import exp
 
-from candide.engines.sql.dialect import Dialect, Expr, call
+from candide.engines.sql.dialect import Dialect, Expr, call, days_of_seconds
 from candide.rows.labels import Labels
 
 
@@ -21,6 +21,9 @@ class DuckDBDialect(Dialect):
 
     def log_gamma(self, x: Expr) -> Expr:
         return call("lgamma", x)
+
+    def days(self, x: Expr, kind: str) -> Expr:
+        return days_of_seconds(call("epoch", x))
 
     def hash(self, x: Expr) -> Expr:
         return call("hash", x)

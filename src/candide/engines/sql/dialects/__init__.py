@@ -1,0 +1,1 @@
+"""Dialects of SQL, one a file: what each database spells in its own way."""

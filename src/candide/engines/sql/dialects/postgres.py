@@ -1,0 +1,30 @@
+"""PostgreSQL: its variance is by the updating sums of Youngs and Cramer (1971), NaN equals itself, 1.5 is a decimal."""
+
+from sqlglot import exp
+
+from candide.engines.sql.dialect import Dialect, Expr, as_double, call, days_of_seconds, number
+
+
+class PostgresDialect(Dialect):
+    name = "postgres"
+    grouping_sets = True
+
+    def literal(self, value: float) -> Expr:
+        return as_double(exp.Literal.string(repr(float(value))))
+
+    def mean(self, x: Expr) -> Expr:
+        return exp.Avg(this=x)
+
+    def variance(self, x: Expr) -> Expr:
+        return exp.VariancePop(this=x)
+
+    def is_nan(self, x: Expr) -> Expr:
+        return exp.EQ(this=x, expression=self.literal(float("nan")))
+
+    def days(self, x: Expr, kind: str) -> Expr:
+        return days_of_seconds(self.double(call("date_part", exp.Literal.string("epoch"), x)))
+
+    def exp(self, x: Expr) -> Expr:
+        """One that is no double but 0 is an error there."""
+        small = exp.If(this=exp.LT(this=x, expression=number(-700)), true=self.literal(0.0))
+        return exp.Case(ifs=[small], default=super().exp(x.copy()))

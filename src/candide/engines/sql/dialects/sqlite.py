@@ -1,0 +1,15 @@
+"""SQLite: no variance, no histogram, no NaN (what would be one is null), and times are text."""
+
+from sqlglot import exp
+
+from candide.engines.sql.dialect import Dialect, Expr, call
+
+
+class SQLiteDialect(Dialect):
+    name = "sqlite"
+
+    def is_nan(self, x: Expr) -> None:
+        return None
+
+    def days(self, x: Expr, kind: str) -> Expr:
+        return exp.Sub(this=call("julianday", x), expression=self.literal(2440587.5))

@@ -1,0 +1,21 @@
+"""Trino, and Amazon Athena, which is made of it."""
+
+from sqlglot import exp
+
+from candide.engines.sql.dialect import Dialect, Expr, call, days_of_seconds
+
+
+class TrinoDialect(Dialect):
+    name = "trino"
+    grouping_sets = True
+
+    def is_nan(self, x: Expr) -> Expr:
+        return call("is_nan", x)
+
+    def days(self, x: Expr, kind: str) -> Expr:
+        if kind == "DATE":
+            start = exp.Cast(this=exp.Literal.string("1970-01-01"), to=exp.DataType.build("DATE"))
+            return self.double(call("date_diff", exp.Literal.string("day"), start, x))
+        if "ZONE" not in kind:  # not in that of the session
+            x = call("with_timezone", x, exp.Literal.string("UTC"))
+        return days_of_seconds(call("to_unixtime", x))
