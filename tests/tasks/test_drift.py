@@ -11,7 +11,8 @@ import candide as cd
 from candide import tasks
 from candide.cli import cli
 from candide.errors import InputError
-from candide.explain.drift import holm, table_test
+from candide.explain.drift import apart, holm, table_test
+from candide.report import summary
 
 
 def rows(n, seed, shift=0.0, wide=1.0, soils=(0.5, 0.3, 0.2), gone=0.0):
@@ -77,6 +78,54 @@ def test_p_values_of_levels_are_even_where_nothing_moved():
          for _ in range(1000)]  # fmt: skip
     for level in (0.01, 0.05, 0.2):
         assert np.mean(np.array(p) < level) == pytest.approx(level, abs=3.5 * np.sqrt(level * (1 - level) / 1000))
+
+
+LAWS = {
+    "normal": lambda rng, n: rng.normal(size=n),
+    "exponential": lambda rng, n: rng.exponential(size=n),
+    "lognormal": lambda rng, n: rng.lognormal(size=n),
+    "student": lambda rng, n: rng.standard_t(3, n),
+}
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("both", [False, True])
+def test_variances_that_stray_by_long_tails_are_no_move(law, both):
+    """A variance is the mean of squares; those of 800 rows, of whom nothing else is known, and of 300 at hand."""
+    rng, p = np.random.default_rng(1), []
+    for _ in range(600):
+        sides = [LAWS[law](rng, n) for n in (800, 300)]
+        squares = [(side - side.mean()) ** 2 / side.var() for side in sides]
+        p.append(apart((800, 300), tuple(side.var(ddof=1) for side in sides), np.concatenate(squares[1 - both :])))
+    for level in (0.01, 0.05):
+        most = level + 3 * np.sqrt(level * (1 - level) / 600)
+        assert np.mean(np.array(p) < level) < most
+    if law == "normal":
+        assert np.mean(np.array(p) < 0.05) > 0.02
+        assert apart((800, 300), (1.0, 1.6), np.concatenate(squares[1 - both :])) < 0.001
+
+
+@pytest.mark.parametrize("event", ["gaussian", "exponential"])
+def test_numbers_with_long_tails_have_not_moved(event):
+    rng = np.random.default_rng(0)
+    events = dict.fromkeys("ab", event)
+
+    def some(n):
+        return {name: 1000 * LAWS["lognormal"](rng, n) for name in "ab"} | {"y": rng.random(n) < 0.5}
+
+    pairs = [(cd.fit(some(1000), "y", model="naive", events=events), some(500)) for _ in range(8)]
+    assert sum(bool(tasks.drift(model, later).moved) for model, later in pairs) <= 1
+    assert all(tasks.drift(model, {**later, "a": 2 * later["a"]}).moved for model, later in pairs[:3])
+
+
+def test_counts_that_come_in_bursts_have_not_moved():
+    rng = np.random.default_rng(0)
+
+    def some(n):
+        return {"n": rng.poisson(rng.gamma(0.3, 10.0, n)), "y": rng.random(n) < 0.5}
+
+    pairs = [(cd.fit(some(800), "y", model="naive", events={"n": "poisson"}), some(400)) for _ in range(8)]
+    assert sum(bool(tasks.drift(model, later).moved) for model, later in pairs) <= 1
 
 
 def test_nothing_moved(model):
@@ -157,6 +206,17 @@ def test_text_is_left_out():
     found = tasks.drift(model, words)
     assert found.left_out == ["text"]
     assert [one.column for one in found.columns] == ["n"]
+    told = str(summary.of_drift(found))
+    assert "'text' is not compared" in told
+    assert "no rows before were given" in told
+
+
+def test_the_head_of_the_table_is_not_cut(model, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    told = str(summary.of_drift(tasks.drift(model, rows(500, 1))))
+    assert "…" not in told
+    assert "rows drawn from the model" in told
+    assert "drawn" not in str(summary.of_drift(tasks.drift(model, rows(500, 1), before=BEFORE)))
 
 
 def test_the_command(model, tmp_path):

@@ -2,10 +2,12 @@
 
 Levels are compared by Pearson's chi-squared test, those of too few rows joined, or by Fisher's exact test where two
 are left; "missing" and "never met" are levels too. Numbers that were not put in bins are compared by their mean
-(Welch, 1947) and variance (F, which holds for normal values), sums by their rate (given both, binomial). With many
-columns some seem to have moved by chance: p-values are adjusted so that all of them together are wrong as seldom as
-one would be (Holm, 1979). How far a law moved is the symmetric Kullback-Leibler divergence, in nats, known as the
-population stability index: of as many rows as one likes every move is significant, and this says whether it is large.
+(Welch, 1947) and by the logarithm of their variance (Layard, 1973), sums by their rate. How far variances and rates
+stray depends on tails that two tallies do not tell of: the rows at hand do, those after and, if given, those before.
+With many columns some seem to have moved by chance: p-values are adjusted so that all of them together are wrong as
+seldom as one would be (Holm, 1979). How far a law moved is the symmetric Kullback-Leibler divergence, in nats, known as
+the population stability index: of as many rows as one likes every move is significant, and this says whether it is
+large.
 
 >>> before = Levels(np.array([[500.0, 500.0]]), np.array([0, 2]))
 >>> after = Levels(np.array([[300.0, 700.0]]), np.array([0, 2]))
@@ -22,12 +24,13 @@ from typing import Any
 
 import numpy as np
 
-from candide.rows.blocks import Floats
-from candide.tally import CoMoments, Levels, Moments, Sums
+from candide.rows.blocks import Block, Floats, dense
+from candide.tally import CoMoments, Levels, Moments, Spec, Sums
 
 Pair = tuple[float, float]  # before, after
 MISSING, STRANGE = -1, -2  # in the place of a level
 _FEW = 5.0  # rows expected of a level, below which chi-squared is not to be relied on (Cochran, 1954)
+_NORMAL = 15.0  # the kurtosis of the squares of normal values
 
 
 @dataclass(frozen=True)
@@ -42,16 +45,40 @@ class Move:
 
 
 @singledispatch
-def moves(before: Any, after: Any, rows: Pair, strange: Sequence[float] = ()) -> list[Move] | None:
+def at_hand(tally: Any, block: Block, spec: Spec) -> Floats:
+    """(row, column) what was tallied of rows, where its tails have a part in a test; else no column."""
+    return np.empty((block.shape[0], 0))
+
+
+@at_hand.register(Moments)
+@at_hand.register(Sums)
+def _(tally: Any, block: Block, spec: Spec) -> Floats:
+    return np.asarray(spec.tallied(dense(block)), np.float64)
+
+
+@at_hand.register
+def _(tally: CoMoments, block: Block, spec: Spec) -> Floats:
+    x = np.array(spec.tallied(dense(block)), np.float64)
+    x[np.isnan(x).any(axis=1)] = np.nan  # such rows are not counted
+    return x
+
+
+@singledispatch
+def moves(
+    before: Any, after: Any, rows: Pair, strange: Sequence[float] = (), seen: Sequence[Floats] = ()
+) -> list[Move] | None:
     """The moves of each column of two tallies of one class, of so many rows; None of a kind that cannot tell.
 
-    ``strange`` has of each column how many new values were never met before.
+    ``strange`` has of each column how many new values were never met before; ``seen`` the rows ``at_hand``, of one
+    side or of both.
     """
     return None
 
 
 @moves.register
-def _(before: Levels, after: Levels, rows: Pair, strange: Sequence[float] = ()) -> list[Move]:
+def _(
+    before: Levels, after: Levels, rows: Pair, strange: Sequence[float] = (), seen: Sequence[Floats] = ()
+) -> list[Move]:
     found, ends = [], before.offsets.tolist()
     for j, (start, stop) in enumerate(pairwise(ends)):
         a, b = (tally.counts[0, start:stop] for tally in (before, after))
@@ -62,33 +89,19 @@ def _(before: Levels, after: Levels, rows: Pair, strange: Sequence[float] = ()) 
     return found
 
 
-@moves.register
-def _(before: Moments, after: Moments, rows: Pair, strange: Sequence[float] = ()) -> list[Move]:
+@moves.register(Moments)
+@moves.register(CoMoments)
+def _(before: Any, after: Any, rows: Pair, strange: Sequence[float] = (), seen: Sequence[Floats] = ()) -> list[Move]:
     each = zip(*(tally.n[0] for tally in (before, after)), *(tally.mean[0] for tally in (before, after)),
                *(tally.m2[0] for tally in (before, after)), strict=True)  # fmt: skip
-    return [_of_numbers((n, m), (x, y), (s, t), rows) for n, m, x, y, s, t in each]
+    return [_of_numbers((n, m), (x, y), (s, t), rows, _squares(seen, j)) for j, (n, m, x, y, s, t) in enumerate(each)]
 
 
 @moves.register
-def _(before: CoMoments, after: CoMoments, rows: Pair, strange: Sequence[float] = ()) -> list[Move]:
-    n = float(before.n.ravel()[0]), float(after.n.ravel()[0])
-    mean, spread = ([getter(one) for one in (before, after)] for getter in (_mean, _spread))
-    each = zip(*mean, *spread, strict=True)
-    return [_of_numbers(n, (x, y), (s, t), rows) for x, y, s, t in each]
-
-
-@moves.register
-def _(before: Sums, after: Sums, rows: Pair, strange: Sequence[float] = ()) -> list[Move]:
+def _(before: Sums, after: Sums, rows: Pair, strange: Sequence[float] = (), seen: Sequence[Floats] = ()) -> list[Move]:
     each = zip(before.n[0], after.n[0], before.total[0], after.total[0], strict=True)
-    return [_of_rates((n, m), (x, y), rows) for n, m, x, y in each]
-
-
-def _mean(tally: CoMoments) -> Floats:
-    return tally.mean[0]
-
-
-def _spread(tally: CoMoments) -> Floats:
-    return np.diag(tally.scatter[0])
+    alone = [all(not np.any(np.nan_to_num(side[:, j]) % 1) for side in seen) for j in range(before.n.shape[1])]
+    return [_of_rates((n, m), (x, y), _values(seen, j), alone[j]) for j, (n, m, x, y) in enumerate(each)]
 
 
 def _of_table(table: Floats, n_levels: int) -> Move:
@@ -138,9 +151,9 @@ def _joined(table: Floats, least: float) -> Floats:
     return np.column_stack([table[:, order[:few]].sum(axis=1), table[:, order[few:]]])
 
 
-def _of_numbers(count: Pair, mean: Pair, m2: Pair, rows: Pair) -> Move:
+def _of_numbers(count: Pair, mean: Pair, m2: Pair, rows: Pair, squares: Floats) -> Move:
     """Of two columns of numbers by their moments; three tests, of which the least p-value counts three times."""
-    from scipy.stats import f, t
+    from scipy.stats import t
 
     (n, m), (x, y), (s, z) = count, mean, m2
     there = np.array([[n, max(rows[0] - n, 0.0)], [m, max(rows[1] - m, 0.0)]])
@@ -153,8 +166,7 @@ def _of_numbers(count: Pair, mean: Pair, m2: Pair, rows: Pair) -> Move:
             a, b = u / n, v / m
             free = (a + b) ** 2 / (a**2 / (n - 1) + b**2 / (m - 1))
             tests.append(float(2 * t.sf(abs(x - y) / np.sqrt(a + b), free)))
-            ratio = u / v
-            tests.append(float(2 * min(f.sf(ratio, n - 1, m - 1), f.cdf(ratio, n - 1, m - 1))))
+            tests.append(apart((n, m), (u, v), squares))
             moved = float(0.5 * (u / v + v / u - 2) + 0.5 * (x - y) ** 2 * (1 / u + 1 / v))
         elif x != y or u != v:
             tests.append(0.0)
@@ -162,19 +174,77 @@ def _of_numbers(count: Pair, mean: Pair, m2: Pair, rows: Pair) -> Move:
     gone = [float(1 - have / of) if of else float("nan") for have, of in zip(count, rows, strict=True)]
     values = {"mean": (float(x), float(y)), "sd": sd, "missing": (gone[0], gone[1])}
     moved += float(stability(there).sum())
-    return Move(min(1.0, len(tests) * min(tests)), moved, "Welch and F", values)
+    return Move(min(1.0, len(tests) * min(tests)), moved, "Welch and Layard", values)
 
 
-def _of_rates(n: Pair, total: Pair, rows: Pair) -> Move:
+def _of_rates(n: Pair, total: Pair, values: Floats, alone: bool) -> Move:
+    """Of two sums, of events or of amounts: events of which each comes ``alone`` are binomial, given how many; others,
+    and amounts, stray as those of the rows at hand do."""
     from scipy.stats import binomtest
 
     a, b = (max(sum_ / of, 0.0) if of else 0.0 for sum_, of in zip(total, n, strict=True))
     whole = round(total[0]), round(total[1])
-    p = 1.0
-    if sum(whole) and all(n):
+    p, test = 1.0, "binomial"
+    if sum(whole) and all(n) and (alone or not (a > 0 and b > 0)):
         p = float(binomtest(whole[1], sum(whole), n[1] / (n[0] + n[1])).pvalue)
+    if a > 0 and b > 0:
+        p, test = max((apart(n, (a, b), values), "rates"), (p, test) if alone else (0.0, test))
     moved = float((b - a) * np.log(b / a)) if a > 0 and b > 0 else 0.0 if a == b else float("inf")
-    return Move(p, moved, "binomial", {"mean": (float(a), float(b))})
+    return Move(p, moved, test, {"mean": (float(a), float(b))})
+
+
+def apart(n: Pair, mean: Pair, values: Floats) -> float:
+    """How likely means of so many draws of one law lie so far apart by chance; ``values`` >= 0 are draws of that law.
+
+    The logarithm of the ratio strays as the values do, and how much these do is known the less the longer their tail
+    (Satterthwaite, 1946). Of a long tail one draw may do it that nobody has seen (Nagaev, 1979): its chance is that of
+    a Pareto tail, whose exponent the largest values tell with so much doubt as they are few (Hill, 1975).
+
+    >>> normal = np.random.default_rng(0).normal(size=1000) ** 2
+    >>> round(apart((1000, 1000), (1.0, 1.2), normal), 3), round(apart((1000, 1000), (1.0, 1.2), normal**3), 3)
+    (0.014, 1.0)
+    """
+    from scipy.stats import t
+
+    if len(values) < 2:
+        return 1.0  # nothing tells how far they stray
+    some = values / values.mean()
+    spread, n_some = float(some.var(ddof=1)), len(some)
+    if not spread > 0:
+        return float(np.isclose(mean[0], mean[1]))
+    kurtosis = max(float(((some - 1.0) ** 4).mean()) / float(some.var()) ** 2, _NORMAL)
+    far = float(abs(np.log(mean[0] / mean[1]))) / np.sqrt(spread * (1 / n[0] + 1 / n[1]))
+    p = 2 * float(t.sf(far, 2 * n_some / (kurtosis - 1)))
+    draws = n[0] if mean[0] > mean[1] else n[1]
+    return min(1.0, p + draws * _beyond(some, draws * (max(mean) / min(mean) - 1)))
+
+
+def _beyond(values: Floats, far: float) -> float:
+    """The chance that a draw lies beyond all that was seen: the mean over exponents that the largest values leave."""
+    k = int(np.ceil(np.sqrt(len(values)))) if len(values) > 1 else 0  # as many, and as small a share, as may be
+    if len(values) <= k:
+        return 1.0
+    top = np.partition(values, -k - 1)[-k - 1 :]
+    least = float(top.min())
+    if far <= least or least <= 0:
+        return 1.0
+    logs = float(np.log(top / least).sum())
+    return k / len(values) * (1 + float(np.log(far / least)) / logs) ** -k if logs > 0 else 0.0
+
+
+def _values(seen: Sequence[Floats], j: int) -> Floats:
+    """What was seen of a column, each side relative to its mean."""
+    sides = [side[:, j][~np.isnan(side[:, j])] for side in seen]
+    return np.concatenate([np.empty(0), *(side / side.mean() for side in sides if side.sum() > 0)])
+
+
+def _squares(seen: Sequence[Floats], j: int) -> Floats:
+    """The squares of what was seen of a column about the mean of its side."""
+    return _values([(side - np.nanmean(side)) ** 2 for side in (one[:, [j]] for one in seen) if _any(side)], 0)
+
+
+def _any(side: Floats) -> bool:
+    return bool((~np.isnan(side)).any())
 
 
 def holm(p: Sequence[float]) -> list[float]:

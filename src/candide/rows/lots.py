@@ -60,3 +60,40 @@ def dealt(y: Codes, folds: int, lot: NDArray) -> Codes:
     fold = np.empty(len(y), np.intp)
     fold[np.lexsort([lot, y])] = np.arange(len(y)) % folds
     return fold
+
+
+class Some:
+    """Rows of arrays that come one after another: at most so many of them, by lot.
+
+    >>> some, cut = Some(3), Some(3)
+    >>> some.add(np.arange(8.0))
+    >>> for part in np.split(np.arange(8.0), [1, 5]):
+    ...     cut.add(part)
+    >>> some.rows.tolist(), cut.rows.tolist(), some.n
+    ([2.0, 4.0, 6.0], [2.0, 4.0, 6.0], 8)
+    """
+
+    def __init__(self, most: int):
+        self.most, self.n = most, 0
+        self._rows, self._numbers, self._held = list[NDArray](), list[Codes](), 0
+
+    def add(self, rows: NDArray) -> None:
+        """The next rows."""
+        self._rows.append(rows)
+        self._numbers.append(np.arange(self.n, self.n + len(rows)))
+        self.n, self._held = self.n + len(rows), self._held + len(rows)
+        if self._held > 2 * self.most:
+            self._draw()
+
+    @property
+    def rows(self) -> NDArray:
+        """Those that are drawn, in order; none of no shape where nothing came."""
+        if not self._rows:
+            return np.empty((0, 0))
+        self._draw()
+        return self._rows[0]
+
+    def _draw(self) -> None:
+        rows, numbers = np.concatenate(self._rows), np.concatenate(self._numbers)
+        some = drawn(numbers, self.most)
+        self._rows, self._numbers, self._held = [rows[some]], [numbers[some]], len(some)

@@ -17,7 +17,6 @@ probabilities are right on rows like those learned from: a weighted model's are,
 """
 
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -33,6 +32,7 @@ from candide.model.fitted import Fitted
 from candide.model.policy import Policy
 from candide.model.strangers import Strangers
 from candide.rows.blocks import Floats
+from candide.rows.lots import Some
 from candide.rows.remarks import warn
 from candide.tasks.models import Model, fitted_of, reading_of
 from candide.tasks.scoring import prepare_to_score, scored
@@ -79,21 +79,23 @@ def adapt(
         strangers = Strangers(plain.plan)
         scan = source.engine.score(source, plain.plan, [])
         each = threads.ahead(partial(_posterior, plain, strangers), pieces(scan.batches, len(plain.labels)))
-        log_posterior, n = kept(each, _VALUES // len(plain.labels))
-        if not n:
+        some = Some(_VALUES // len(plain.labels))
+        for log_posterior in each:
+            some.add(log_posterior)
+        if not some.n:
             raise InputError(f"{source.name} has no rows", value=0, remedy="pass rows to adapt to")
     warn(strangers.remarks())
-    found = adapted(plain, log_posterior)
+    found = adapted(plain, some.rows)
     if not (found[1] < _UNKNOWN).any():
         what, remedy = "these rows do not tell the shares of their classes", "pass more rows, or rows with more columns"
-        raise InputError(what, value=n, remedy=remedy)
+        raise InputError(what, value=some.n, remedy=remedy)
     after = dict(zip(plain.labels.values, found[0].tolist(), strict=True))
     new = fitted.with_policy(Policy(class_prior=after))
     if out is not None:
         store.save(new, out, force=force)
     labels = plain.labels.values
     before, error = (dict(zip(labels, values.tolist(), strict=True)) for values in (plain.base, found[1]))
-    return Adapted(new, before, after, error, n)
+    return Adapted(new, before, after, error, some.n)
 
 
 def as_learned(fitted: Fitted) -> Fitted:
@@ -131,30 +133,6 @@ def shares(likelihood: Floats, start: Floats) -> tuple[Floats, Floats]:
     error = np.sqrt(np.maximum(np.diag(spread), 0.0)) if n else np.full(k, np.nan)
     same = np.ptp(likelihood / likelihood.sum(axis=1, keepdims=True), axis=0).max(initial=0.0) < _TELLS
     return (start, np.full(k, np.inf)) if same else (found, error)
-
-
-def kept(batches: Iterable[Floats], most: int) -> tuple[Floats, int]:
-    """Rows of arrays, at most so many, by lot, and how many there were."""
-    rng = np.random.default_rng(0)
-    rows, lots, n = list[Floats](), list[Floats](), 0
-    for batch in batches:
-        rows.append(batch)
-        lots.append(rng.random(len(batch)))
-        n += len(batch)
-        if sum(map(len, lots)) > 2 * most:
-            rows, lots = _drawn(rows, lots, most)
-    rows, lots = _drawn(rows, lots, most)
-    return (rows[0] if rows else np.empty((0, 0))), n
-
-
-def _drawn(rows: list[Floats], lots: list[Floats], most: int) -> tuple[list[Floats], list[Floats]]:
-    if not rows:
-        return rows, lots
-    values, lot = np.concatenate(rows), np.concatenate(lots)
-    if len(lot) > most:
-        some = np.sort(np.argpartition(lot, most)[:most])
-        values, lot = values[some], lot[some]
-    return [values], [lot]
 
 
 def _posterior(fitted: Fitted, strangers: Strangers, batch: Any) -> Floats:

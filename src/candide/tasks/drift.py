@@ -23,17 +23,18 @@ from candide.engines.base import Watch, open_source, silent
 from candide.engines.batch import blocks, pieces
 from candide.engines.reading import Reading
 from candide.errors import InputError
-from candide.explain.drift import MISSING, STRANGE, Pair, holm, moves
+from candide.explain.drift import MISSING, STRANGE, Pair, at_hand, holm, moves
 from candide.kernels import threads
 from candide.model.fitted import Fitted
 from candide.model.plan import Part
 from candide.rows.blocks import Floats
+from candide.rows.lots import Some
 from candide.rows.table import Name
-from candide.tasks.adapt import kept
 from candide.tasks.models import Model, fitted_of, reading_of
 from candide.tasks.scoring import prepare_to_score, scored_blocks
 
 _KEPT = 1 << 16  # rows of which log p(x) is kept, by lot
+_VALUES = 1 << 22  # numbers kept of them, to see what tails they have
 _DRAWN = 10_000  # rows drawn from the model where those that it learned from are not at hand
 QUANTILES = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
 _RARE = 0.01  # share of the rows before that lie below what is called unlikely
@@ -99,11 +100,10 @@ def drift(
     fitted.census  # noqa: B018  without counts there is nothing to compare with: an error says so
     walk = _Walk(fitted)
     tallies, strange, after = walk.scan(data, reading, watch)
-    if not len(after.density):
-        raise InputError("there are no rows to look at", value=0, remedy="pass new rows")
     old = walk.scan(before, reading, watch)[2] if before is not None else walk.drawn()
     limit = float(np.quantile(old.density, _RARE)) if old is not None and walk.has_density else float("nan")
-    columns, left_out = walk.compare(tallies, strange, after.n)
+    seen = [after.numbers] if before is None or old is None else [old.numbers, after.numbers]
+    columns, left_out = walk.compare(tallies, strange, after.n, seen)
     said = None if old is None else old.said(fitted, limit, walk.has_density)
     rows = fitted.census.n_rows, after.n
     return Drift(rows, columns, said, after.said(fitted, limit, walk.has_density), before is None, left_out)
@@ -117,6 +117,7 @@ class _Scored:
     sure: float  # sums
     shares: Floats
     density: Floats  # of some rows
+    numbers: list[Floats]  # of some rows, what was tallied of each part; of no width where it has no tails
 
     def said(self, fitted: Fitted, limit: float, has_density: bool) -> Said:
         shares = dict(zip(fitted.labels.values, (self.shares / self.n).tolist(), strict=True))
@@ -135,6 +136,7 @@ class _Walk:
         plan, self.at = fitted.plan.of_columns()
         self.parts: Sequence[Part] = plan.parts
         self.old = [fitted.chosen.tallies[i] for i in self.at]
+        self.most = min(_KEPT, _VALUES // max(sum(len(part.columns) for part in self.parts), 1))
         self.has_density = bool(self.at) and all(part.event.has_density for part in self.story.plan.parts)
 
     def scan(self, data: Any, reading: Reading | None, watch: Watch) -> tuple[list[Any], list[Floats], _Scored]:
@@ -144,33 +146,35 @@ class _Walk:
             prepare_to_score(source, fitted.plan, fitted.spelled, fitted.target)
             scan = source.engine.score(source, fitted.plan, [])
             found = list[Any]()
-            density = list[Floats]()
-            for tallies, strange, one in threads.ahead(self._one, pieces(scan.batches, len(fitted.labels))):
-                density.append(one.density[:, None])
-                found = [(tallies, strange, one)] if not found else [_added(found[0], (tallies, strange, one))]
-                if sum(map(len, density)) > 4 * _KEPT:
-                    density = [kept(density, _KEPT)[0]]
-        if not found:
+            density, numbers = Some(_KEPT), [Some(self.most) for _ in self.parts]
+            for piece in threads.ahead(self._one, pieces(scan.batches, len(fitted.labels))):
+                density.add(piece[2].density)
+                for some, values in zip(numbers, piece[2].numbers, strict=True):
+                    some.add(values)
+                found = [piece if not found else _added(found[0], piece)]
+        if not density.n:
             raise InputError("there are no rows to look at", value=0, remedy="pass new rows")
         tallies, strange, one = found[0]
-        return tallies, strange, _Scored(one.n, one.sure, one.shares, kept(density, _KEPT)[0][:, 0])
+        return tallies, strange, _Scored(one.n, one.sure, one.shares, density.rows, [some.rows for some in numbers])
 
     def _one(self, batch: Any) -> tuple[list[Any], list[Floats], _Scored]:
         rows = blocks(self.fitted.plan, batch)
         y, tallies, strange = np.zeros(batch.num_rows, np.intp), list[Any](), list[Floats]()
+        numbers = list[Floats]()
         for i, part, old in zip(self.at, self.parts, self.old, strict=True):
             block, odd = _known(rows[i], part)
             tallies.append(None if part.holds == "documents" else type(old).of(block, y, n_classes=1, spec=part.spec))
             strange.append(odd)
-        return tallies, strange, self._scored(rows)
+            numbers.append(at_hand(old, block, part.spec))
+        return tallies, strange, self._scored(rows, numbers)
 
-    def _scored(self, rows: list[Any]) -> _Scored:
+    def _scored(self, rows: list[Any], numbers: list[Floats]) -> _Scored:
         log_posterior, density = scored_blocks(self.fitted.plan, self.fitted.model, rows)
         if self.story is not self.fitted and self.has_density:
             some = [rows[i] for i in self.at]
             density = scored_blocks(self.story.plan, self.story.model, some)[1]
         p = np.exp(log_posterior)
-        return _Scored(len(p), float(p.max(axis=1).sum()), p.sum(axis=0), density)
+        return _Scored(len(p), float(p.max(axis=1).sum()), p.sum(axis=0), density, numbers)
 
     def drawn(self) -> _Scored | None:
         """Rows that the model makes itself, and how likely they are; None where it cannot. They say nothing else."""
@@ -179,17 +183,19 @@ class _Walk:
         rows, _ = self.story.model.sample(_DRAWN, np.random.default_rng(0))
         made = [np.asfortranarray(block) for block in rows]
         density = scored_blocks(self.story.plan, self.story.model, made)[1]
-        return _Scored(_DRAWN, float("nan"), _DRAWN * self.fitted.base, density)
+        return _Scored(_DRAWN, float("nan"), _DRAWN * self.fitted.base, density, [])
 
-    def compare(self, tallies: list[Any], strange: list[Floats], n: int) -> tuple[list[ColumnDrift], list[Name]]:
+    def compare(
+        self, tallies: list[Any], strange: list[Floats], n: int, seen: list[list[Floats]]
+    ) -> tuple[list[ColumnDrift], list[Name]]:
         found, left_out = list[tuple[Part, int, Any, Any]](), list[Name]()
         rows = float(self.fitted.census.class_weight.sum()), float(n)
-        for part, old, new, odd in zip(self.parts, self.old, tallies, strange, strict=True):
+        for i, (part, old, new, odd) in enumerate(zip(self.parts, self.old, tallies, strange, strict=True)):
             if new is None:
                 left_out += part.columns
                 continue
             _, a, b, encodings = part.event.compared(old.pool(), new, part.encodings)
-            each = moves(a, b, rows, odd.tolist())
+            each = moves(a, b, rows, odd.tolist(), [side[i] for side in seen])
             if each is None:
                 left_out += part.columns
                 continue
@@ -210,7 +216,11 @@ def _added(a: Any, b: Any) -> Any:
     tallies = [None if x is None else x + y for x, y in zip(a[0], b[0], strict=True)]
     strange = [x + y for x, y in zip(a[1], b[1], strict=True)]
     one, other = a[2], b[2]
-    return tallies, strange, _Scored(one.n + other.n, one.sure + other.sure, one.shares + other.shares, one.density[:0])
+    return (
+        tallies,
+        strange,
+        _Scored(one.n + other.n, one.sure + other.sure, one.shares + other.shares, one.density[:0], []),
+    )
 
 
 def _known(block: Any, part: Part) -> tuple[Any, Floats]:

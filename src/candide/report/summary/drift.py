@@ -9,6 +9,7 @@
 'No column has moved by more than chance.'
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from candide import wording
@@ -32,6 +33,7 @@ class DriftSummary(Summary):
     quantiles: tuple[float, ...]  # of log p(x), in before and after
     verdict: str
     left_out: tuple[Name, ...]
+    notes: tuple[str, ...] = ()  # what the comparison does not say
 
 
 def of_drift(found: Drift) -> DriftSummary:
@@ -47,6 +49,7 @@ def of_drift(found: Drift) -> DriftSummary:
         QUANTILES,
         _verdict(found),
         tuple(found.left_out),
+        tuple(_notes(found)),
     )
 
 
@@ -59,3 +62,19 @@ def _verdict(found: Drift) -> str:
     far = moved[0].moved
     how = "far" if far >= 0.25 else "somewhat" if far >= 0.1 else "a little"  # the usual marks of a stability index
     return f"{names} {have} moved, {how}."
+
+
+def _notes(found: Drift) -> Iterator[str]:
+    if found.drawn and found.before is not None and found.after.density:
+        yield (
+            "no rows before were given (--before), so log p(x) is compared with rows drawn from the model: real rows "
+            "are less likely than those where columns depend on each other, even if nothing has moved"
+        )
+    elif found.drawn:
+        yield "no rows before were given (--before), and the model cannot draw any: log p(x) is not compared"
+    if found.left_out:
+        yield f"{wording.listing(found.left_out)} {_are(found.left_out)} not compared: text may have moved unseen"
+
+
+def _are(names: list[Name]) -> str:
+    return "is" if len(names) == 1 else "are"

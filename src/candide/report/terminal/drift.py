@@ -3,7 +3,7 @@
 from candide import wording
 from candide.report.summary import DriftSummary
 from candide.report.summary.drift import ColumnDrift
-from candide.report.terminal.layout import Parts, Sheet, escape, parts
+from candide.report.terminal.layout import Parts, Sheet, escape, notes, parts
 
 
 @parts.register
@@ -13,15 +13,15 @@ def _(found: DriftSummary) -> Parts:
         for one in found.columns
     ]
     count = f"{wording.plural(found.rows[1])} against {'?' if found.rows[0] is None else f'{found.rows[0]:,}'} counted"
-    title = f"Columns, {count} [dim](p: by chance, of all columns together; moved: stability index, nats)[/dim]"
-    shown: Parts = [
+    return [
         f"[bold]{escape(found.verdict)}[/bold]",
-        Sheet(title, "column", "how", "moved", "p", "test", text=["how", "test"], spare=["test"], rows=rows),
+        Sheet(
+            f"Columns, {count}", "column", "how", "moved", "p", "test", text=["how", "test"], spare=["test"], rows=rows
+        ),
+        "[dim]moved: stability index, nats; p: chance of any such move in all columns, if none has moved[/dim]",
         *_said(found),
+        *notes(found.notes),
     ]
-    if found.left_out:
-        shown.append(f"[dim]not compared: {escape(wording.listing(found.left_out))}[/dim]")
-    return shown
 
 
 def _said(found: DriftSummary) -> Parts:
