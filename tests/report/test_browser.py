@@ -115,6 +115,18 @@ def test_everything_opens_without_an_error_and_without_a_request(show):
         assert page.run("document.documentElement.scrollWidth") <= width
 
 
+def test_the_answer_of_two_classes_needs_no_scrolling(show):
+    page = show(cd.BayesClassifier().fit(*mixed()).report())
+    for width in (400, 1280):
+        page.look(width)
+        assert (
+            page.run(
+                "(({scrollHeight, clientHeight}) => scrollHeight - clientHeight)(document.querySelector('.answer'))"
+            )
+            == 0
+        )
+
+
 def test_names_that_are_markup_are_text_in_a_browser(show):
     names = [f"{HOSTILE} {i}" for i in range(5)]
     X, y = mixed(names=names, level=HOSTILE)

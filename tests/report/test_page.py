@@ -93,6 +93,35 @@ def test_a_page_tells_whether_rows_are_like_those_before(model):
     assert make(model.fitted_.without_counts(), {**X, "sold": y}, "sold").page.drift is None
 
 
+def test_rows_that_were_left_out_are_told_on_the_page(model):
+    X, y = mixed(seed=1)
+    labels = np.where(np.arange(len(y)) < 7, "perhaps", y).astype(object)
+    labels[7:10] = None
+    some = {name: column for name, column in X.items() if name != "pump"}
+    with pytest.warns(UserWarning, match="perhaps"):
+        text = Reader(model.report({**some, "sold": labels}, target="sold")).text
+    assert "7 rows have a label the model does not know ('perhaps') and were left out" in text
+    assert "3 rows have no value of 'sold' and were left out" in text
+    assert "lacks 'pump': taken as missing in every row" in text
+
+
+def test_the_baseline_names_its_class():
+    X, y = mixed()
+    model = cd.BayesClassifier().fit(X, np.where(np.arange(len(y)) < 500, "no", y))
+    rows, truth = mixed(seed=1)
+    found = make(model, {**rows, "sold": np.where(truth == "no", "yes", truth)}, "sold").page.verdict
+    assert "always no, the class that it expects most, would be right in 0%" in found.sentences[0]
+
+
+def test_a_typical_row_has_values_that_were_met():
+    rng = np.random.default_rng(0)
+    y = rng.choice(["a", "b"], 500)
+    gain = np.where(rng.random(500) < 0.3 + 0.4 * (y == "a"), rng.integers(100, 9000, 500), 0)
+    model = cd.BayesClassifier().fit({"gain": gain, "size": rng.normal(size=500) + (y == "b")}, y)
+    typical = {one.columns: one.typical for one in make(model).page.voices}
+    assert np.median(gain) == 0 == typical["gain",]
+
+
 def test_a_page_asks_for_nothing_from_elsewhere(model):
     page = Reader(model.report())
     assert not {"img", "iframe", "object", "embed", "base"} & set(page.tags)

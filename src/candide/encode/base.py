@@ -64,6 +64,10 @@ class Encoding:
     n_levels: int | None = None  # of codes
     width: int = 1  # how many numbers it makes of a value
 
+    def met(self) -> tuple[float, ...]:
+        """Numbers that it learned from, ascending and spread evenly over the rows; none where it keeps none."""
+        return ()
+
     def learn(self, column: Any) -> Self:
         """The encoding that this column asks for; where there is nothing to learn, the same."""
         return self

@@ -66,6 +66,9 @@ class NormalScore(Encoding):
         scores = normal_quantile(np.clip(rank, 0.5 / len(x), 1 - 0.5 / len(x)))
         return type(self)(tuple(values.tolist()), tuple(scores.tolist()))
 
+    def met(self) -> tuple[float, ...]:
+        return self.values
+
     def decode(self, x: Floats) -> Floats:
         """The numbers that have these scores.
 

@@ -92,9 +92,17 @@ def _of_cells(fitted: Fitted, part: Part, law: Distribution, voice: Voice) -> Ax
     if fitted.has_counts:
         tally: Any = fitted.chosen.tallies[voice.part]
         counts = tally.counts[:, slice(*known.offsets[voice.feature : voice.feature + 2])].sum(axis=0)
-        half = np.searchsorted(np.cumsum(counts), counts.sum() / 2)
-        middle = float(grid.decode(np.array([min(half, len(counts) - 1)]))[0])
+        half = int(np.searchsorted(np.cumsum(counts), counts.sum() / 2))
+        middle = _value(fitted, voice.columns[0], grid, min(half, len(counts) - 1))
     return Axis(voice, "steps", found.names, found.nats, found.often, edges, _bars(grid, counts), typical=middle)
+
+
+def _value(fitted: Fitted, name: Any, grid: Grid, cell: int) -> float:
+    """A value in a cell that was met, where any encoding of the column keeps some: a grid knows its edges alone."""
+    every = (part.encodings[part.columns.index(name)].met() for part in fitted.plan.parts if name in part.columns)
+    met = np.array(next(filter(None, every), ()))
+    there = met[np.searchsorted(grid.edges or (), met) == cell]
+    return float(there[len(there) // 2] if len(there) else grid.decode(np.array([cell]))[0])
 
 
 def _bars(grid: Grid, counts: Floats | None) -> tuple[Floats, Floats] | None:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from candide.engines.base import Watch, open_source, silent
 from candide.engines.reading import Reading
 from candide.rows.blocks import Floats
+from candide.rows.remarks import Remark
 from candide.tasks.explain import Explained, explain
 from candide.tasks.models import Model, fitted_of, reading_of, target_of
 from candide.tasks.scores import Scores
@@ -40,6 +41,7 @@ class Judged:
     scores: Scores
     surprises: tuple[Surprise, ...]
     explained: tuple[Explained, ...]
+    remarks: tuple[Remark, ...] = ()  # what was warned of: rows left out, columns that are not there
 
 
 def judge(
@@ -78,4 +80,4 @@ def judge(
     numbers = [one.row for one in most_surprising]
     again = not (isinstance(data, str) and data == "-")  # standard input is read once
     explained = tuple(explain(fitted, data, numbers, reading)) if len(labels) > 1 and again else ()
-    return Judged(reduce(add, scores), most_surprising, explained)
+    return Judged(reduce(add, scores), most_surprising, explained, (*found.told, *found.left_out.remarks(name)))

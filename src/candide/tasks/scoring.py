@@ -39,13 +39,21 @@ Work = Callable[[Floats, NDArray[np.intp], Floats | None], T]  # log p(class | x
 
 def prepare_to_score(
     source: Source, plan: Plan, spelled: Mapping[str, Spelling], target: str | None, stacklevel: int = 3
-) -> None:
-    """Have a source's numbers read, and see that it has the plan's columns: an error if none, a warning if not all."""
-    notes = source.read_numbers(number_columns(plan), spelled)
-    remarks.warn([*source.remarks, *notes], stacklevel)
+) -> list[Remark]:
+    """Have a source's numbers read, and see that it has the plan's columns: an error if none, a warning if not all.
+
+    What was warned of is given back, for those who show it elsewhere.
+    """
+    notes = [*source.remarks, *source.read_numbers(number_columns(plan), spelled), *_absent(source, plan, target)]
+    remarks.warn(notes, stacklevel)
+    return notes
+
+
+def _absent(source: Source, plan: Plan, target: str | None) -> list[Remark]:
+    """A remark on columns that a source lacks; an error if it has none."""
     absent = [str(name) for name in plan.columns if str(name) not in source.columns]
     if not absent:
-        return
+        return []
     others = {name.lower(): name for name in source.columns if name not in (*plan.columns, target)}
     pairs = [(name, close) for name in absent[:3] for close in get_close_matches(name.lower(), others, 1)]
     near = ", ".join(f"{others[close]!r} for {name!r}" for name, close in pairs)
@@ -58,7 +66,7 @@ def prepare_to_score(
             remedy=hint,
         )
     text = f"{source.name} lacks {wording.listing(absent)}: taken as missing in every row"
-    remarks.warn([Remark("column-absent", text, absent[0], hint)], stacklevel)
+    return [Remark("column-absent", text, absent[0], hint)]
 
 
 def scored(fitted: Fitted, batch: Any, strangers: Strangers) -> tuple[Floats, Floats]:
@@ -94,14 +102,17 @@ class LeftOut:
 
     def tell(self, target: str, stacklevel: int = 2) -> None:
         """Warn of them, and of columns of values that the model does not know, once all rows have been read."""
+        remarks.warn(self.remarks(target), stacklevel + 1)
+
+    def remarks(self, target: str) -> list[Remark]:
+        """What there is to say of them."""
         met = sorted(map(str, self.strange))
         near = [(name, close) for name in met[:3] for close in get_close_matches(name, map(str, self.labels.values), 1)]
         hint = "did you mean " + ", ".join(f"{close!r} for {name!r}" for name, close in near) + "?" if near else ""
         notes = left_out(self.missing, f"no value of {target!r}", target)
         strange = f"a label the model does not know ({wording.listing(met, 3)})"
         notes += [replace(one, code="label-unknown", remedy=hint) for one in left_out(self.unknown, strange, target)]
-        notes += self.strangers.remarks() if self.strangers else []
-        remarks.warn(notes, stacklevel + 1)
+        return notes + (self.strangers.remarks() if self.strangers else [])
 
 
 @dataclass
@@ -110,6 +121,7 @@ class Labelled(Generic[T]):
 
     results: Iterator[T]
     left_out: LeftOut
+    told: list[Remark]  # of the source, before its rows were read
 
 
 def labelled(source: Source, fitted: Fitted, target: str, work: Work[T], weight: str | None = None) -> Labelled[T]:
@@ -118,7 +130,7 @@ def labelled(source: Source, fitted: Fitted, target: str, work: Work[T], weight:
     Rows without a label, and with one that the model does not know, are left out, and counted; an error if all are.
     """
     has_columns(source, target=target, weight=weight)
-    prepare_to_score(source, fitted.plan, fitted.spelled, target, stacklevel=4)
+    told = prepare_to_score(source, fitted.plan, fitted.spelled, target, stacklevel=4)
     scan = source.engine.score(source, fitted.plan, [target, *([weight] if weight else [])])
 
     def one(batch: Any) -> tuple[Truth, T | None]:
@@ -142,7 +154,7 @@ def labelled(source: Source, fitted: Fitted, target: str, work: Work[T], weight:
             raise InputError(f"no row of {source.name} has a label the model knows, {known}", column=target)
 
     strangers = Strangers(fitted.plan)
-    out = Labelled(results(), LeftOut(fitted.labels, strangers=strangers))
+    out = Labelled(results(), LeftOut(fitted.labels, strangers=strangers), told)
     return out
 
 

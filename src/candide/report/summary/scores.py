@@ -129,7 +129,7 @@ def of_scores(
     fitted = fitted_of(model)
     folds = [scores] if isinstance(scores, Scores) else list(scores)
     total = reduce(add, folds)
-    expected = _expected(fitted)
+    expected = expected_shares(fitted)
     of_all, baseline, of_folds = total.metrics(), by_shares(total, expected).metrics(), spread(folds)
     drawn, unknown = total.intervals(), (float("nan"), float("nan"))
     metrics = [
@@ -146,7 +146,7 @@ def of_scores(
     return ScoreSummary(total.n, len(folds), tuple(metrics), labels, confusion, notes, **known)
 
 
-def _expected(fitted: Fitted) -> Floats:
+def expected_shares(fitted: Fitted) -> Floats:
     """(classes,) the shares that are known of the rows to be scored."""
     if fitted.policy is None or not fitted.policy.moves:
         return fitted.shares

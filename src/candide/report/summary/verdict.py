@@ -5,7 +5,7 @@
 >>> demo = run(400)
 >>> found = of_judged(demo.learned.fitted, Judged(demo.scores, (), ()))
 >>> found.sentences[0]
-'On 100 rows it names the right class in 92%; always the most frequent class would be right in 36%.'
+'On 100 rows it names the right class in 92%; always sage, the class that it expects most, would be right in 36%.'
 >>> found.confusions[0].sentence
 "'lavender' is taken for 'sage' in 5 of 32 rows (15.6%)."
 """
@@ -17,7 +17,7 @@ import numpy as np
 
 from candide import wording
 from candide.model.fitted import Fitted
-from candide.report.summary.scores import ScoreSummary, of_scores
+from candide.report.summary.scores import ScoreSummary, expected_shares, of_scores
 from candide.tasks.judge import Judged
 
 _NAMED = 5  # confusions that are told
@@ -55,9 +55,9 @@ class Verdict:
 
 def of_judged(fitted: Fitted, judged: Judged, data: str | None = None) -> Verdict:
     """The verdict on a model that was judged on some data."""
-    found = of_scores(fitted, judged.scores)
+    found = of_scores(fitted, judged.scores, list(dict.fromkeys(map(str, judged.remarks))))
     known = data is not None and fitted.provenance.get("source") == data
-    return Verdict(found, (*_decided(found), *_figures(found), *_calibration(found)), _confusions(found), known)
+    return Verdict(found, (*_decided(found), *_figures(found, _expected(fitted)), *_calibration(found)), _confusions(found), known)
 
 
 def _decided(found: ScoreSummary) -> list[str]:
@@ -68,19 +68,24 @@ def _decided(found: ScoreSummary) -> list[str]:
     return [f"It decides by {found.decided.policy}{some if found.decided.coverage < 1 else ''}."]
 
 
-def _figures(found: ScoreSummary) -> list[str]:
+def _expected(fitted: Fitted) -> str:
+    """The class to name by one who knows nothing but the class shares."""
+    return wording.value(fitted.labels.values[int(expected_shares(fitted).argmax())])
+
+
+def _figures(found: ScoreSummary, expected: str) -> list[str]:
     by_name = {one.name: one for one in found.metrics}
     right, auc, loss = (by_name[name] for name in ("accuracy", "auc", "log_loss"))
     out = [
-        f"On {wording.plural(found.rows)} it names the right class in {wording.percent(right.value)}; always the most "
-        f"frequent class would be right in {wording.percent(right.baseline)}."
+        f"On {wording.plural(found.rows)} it names the right class in {wording.percent(right.value)}; always "
+        f"{expected}, the class that it expects most, would be right in {wording.percent(right.baseline)}."
     ]
     if auc.value == auc.value:
         out.append(
             f"Of two rows of different classes it puts the right one first in {wording.percent(auc.value)} (the area "
             "under the ROC curve; by chance 50%)."
         )
-    told = f"Its log-loss is {loss.value:.3f} nats a row, where the class shares alone have {loss.baseline:.3f}"
+    told = f"Its log-loss is {loss.value:.3f} nats a row, where the class shares that it learned have {loss.baseline:.3f}"
     less = 1 - loss.value / loss.baseline if loss.baseline > 0 else 0.0
     better = f": {wording.percent(less)} of the surprise is gone." if less > 0 else ": worse than knowing nothing."
     return [*out, told + (better if abs(less) > _SAME else ": it knows no more than these.")]
