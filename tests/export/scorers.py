@@ -96,7 +96,7 @@ def check(said, model, data):
     p, labels = model.predict_proba(data), model.predict(data)
     q = np.array([one["probabilities"] for one in said], float)
     assert np.abs(p - q).max() <= CLOSE
-    plain = (int, float, str, bool)
+    plain = (int, float, str, bool, type(None))
     assert [one["label"] for one in said] == [v if isinstance(v, plain) else str(v) for v in labels.tolist()]
     scores, sums = (np.array([[float(x) for x in one[name]] for one in said]) for name in ("scores", "sums"))
     assert (scores == sums).all()

@@ -4,6 +4,8 @@ import datetime as dt
 import json
 import random
 import subprocess
+import sys
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -52,6 +54,14 @@ def test_levels_are_found_alike(levels, tmp_path):
     assert [Levels(plain).place(value) for value in values] == expected
     asked = "const found = new Levels(input.levels); return input.values.map((value) => found.place(value));"
     assert in_node("values", "Levels", asked, {"levels": plain, "values": values}, tmp_path) == expected
+
+
+def test_figures_of_every_script_are_read(tmp_path):
+    """As Python's float reads them; a later Unicode has more."""
+    figures = [letter for letter in map(chr, range(sys.maxunicode)) if unicodedata.category(letter) == "Nd"]
+    texts = ["".join(figures[i : i + 7]) for i in range(0, len(figures), 7)]
+    asked = 'return input.map((text) => numberOf({ name: "x", kind: "number" }, text));'
+    assert in_node("values", "numberOf", asked, texts, tmp_path) == [float(text) for text in texts]
 
 
 def in_node(module, name, code, given, folder):

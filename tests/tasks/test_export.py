@@ -10,7 +10,6 @@ from tests.cli.typed import ask, output, run
 import candide as cd
 from candide import tasks
 from candide.errors import InputError
-from candide.rows.remarks import RemarkWarning
 
 ROWS = {"size": [1.0, 2.0, 6.0, 7.0] * 5, "job": ["cook", "cook", "smith", None] * 5}
 
@@ -72,6 +71,9 @@ def test_a_module_of_python_scores_a_file(model, tmp_path):
     assert [float(row["p_b"]) for row in found] == pytest.approx(p[:, 1].tolist(), abs=1e-12)
 
 
-def test_a_policy_is_not_exported_and_that_is_told(model):
-    with pytest.warns(RemarkWarning, match="threshold"):
-        model.with_policy(threshold=0.2).export("python")
+def test_a_row_left_open_has_no_label_in_the_file(model, tmp_path):
+    model.with_policy(abstain_below=0.999999).export("python", tmp_path / "m.py")
+    (tmp_path / "rows.csv").write_text("size,job\n4.0,\n")
+    alone = [sys.executable, "-I", "-S", tmp_path / "m.py", tmp_path / "rows.csv"]
+    done = subprocess.run(alone, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[1].startswith(",0.")

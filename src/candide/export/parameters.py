@@ -28,7 +28,7 @@ from candide.model.plan import Part
 from candide.rows.identity import moment
 from candide.rows.table import Name
 
-FORMAT = 1  # of the parameters: a scorer refuses those of another
+FORMAT = 2  # of the parameters: a scorer refuses those of another
 _DRAWN, _TAIL = 1000, 0.01  # rows for the range of a number of which no encoding knows one, and the share left out
 _EPOCH = dt.datetime(1970, 1, 1)
 
@@ -51,6 +51,8 @@ def parameters(fitted: Fitted) -> dict[str, Any]:
     }
     if (curve := fitted.model.curve) is not None:
         found["curve"] = curve.exported()
+    if (rule := fitted.rule) is not None:
+        found["policy"] = rule.exported()
     if fitted.na:
         found["na"] = fitted.na
     return _plain(found)

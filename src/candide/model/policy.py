@@ -156,6 +156,13 @@ class Rule:
             odds = np.nan_to_num(log_posterior[:, c] - np.logaddexp.reduce(rest, axis=1), posinf=np.inf, neginf=-np.inf)
         return np.where(odds >= self.log_odds, c, rest.argmax(axis=1))
 
+    def exported(self) -> dict[str, Any]:
+        """The rule as data; what has no part in it is left out."""
+        with np.errstate(divide="ignore"):
+            least = None if self.abstain_below is None else np.log(self.abstain_below)
+        held = {"costs": self.costs, "referral": self.referral, "positive": self.positive, "log_odds": self.log_odds}
+        return {name: value for name, value in {**held, "log_abstain": least}.items() if value is not None}
+
     def cost(self, y: Codes, given: Codes) -> Floats:
         """(row,) what it came to that a row of a class was given one; a row left open costs a referral."""
         k = int(max(y.max(initial=0), given.max(initial=0))) + 1
@@ -175,9 +182,8 @@ class Shifted:
         return joint - np.logaddexp.reduce(joint, axis=1, keepdims=True)
 
     def exported(self) -> dict[str, Any]:
-        """None as data."""
-        what = "its probabilities are bent by isotonic calibration and turned to another class prior"
-        raise InputError(what, remedy="take the class prior away, or calibrate by calibration='logistic'")
+        """The curve as data, and what is added to its log-probabilities."""
+        return {**self.curve.exported(), "shift": self.log_ratio}
 
 
 def shares_of(given: Mapping[Any, float] | str, labels: Labels, what: str = "class_prior") -> Floats:

@@ -11,7 +11,6 @@ import os
 from candide import files
 from candide.export.targets import is_exported, target
 from candide.model.fitted import Fitted
-from candide.rows.remarks import Remark, warn
 from candide.tasks import outputs
 from candide.tasks.models import Model, fitted_of
 
@@ -27,11 +26,7 @@ def export(model: Model, to: str, out: str | os.PathLike | None = None, *, force
     chosen = target(to)
     inputs = [model] if isinstance(model, str | os.PathLike) else []
     outputs.check(out, *inputs, ours=is_exported, force=force)
-    fitted = fitted_of(model)
-    text = chosen.write(fitted)
-    if fitted.rule is not None:
-        what = f"the labels of an exported model are the most probable classes, and this one decides by {fitted.policy}"
-        warn([Remark("policy", what, remedy="decide by the exported probabilities")])
+    text = chosen.write(fitted_of(model))
     if out is not None:
         files.write_whole(out, [text.encode("utf-8")])
     return text

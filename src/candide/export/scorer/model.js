@@ -8,17 +8,19 @@
  * @typedef {"number" | "level" | "text" | "date" | "boolean"} Kind
  * @typedef {{name: string, kind: Kind, levels: Label[], range: [number, number] | null, missing: boolean}} Column
  * @typedef {{name: string, columns: string[], contributions: number[]}} Said  nats, one a class
- * @typedef {{log_prior: number[], voices: Said[], scores: number[], probabilities: number[], label: Label}} Score
+ * @typedef {{log_prior: number[], voices: Said[], scores: number[], probabilities: number[], label: Label | null}} Score
+ *   label is null where the policy of the model leaves the row to a person
  * @typedef {{name: string, columns: string[], say: (row: Row) => number[]}} Voice
  * @typedef {{columns: Column[], classes: Label[], voices: Voice[], score: (row: Row) => Score}} Model
  */
 
-import { interpolate, logSumExp, numbers } from "./numbers.js";
+import { interpolate, logSumExp, normalised, numbers } from "./numbers.js";
+import { decision, largest } from "./policy.js";
 import { likeness, READS } from "./reads.js";
 import { RULES } from "./rules.js";
 import { Levels, NUMBER } from "./values.js";
 
-const FORMAT = 1;
+const FORMAT = 2;
 
 /** What a part says: reads the columns of a row, and gives (feature, class) terms, weighted. */
 function partOf(part, reads, k) {
@@ -44,16 +46,13 @@ function bent(curve, logs) {
   const two = logs.length === 2;
   const odds = two ? [logs[1] - logs[0]] : logs.map((log) => clipped(log - Math.log(-Math.expm1(Math.min(log, 0)))));
   const real = odds.map((one, c) => interpolate(one, curve.stated[c], curve.true[c]));
-  if (two) return [real[0], -real[0]].map((one) => -logSumExp([0, one]));
-  const joint = real.map((one) => -logSumExp([0, -one]));
-  const total = logSumExp(joint);
-  return joint.map((one) => one - total);
+  const joint = (two ? [-real[0], real[0]] : real).map((one) => -logSumExp([0, -one]));
+  if (curve.shift) curve.shift.forEach((nats, c) => (joint[c] += nats));
+  else if (two) return joint;
+  return normalised(joint);
 }
 
 const clipped = (x) => Math.min(Math.max(x, -700), 700);
-
-/** The first of the largest. */
-const largest = (values) => values.reduce((best, value, c) => (value > values[best] ? c : best), 0);
 
 /**
  * A model from the parameters that Candide exported.
@@ -68,7 +67,9 @@ export function load(parameters) {
   const curve = parameters.curve && {
     stated: parameters.curve.stated.map(numbers),
     true: parameters.curve.true.map(numbers),
+    shift: parameters.curve.shift && numbers(parameters.curve.shift),
   };
+  const decide = parameters.policy && decision(parameters.policy);
   const absent = new Set(parameters.na ?? []);
   const never = new Set((parameters.na ?? []).filter((text) => NUMBER.test(text)).map(Number));
   const means = (value) => (typeof value === "number" ? never.has(value) : absent.has(value));
@@ -114,11 +115,12 @@ export function load(parameters) {
       });
       const scores = prior.slice();
       for (const { contributions } of spoken) contributions.forEach((nats, c) => (scores[c] += nats));
-      const total = logSumExp(scores);
-      let logs = total === -Infinity ? prior.slice() : scores.map((score) => score - total);
+      const impossible = Math.max(...scores) === -Infinity; // under every class
+      let logs = impossible ? prior.slice() : normalised(scores);
       if (curve) logs = bent(curve, logs);
       const shares = logs.map(Math.exp);
-      const label = classes[largest(curve || total === -Infinity ? logs : scores)];
+      const given = decide ? decide(logs) : largest(curve || impossible ? logs : scores);
+      const label = classes[given] ?? null;
       return { log_prior: prior.slice(), voices: spoken, scores, probabilities: shares, label };
     },
   };

@@ -3,7 +3,7 @@
 ``load(parameters)`` gives a model, and ``model.score(row)`` what each voice adds to each class, in nats, and the
 probabilities, as Candide has them. A row is a dictionary of values by column; None, NaN and "" are missing.
 
->>> number = {"format": 1, "classes": ["low", "top"], "log_prior": [-0.7, -0.7], "scores": [],
+>>> number = {"format": 2, "classes": ["low", "top"], "log_prior": [-0.7, -0.7], "scores": [],
 ...     "columns": [{"name": "x", "kind": "number"}], "reads": [{"column": 0, "read": "number"}],
 ...     "parts": [{"reads": [0], "features": 1, "voices": [{"columns": [0]}], "rule": "normal",
 ...         "loc": [1, 3], "inverse": [1, 1], "constant": [0, 0]}]}
@@ -17,14 +17,13 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from candide.export.scorer.numbers import interpolate, log_sum_exp, numbers
+from candide.export.scorer.numbers import interpolate, log_sum_exp, normalised, numbers
+from candide.export.scorer.policy import decision
 from candide.export.scorer.reads import READS, likeness
 from candide.export.scorer.rules import RULES
 from candide.export.scorer.values import NUMBER, Levels
 
-FORMAT = 1
-
-
+FORMAT = 2
 Row = dict[Any, Any]
 Terms = list[list[float]]  # (feature, class)
 
@@ -61,6 +60,8 @@ class Model:
         self._parts = [self._part(part, reads) for part in parameters["parts"]]
         curve = parameters.get("curve", {"stated": [], "true": []})
         self._curve = [(numbers(a), numbers(b)) for a, b in zip(curve["stated"], curve["true"], strict=True)]
+        self._shift = numbers(curve.get("shift", []))
+        self._decide = decision(parameters["policy"], len(self.classes)) if "policy" in parameters else None
         self.voices = [voice for i, part in enumerate(parameters["parts"]) for voice in self._voices(part, i)]
 
     def _part(self, part: dict[str, Any], reads: list[Any]) -> Callable[[Row], Terms]:
@@ -88,35 +89,45 @@ class Model:
         if not self._na:
             return value
         number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not number and not isinstance(value, str):
+            return value
         return None if value in (self._never if number else self._na) else value
 
     def score(self, row: Row) -> dict[str, Any]:
-        """The log prior, what every voice adds to each class, the scores, the probabilities and the label."""
+        """The log prior, what every voice adds to each class, the scores, the probabilities and the label.
+
+        The label is None where the policy of the model leaves the row to a person.
+        """
         terms, scores = [part(row) for part in self._parts], list(self.log_prior)
         each = [(voice, voice.of(terms[voice.part])) for voice in self.voices]
         for _, said in each:
             scores = [a + b for a, b in zip(scores, said, strict=True)]
-        total = log_sum_exp(scores)
-        logs = list(self.log_prior) if total == -math.inf else [score - total for score in scores]
+        impossible = max(scores) == -math.inf  # under every class
+        logs = list(self.log_prior) if impossible else normalised(scores)
         logs = self._bent(logs) if self._curve else logs
-        decide = logs if self._curve or total == -math.inf else scores
+        clear = logs if self._curve or impossible else scores
+        given = clear.index(max(clear)) if self._decide is None else self._decide(logs)
         return {
             "log_prior": list(self.log_prior),
             "voices": [{"name": one.name, "columns": one.columns, "contributions": said} for one, said in each],
             "scores": scores,
             "probabilities": [math.exp(one) for one in logs],
-            "label": self.classes[decide.index(max(decide))],
+            "label": None if given < 0 else self.classes[given],
         }
 
     def _bent(self, logs: list[float]) -> list[float]:
         """Log-probabilities bent to what came true."""
         if len(logs) == 2:
             true = interpolate(logs[1] - logs[0], *self._curve[0])
-            return [-log_sum_exp([0.0, true]), -log_sum_exp([0.0, -true])]
-        each = zip(logs, self._curve, strict=True)
-        joint = [-log_sum_exp([0.0, -interpolate(log_odds(one), *own)]) for one, own in each]
-        total = log_sum_exp(joint)
-        return [one - total for one in joint]
+            joint = [-log_sum_exp([0.0, true]), -log_sum_exp([0.0, -true])]
+        else:
+            each = zip(logs, self._curve, strict=True)
+            joint = [-log_sum_exp([0.0, -interpolate(log_odds(one), *own)]) for one, own in each]
+        if self._shift:
+            joint = [one + other for one, other in zip(joint, self._shift, strict=True)]
+        elif len(logs) == 2:
+            return joint
+        return normalised(joint)
 
 
 def log_odds(log: float) -> float:

@@ -23,6 +23,14 @@ export function logSumExp(values) {
   return top + Math.log(sum(Array.from(values, (value) => Math.exp(value - top))));
 }
 
+/** Logarithms less that of their sum: of huge ones first less the largest, beside which that has no room. */
+export function normalised(values) {
+  const top = Math.max(...values);
+  const moved = values.map((value) => value - top);
+  const total = logSumExp(moved);
+  return moved.map((value) => value - total);
+}
+
 /** How many of ascending numbers lie below x. */
 export function below(sorted, x) {
   let low = 0;

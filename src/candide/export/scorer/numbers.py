@@ -39,6 +39,14 @@ def log_sum_exp(values: list[float]) -> float:
     return top if math.isinf(top) else top + math.log(sum(math.exp(value - top) for value in values))
 
 
+def normalised(values: list[float]) -> list[float]:
+    """Logarithms less that of their sum: of huge ones first less the largest, beside which that has no room."""
+    top = max(values)
+    moved = [value - top for value in values]
+    total = log_sum_exp(moved)
+    return [value - total for value in moved]
+
+
 def below(ascending: list[float], x: float) -> int:
     """How many of ascending numbers lie below x."""
     low, high = 0, len(ascending)
@@ -69,8 +77,10 @@ def stirling(a: float) -> float:
 
 def log_rising(a: float, x: float) -> float:
     """log Gamma(a + x) / Gamma(a), by Stirling's series, whose large parts are subtracted on paper."""
-    if x == 0 or a == 0:
-        return 0.0 if x == 0 else -math.inf
+    if x == 0 or x <= -a:
+        return 0.0 if x == 0 else math.nan
+    if a == 0:
+        return -math.inf
     shift = 0.0
     while a < 16:
         shift += math.log1p(x / a)

@@ -2,7 +2,7 @@
 
 import { below, cholesky, interpolate, numbers, solve, sum } from "./numbers.js";
 import { termsOf } from "./texts.js";
-import { ABSENT, numberOf } from "./values.js";
+import { ABSENT, numberOf, placeOf, textOf } from "./values.js";
 
 export const READS = {
   number: (read, column) => (value, out) => out.push(numberOf(column, value)),
@@ -16,7 +16,7 @@ export const READS = {
   levels(read, column) {
     const code = new Map(read.levels.map((place, i) => [place, i]));
     return (value, out) => {
-      const place = column.known.place(value);
+      const place = placeOf(column, value);
       out.push(place === ABSENT ? -1 : (code.get(place) ?? read.levels.length));
     };
   },
@@ -30,14 +30,16 @@ export const READS = {
   indicators(read, column) {
     const [yes, no] = [numbers(read.yes), numbers(read.no)];
     return (value, out) => {
-      const place = column.known.place(value);
+      const place = placeOf(column, value);
       read.levels.forEach((level, i) => out.push(place === ABSENT ? 0 : level === place ? yes[i] : no[i]));
     };
   },
-  terms(read) {
+  terms(read, column) {
     const how = { ...read, stop: new Set(read.stop_words) };
-    const absent = (value) => value === null || value === undefined || Number.isNaN(value);
-    return (value, out) => out.push(absent(value) ? null : termsOf(how, value));
+    return (value, out) => {
+      const text = textOf(column, value);
+      out.push(text === null ? null : termsOf(how, text));
+    };
   },
 };
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from candide.export.scorer.numbers import below, cholesky, interpolate, numbers, rows, solve
 from candide.export.scorer.texts import terms_of
-from candide.export.scorer.values import ABSENT, number_of
+from candide.export.scorer.values import ABSENT, number_of, place_of, text_of
 
 
 def grid(read: dict[str, Any], column: dict[str, Any], shared: Any = ()) -> Callable[[Any], list[Any]]:
@@ -27,7 +27,7 @@ def levels(read: dict[str, Any], column: dict[str, Any], shared: Any = ()) -> Ca
     code, new = {place: i for i, place in enumerate(read["levels"])}, len(read["levels"])
 
     def place(value: Any) -> list[Any]:
-        at = column["known"].place(value)
+        at = place_of(column, value)
         return [-1 if at == ABSENT else code.get(at, new)]
 
     return place
@@ -47,14 +47,18 @@ def indicators(read: dict[str, Any], column: dict[str, Any], shared: Any = ()) -
     each = list(zip(read["levels"], numbers(read["yes"]), numbers(read["no"]), strict=True))
 
     def of(value: Any) -> list[Any]:
-        at = column["known"].place(value)
+        at = place_of(column, value)
         return [0.0 if at == ABSENT else yes if level == at else no for level, yes, no in each]
 
     return of
 
 
 def terms(read: dict[str, Any], column: dict[str, Any], shared: Any = ()) -> Callable[[Any], list[Any]]:
-    return lambda value: [None if value is None or value != value else terms_of(read, value)]
+    def of(value: Any) -> list[Any]:
+        text = text_of(column, value)
+        return [None if text is None else terms_of(read, text)]
+
+    return of
 
 
 READS: dict[str, Callable] = {

@@ -141,6 +141,7 @@ function together(part, k) {
       some.forEach((j, a) => {
         const square = (z[a] * z[a]) / factor[c];
         const norm = Math.log(root[(a * (a + 3)) / 2] / unit[a]) + 0.5 * Math.log(factor[c]);
+        if (before === Infinity) return (out[j * k + c] = -Infinity); // the columns before say that the row cannot be
         const density = df
           ? rising[c * p + a] - 0.5 * Math.log(Math.PI * before) - 0.5 * (df[c] + a + 1) * Math.log1p(square / before)
           : -0.5 * (LOG_2PI + square);

@@ -37,12 +37,14 @@ def each(*names: str) -> Callable:
 
 @each("loc", "inverse", "constant")
 def normal(part: Any, x: float, loc: float, inverse: float, constant: float) -> float:
-    return constant - 0.5 * ((x - loc) * inverse) ** 2
+    z = (x - loc) * inverse
+    return constant - 0.5 * z * z  # a power that overflows would be an error
 
 
 @each("loc", "scale", "df", "constant", "exponent")
 def student(part: Any, x: float, loc: float, scale: float, df: float, constant: float, exponent: float) -> float:
-    return constant - exponent * math.log1p(((x - loc) / scale) ** 2 / df)
+    z = (x - loc) / scale
+    return constant - exponent * math.log1p(z * z / df)
 
 
 @each("constant", "exponent", "rate")
@@ -70,7 +72,7 @@ def quadratic(part: Any, x: float, constant: float, slope: float, square: float)
     low = part.get("low", -math.inf)
     if x < low or (x == low and part.get("open")):
         return -math.inf
-    return constant + (x * slope if x else 0.0) + x * x * square
+    return constant + (x * slope if x else 0.0) + (x * x * square if square else 0.0)
 
 
 def polynomial(part: dict[str, Any], k: int) -> Rule:
@@ -159,7 +161,9 @@ def together(part: dict[str, Any], k: int) -> Rule:
             for a, j in enumerate(some):
                 square = z[a] * z[a] / factor[c]
                 density = -0.5 * (LOG_2PI + square)
-                if df:
+                if before == math.inf:  # the columns before say that the row cannot be
+                    density = -math.inf
+                elif df:
                     density = rising[c][a] - 0.5 * math.log(math.pi * before)
                     density -= 0.5 * (df[c] + a + 1) * math.log1p(square / before)
                 out[j][c] = density - math.log(root[a][a] / unit[a]) - 0.5 * math.log(factor[c])
@@ -179,7 +183,7 @@ def discriminants(part: dict[str, Any], k: int) -> Rule:
 
     def make(x: list[float]) -> Terms:
         z = product(root, x)
-        away = [sum((a - b) ** 2 for a, b in zip(z, mean, strict=True)) for mean in means]
+        away = [sum((a - b) * (a - b) for a, b in zip(z, mean, strict=True)) for mean in means]
         linear = [(p * math.log(f) - f * q) / 2 / math.sqrt(p) for f, q in zip(factor, away, strict=True)]
         out = [guarded(linear, n)]
         if roots:

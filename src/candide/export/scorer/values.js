@@ -1,6 +1,8 @@
 // Values: what a number, a date or a level is, however it is written.
 
-export const NUMBER = /^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*$/;
+export const NUMBER = /^[\t-\r ]*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?[\t-\r ]*$/; // of a level
+const FIGURES = "\\d+(?:_\\d+)*";
+const FLOAT = new RegExp(`^[+-]?(?:${FIGURES}\\.?(?:${FIGURES})?|\\.${FIGURES})(?:[eE][+-]?${FIGURES})?$`); // as Python's
 const ISO = /^(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)(?::(\d\d)(\.\d+)?)?(?: ?(Z|UTC|[+-]\d\d(?::?\d\d)?))?)?$/;
 const CLOCK = /^(\d\d):(\d\d)(?::(\d\d)(\.\d+)?)?$/;
 const PERIOD = /^(-)?P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$/;
@@ -9,11 +11,35 @@ const DAY = 86400e6; // microseconds
 const MONTHS = "january february march april may june july august september october november december".split(" ");
 export const [ABSENT, NEW] = [-1, -2]; // of values that are no level
 
-const isMissing = (value) => value === null || value === undefined || value === "" || Number.isNaN(value);
+const isAbsent = (value) => (value ?? null) === null || Number.isNaN(value instanceof Date ? value.getTime() : value);
+const isMissing = (value) => isAbsent(value) || value === "";
 
-function refused(column, value, why) {
+/** The error for a value that cannot be used; it has `column`, `value` and `remedy`. */
+function refused(column, value, why, remedy) {
   const shown = typeof value === "string" ? JSON.stringify(value) : String(value);
-  return new Error(`column ${JSON.stringify(column.name)}: ${shown} ${why}`);
+  const told = shown.length < 100 ? shown : `${shown.slice(0, 97)}...`;
+  const error = new Error(`column ${JSON.stringify(column.name)}: ${told} ${why}; ${remedy}`);
+  return Object.assign(error, { column: column.name, value, remedy });
+}
+
+/** A text as Python's float reads it: figures and spaces of all scripts. */
+function ascii(text) {
+  const figure = /\p{Nd}/u;
+  const value = (letter) => {
+    const code = letter.codePointAt(0);
+    let first = code; // of figures that follow each other in tens
+    while (figure.test(String.fromCodePoint(first - 1))) first -= 1;
+    return String((code - first) % 10);
+  };
+  return /^[\0-\x7f]*$/.test(text) ? text : text.replace(/\x85|(?!\ufeff)\s/g, " ").replace(/\p{Nd}/gu, value);
+}
+
+/** The number that a text spells; undefined where it spells none. */
+function numberIn(text) {
+  const bare = ascii(text).replace(/^[\t-\r ]+|[\t-\r ]+$/g, "");
+  if (/^[+-]?nan$/i.test(bare)) return NaN;
+  if (/^[+-]?inf(inity)?$/i.test(bare)) return Infinity;
+  return FLOAT.test(bare) ? Number(bare.replaceAll("_", "")) : undefined;
 }
 
 /** Microseconds since 1970 of a date with or without a time, in UTC where there is no zone; null where it is none. */
@@ -118,19 +144,32 @@ function keyOf(level) {
 export function numberOf(column, value) {
   if (isMissing(value)) return NaN;
   if (value instanceof Date) return value.getTime() / 86400e3;
-  let read = value;
-  if (typeof value === "string") {
-    read = spelled(column, value);
-    if (typeof read === "string") {
-      if (/^\s*[+-]?nan\s*$/i.test(read)) return NaN;
-      if (!NUMBER.test(read)) throw refused(column, value, "is not a number");
-      read = Number(read);
-    }
+  let read = typeof value === "string" ? spelled(column, value) : value;
+  if (typeof read === "string") read = numberIn(read);
+  if (typeof read === "boolean" || typeof read === "bigint") read = Number(read);
+  if (typeof read !== "number") {
+    const what = column.kind === "date" ? "date" : "number";
+    throw refused(column, value, `is not a ${what}`, `pass a ${what}, or null where it is missing`);
   }
-  read = Number(read);
-  if (Number.isNaN(read)) return NaN;
-  if (!Number.isFinite(read)) throw refused(column, value, "is not a finite number");
+  const infinite = read === Infinity || read === -Infinity;
+  if (infinite) throw refused(column, value, "is not a finite number", "pass null where it is missing");
   return read;
+}
+
+/** The place of a value among the levels of its column. */
+export function placeOf(column, value) {
+  if (value !== null && !(value instanceof Date) && ["object", "function", "symbol"].includes(typeof value)) {
+    const remedy = "pass text, a number, a truth or a Date, or null where it is missing";
+    throw refused(column, value, "is not a level", remedy);
+  }
+  return column.known.place(value);
+}
+
+/** The text that a value is, or the words that it has; null where it is missing. */
+export function textOf(column, value) {
+  if (typeof value === "string" || Array.isArray(value)) return value;
+  if (isAbsent(value)) return null;
+  throw refused(column, value, "is not a text", "pass text, or a list of words, or null where it is missing");
 }
 
 /** What a text means in a column of numbers or dates: a number, NaN where it means missing, or the text itself. */
@@ -139,17 +178,17 @@ function spelled(column, text) {
   const bare = text.trim();
   if ((how.missing ?? []).includes(bare.toLowerCase())) return NaN;
   if (column.kind === "date") {
-    const at = dated(bare, how.date) ?? moment(bare);
+    const at = dated(bare, how.date || "%Y-%m-%d") ?? moment(bare);
     return at === null ? text : at / DAY;
   }
-  if (!how.pattern || !new RegExp(`^(?:${how.pattern})$`).test(text)) return text;
-  const plain = how.put.reduce((left, [old, put]) => left.replaceAll(old, put), text).trim();
+  const known = ascii(text);
+  if (!how.pattern || !new RegExp(`^(?:${how.pattern})$`).test(known)) return text;
+  const plain = how.put.reduce((left, [old, put]) => left.replaceAll(old, put), known).trim();
   return Number(how.percent ? `${plain}e-2` : plain);
 }
 
 /** Microseconds since 1970 of a date in the form of strptime; null where it has another. */
 function dated(text, form) {
-  if (!form) return null;
   const names = [];
   const parts = { Y: "\\d{4}", y: "\\d\\d", p: "[ap]m", B: "[a-z]+", b: "[a-z]+" }; // else one or two figures
   const pattern = form.replace(/%(.)|([^%])/g, (_, code, letter) => {

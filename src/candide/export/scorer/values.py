@@ -16,14 +16,35 @@ ABSENT, NEW = -1, -2  # of values that are no level
 DAY = dt.timedelta(days=1)
 EPOCH = dt.datetime(1970, 1, 1)
 NUMBER = re.compile(r"\s*[+-]?(?:(?P<whole>\d+)|\d+\.\d*|\.\d+)(?P<power>[eE][+-]?\d{1,3})?\s*", re.ASCII)
+ISO = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?")
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?P<time>[ T]\d\d:\d\d(:\d\d(\.\d+)?)?( ?(Z|UTC|[+-]\d\d(:?\d\d)?))?)?", re.ASCII)
 CLOCK = re.compile(r"\d\d:\d\d(:\d\d(\.\d+)?)?", re.ASCII)
 PERIOD = re.compile(r"(-)?P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.ASCII)
 SPAN = re.compile(r"(?:(-?\d+) days?(?:,? |$))?(?:([+-])?(\d+):(\d\d):(\d\d(?:\.\d+)?))?", re.ASCII)
 
 
+def is_absent(value: Any) -> bool:
+    """None, NaN, and what cannot say whether it equals itself."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:
+        return True
+    except ValueError:  # of several values, each would say for itself
+        return False
+
+
 def is_missing(value: Any) -> bool:
-    return value is None or value == "" or value != value
+    return is_absent(value) or (isinstance(value, str) and value == "")
+
+
+def plain(value: Any) -> Any:
+    """A scalar of numpy as a value of Python, to the microsecond; a short float as its decimals spell it."""
+    kind = getattr(getattr(value, "dtype", None), "kind", None)
+    if kind is None or value.ndim:
+        return value
+    if kind in "mM":
+        return value.astype(f"{kind}8[us]").item()
+    return float(str(value)) if kind == "f" and value.dtype.itemsize < 8 else value.item()
 
 
 def moment(value: Any) -> Any:
@@ -93,11 +114,12 @@ class Levels:
 
     def place(self, value: Any) -> int:
         """The place of a level; NEW where the value is none of them, ABSENT where there is no value."""
-        if is_missing(value) and not (value == "" and "" in self.text):
+        if is_missing(value) and not (isinstance(value, str) and "" in self.text):
             return ABSENT
         if isinstance(value, str):
             means = None if value in self.text else meaning(value)
             return self.text.get(value, NEW) if means is None else self._typed(means)
+        value = plain(value)
         means = moment(value)
         for code in (self.typed.get(means), self.text.get(spelled(value))):
             if code is not None:
@@ -115,20 +137,54 @@ class Levels:
         return code
 
 
+def refused(column: dict[str, Any], value: Any, why: str, remedy: str) -> ValueError:
+    """The error for a value that cannot be used; it has ``column``, ``value`` and ``remedy``."""
+    shown = repr(value) if len(repr(value)) < 100 else f"{repr(value)[:97]}..."
+    error = ValueError(f"column {column['name']!r}: {shown} {why}; {remedy}")
+    error.column, error.value, error.remedy = column["name"], value, remedy  # type: ignore[attr-defined]
+    return error
+
+
 def number_of(column: dict[str, Any], value: Any) -> float:
     """The number that a value is, NaN where it is missing; days since 1970 of a date."""
     if is_missing(value):
         return math.nan
-    read = text_value(column, value) if isinstance(value, str) else moment(value)
+    times = getattr(getattr(value, "dtype", None), "kind", "") in ("m", "M")
+    read = text_value(column, value) if isinstance(value, str) else moment(plain(value) if times else value)
     if isinstance(read, dt.datetime):
         return (read - EPOCH) / DAY
     try:
         number = read / DAY if isinstance(read, dt.timedelta) else float(read)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"column {column['name']!r}: {value!r} is not a number") from None
+        what = "date" if column["kind"] == "date" else "number"
+        raise refused(column, value, f"is not a {what}", f"pass a {what}, or None where it is missing") from None
     if math.isinf(number):
-        raise ValueError(f"column {column['name']!r}: {value!r} is not a finite number")
+        raise refused(column, value, "is not a finite number", "pass None where it is missing")
     return number
+
+
+def place_of(column: dict[str, Any], value: Any) -> int:
+    """The place of a value among the levels of its column."""
+    try:
+        return column["known"].place(value)
+    except TypeError:
+        remedy = "pass text, a number, a truth or a date, or None where it is missing"
+        raise refused(column, value, "is not a level", remedy) from None
+
+
+def text_of(column: dict[str, Any], value: Any) -> Any:
+    """The text that a value is, or the words that it has; None where it is missing."""
+    if hasattr(value, "tolist") and getattr(value, "ndim", 0) == 1:
+        value = value.tolist()
+    if isinstance(value, str | list | tuple):
+        return value
+    if is_absent(value):
+        return None
+    try:
+        return bytes.decode(value)
+    except (TypeError, UnicodeDecodeError):
+        remedy = "pass text, or a list of words, or None where it is missing"
+        raise refused(column, value, "is not a text", remedy) from None
 
 
 def text_value(column: dict[str, Any], text: str) -> Any:
@@ -142,9 +198,11 @@ def text_value(column: dict[str, Any], text: str) -> Any:
         for old, new in how["put"]:
             text = text.replace(old, new)
         return float(f"{text.strip()}e-2" if how["percent"] else text)
-    for read in (lambda: dt.datetime.strptime(bare, how.get("date", "")), lambda: dt.datetime.fromisoformat(bare)):
+    form = how.get("date") or "%Y-%m-%d"  # an empty form would take no text for a date
+    for read in (lambda: dt.datetime.strptime(bare, form), lambda: dt.datetime.fromisoformat(bare)):
         try:
             return moment(read())
         except ValueError:
-            continue
+            if not ISO.fullmatch(bare):
+                break
     return text

@@ -198,7 +198,8 @@ function update() {
   }
   prior.told.textContent = signed(effect(found.log_prior, c));
   sum.textContent = signed(effect(found.scores, c));
-  spoken.textContent = `${found.label}, ${percent(Math.max(...found.probabilities))}`;
+  const given = model.classes.indexOf(found.label);
+  spoken.textContent = given < 0 ? "left open" : `${found.label}, ${percent(found.probabilities[given])}`;
   clearTimeout(later);
   later = setTimeout(remember, 250);
 }
