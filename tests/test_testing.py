@@ -11,7 +11,6 @@ import pytest
 from candide.distributions import Density
 from candide.encode import Grid, Log
 from candide.encode.tokens import Tokens
-from candide.engines.base import Folds
 from candide.engines.batch import Scan
 from candide.engines.memory import Arrays, TableSource
 from candide.errors import NotWithinError
@@ -305,7 +304,14 @@ class Redeals(TableSource):
 
     def batches(self, columns, size, folds=None):
         self.times += folds is not None
-        return super().batches(columns, size, folds and Folds(folds.n, folds.seed + self.times))
+        return super().batches(columns, size, folds and folds._replace(seed=folds.seed + self.times, by=None))
+
+
+class Salts(TableSource):
+    """It has a hash of its own."""
+
+    def batches(self, columns, size, folds=None):
+        return super().batches(columns, size, folds and (folds._replace(seed=0) if folds.key else folds))
 
 
 class Turns(TableSource):
@@ -371,6 +377,7 @@ ENGINE_MISTAKES = {
     "Loses": (Careless(Loses), "batches hold every row once"),
     "Unweighted": (Unweighted(), "it counts what the array engine counts"),
     "Redeals": (Careless(Redeals), "folds are those of the batches"),
+    "Salts": (Careless(Salts), "folds by a key are those that its hash says"),
     "Turns": (Careless(Turns), "a sample holds rows that have a label and a weight"),
     "Rounds": (Rounds(), "it scores as the array engine does"),
     "Clips": (Careless(Clips), "an infinity, and a target that is not there, are refused"),

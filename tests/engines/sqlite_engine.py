@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
+from hashlib import md5
 from typing import Any
 
 import pyarrow as pa
@@ -32,6 +33,7 @@ class SQLiteSource(SqlSource):
 
     def __init__(self, path: Any, table: str | None, engine: SQLite):
         self.name, self.engine, self.con = str(path), engine, sqlite3.connect(path)
+        self.con.create_function("md5", 1, lambda text: md5(text.encode()).hexdigest(), deterministic=True)
         [*_, (last,)] = self.con.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
         self.view = table or last
         self.columns = {row[1]: row[2] for row in self.con.execute(f"PRAGMA table_info({identifier(self.view)})")}

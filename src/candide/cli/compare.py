@@ -8,6 +8,7 @@ import rich_click as click
 from candide.cli.group import cli, show_result
 from candide.cli.options import (
     AS_JSON,
+    FOLD_BY,
     LEARNING,
     learning_of,
     learning_options,
@@ -32,10 +33,18 @@ from candide.model.settings import MODELS
 )
 @click.option("--folds", default=10, show_default=True, type=click.IntRange(2), metavar="N", help="How many folds.")
 @click.option("--seed", default=0, show_default=True, help="Which division into folds.")
+@FOLD_BY
 @reading_options
 @AS_JSON
 def compare(
-    data: str, target: str, tries: tuple[str, ...], folds: int, seed: int, as_json: bool, **options: Any
+    data: str,
+    target: str,
+    tries: tuple[str, ...],
+    folds: int,
+    seed: int,
+    fold_by: str | None,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Cross-validate several settings on the same folds, and say which differences are more than chance.
 
@@ -56,7 +65,7 @@ def compare(
     for text in texts:
         variants[_named(text)] = _variant([*common, *_words(text)], data, options)
     shared = next(iter(variants.values()))
-    how = {"weight": shared["weight"], "reading": shared["reading"]}
+    how = {"fold_by": fold_by, "weight": shared["weight"], "reading": shared["reading"]}
     each = {name: {k: v for k, v in one.items() if k not in how} for name, one in variants.items()}
     with progress.watching(not as_json) as watch:
         found = tasks.compare(data, target, each, folds=folds, seed=seed, watch=watch, **how)

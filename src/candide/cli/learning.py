@@ -10,6 +10,7 @@ import rich_click as click
 from candide.cli.group import cli, load_to_predict, show_result
 from candide.cli.options import (
     AS_JSON,
+    FOLD_BY,
     LEARNING,
     MODEL,
     READING,
@@ -69,6 +70,7 @@ def check(data: str, target: str, as_json: bool, **options: Any) -> None:
 @click.option("--target", "-t", required=True, metavar="COL", help="The column to learn.")
 @output_option("MODEL", "Where to keep the model (a .candide file).")
 @click.option("--folds", type=click.IntRange(2), metavar="N", help="Cross-validate with this many folds as well.")
+@FOLD_BY
 @click.option("--quick", is_flag=True, help="Do not try a weighted model on rows held out.")
 @click.option(
     "--calibration",
@@ -96,6 +98,7 @@ def fit(
     output: str | None,
     force: bool,
     folds: int | None,
+    fold_by: str | None,
     quick: bool,
     calibration: str | None,
     like: str | None,
@@ -129,8 +132,10 @@ def fit(
     if folds and calibration:
         remedy = "leave --folds out: what is printed then is of the calibrated model"
         raise InputError("--folds cross-validates a model that is not calibrated", value=folds, remedy=remedy)
+    if fold_by and not folds:
+        raise InputError("--fold-by divides rows into folds", value=fold_by, remedy="pass --folds N with it")
     with progress.watching(not as_json) as watch:
-        again = {"policy": policy, "folds": folds, "watch": watch, **learning}
+        again = {"policy": policy, "folds": folds, "fold_by": fold_by, "watch": watch, **learning}
         validation = tasks.cross_validate(data, target, **again) if folds else None
         how = {"calibration": calibration, "trust": not quick, "like": like, **learning}
         learned = validation.learned if validation else tasks.learn(data, target, watch=watch, **how)
@@ -187,11 +192,20 @@ def _next_commands(data: str, target: str, output: str | None, like: str | None,
 @click.option("--target", "-t", metavar="COL", help="The column to learn; the model's own where a model is given.")
 @click.option("--folds", default=10, show_default=True, type=click.IntRange(2), metavar="N", help="How many folds.")
 @click.option("--seed", default=0, show_default=True, help="Which division into folds.")
+@FOLD_BY
 @aim_options
 @learning_options
 @reading_options
 @AS_JSON
-def evaluate(what: tuple[str, ...], target: str | None, folds: int, seed: int, as_json: bool, **options: Any) -> None:
+def evaluate(
+    what: tuple[str, ...],
+    target: str | None,
+    folds: int,
+    seed: int,
+    fold_by: str | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
     """Cross-validate on a table without refitting, or score a model on labelled rows.
 
     With costs, a threshold or --abstain-below the figures are those of the decisions, with what they cost.
@@ -216,7 +230,7 @@ def evaluate(what: tuple[str, ...], target: str | None, folds: int, seed: int, a
             fitted = fitted.with_policy(policy)
             found = summary.of_scores(fitted, tasks.evaluate(fitted, what[1], target, watch=watch, **how))
         else:
-            how = {"folds": folds, "seed": seed, "policy": policy, "watch": watch, **learning}
+            how = {"folds": folds, "seed": seed, "fold_by": fold_by, "policy": policy, "watch": watch, **learning}
             validation = tasks.cross_validate(what[0], str(target), **how)
             learned = validation.learned
             at = chosen(validation, policy, aim)
@@ -238,7 +252,7 @@ def _model_to_evaluate(what: tuple[str, ...], target: str | None) -> "Fitted | N
             raise InputError("say which column to learn: --target COL")
         return None
     fitted = load_to_predict(*what)
-    if given := retyped({"folds", "seed", *LEARNING} - {"weight", "class_prior"}):
+    if given := retyped({"folds", "seed", "fold_by", *LEARNING} - {"weight", "class_prior"}):
         named = ", ".join(word.partition("=")[0] for word in given if word.startswith("--"))
         raise InputError(
             f"{named}: {what[0]} is fitted already",

@@ -121,6 +121,11 @@ CLASS_PRIOR = click.option(
     callback=_parsed(class_shares),
     help="The shares of the classes where DATA come from: uniform, or yes=.02,no=.98.",
 )
+FOLD_BY = click.option(
+    "--fold-by",
+    metavar="COL",
+    help="A column whose value says the fold of a row: rows of one value stay together. It is no feature then.",
+)
 LEARNING, READING = ([str(option.name) for option in some] for some in (_LEARNING, _READING))
 
 

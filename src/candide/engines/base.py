@@ -36,12 +36,15 @@ def silent(source: Any, what: str) -> AbstractContextManager:
 class Folds(NamedTuple):
     """A division of rows into so many folds, drawn by a seed: rows of each value of ``by`` are dealt out in turn.
 
-    So each fold has as many rows of a class as every other, or one more or less, and as many rows in all.
+    So each fold has as many rows of a class as every other, or one more or less, and as many rows in all. With
+    a ``key`` the value of that column says the fold of a row instead (:func:`candide.rows.lots.by_key`), the same
+    whoever counts, and in whatever order rows come: rows that share a key share a fold.
     """
 
     n: int
     seed: int = 0
     by: str | None = None  # a column, that of the labels; None for rows of one kind
+    key: str | None = None  # a column of whole numbers or text
 
 
 class Source(Protocol):
@@ -53,6 +56,7 @@ class Source(Protocol):
     documents: tuple[str, ...] = ()  # columns known to be free text, however short
     categories: tuple[str, ...] = ()  # columns of numbers that are declared to be categories
     untyped: bool = False  # whether categories are read as text, and what it spells is found out after
+    has_order: bool = True  # whether rows come in the same order each time, at least once they are materialised
     needs_middle: bool = False  # whether moments come from sums around a value near the middle
     rows_read: int = 0  # so far, of the work that is looked on at
     passes: int = 1  # over the rows that this work makes

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from candide.engines.base import Engine, Folds, Source
 from candide.engines.reading import Reading
 from candide.rows.labels import Labels, is_arrow
+from candide.rows.lots import by_key
 from candide.rows.objects import as_arrow
 from candide.rows.table import Table
 
@@ -54,7 +55,9 @@ class TableSource(Source):
             yield pa.RecordBatch.from_arrays(some, names)
 
     def _dealt(self, folds: Folds) -> NDArray:
-        """The fold of each row: shuffled, put in order of class, and dealt out in turn."""
+        """The fold of each row: by its key, or shuffled, put in order of class, and dealt out in turn."""
+        if folds.key is not None:
+            return by_key(self.table.column(self._names[folds.key]), folds.n, folds.seed, folds.key)
         n = self.table.n_rows
         keys = [np.random.default_rng(folds.seed).permutation(n)]
         if folds.by is not None:

@@ -21,6 +21,7 @@ def cross_validate(
     model: str = DEFAULT_MODEL,
     folds: int = 10,
     seed: int = 0,
+    fold_by: str | None = None,
     events: Any = "auto",
     drop: Sequence[str] = (),
     weight: str | None = None,
@@ -32,14 +33,15 @@ def cross_validate(
     The training counts of a fold are the sum of the others, and what only the fold itself holds is unknown to its
     model, so that the scores are those of refitting. Of the model "bayes" the bins, pairs and weights of a fold come
     from the other folds as well; the grids of numbers, which no label has a part in, are learned once. ``folds`` and
-    ``seed`` say how rows are divided; ``policy`` decides, where given; the rest is as in :func:`candide.fit`.
+    ``seed`` say how rows are divided; with ``fold_by``, a column of whole numbers or text, rows of one value stay
+    together, and it is no feature; ``policy`` decides, where given; the rest is as in :func:`candide.fit`.
 
     >>> rows = {"size": [float(i % 10) for i in range(200)], "kind": ["a" if i % 10 < 5 else "b" for i in range(200)]}
     >>> cross_validate(rows, "kind", model="naive", estimate="mle").total.accuracy
     1.0
     """
     settings, reading = settings_and_reading(
-        options, usual(model), ("model", "folds", "seed", "events", "drop", "weight", "policy")
+        options, usual(model), ("model", "folds", "seed", "fold_by", "events", "drop", "weight", "policy")
     )
     found = tasks.cross_validate(
         source,
@@ -47,6 +49,7 @@ def cross_validate(
         model=model,
         folds=folds,
         seed=seed,
+        fold_by=fold_by,
         events=events,
         drop=drop,
         weight=weight,
@@ -65,6 +68,7 @@ def compare(
     *,
     folds: int = 10,
     seed: int = 0,
+    fold_by: str | None = None,
     weight: str | None = None,
     **reading: Any,
 ) -> Compared:
@@ -87,7 +91,8 @@ def compare(
         known = {word: words[word] for word in own if word in words}
         rest = {word: value for word, value in words.items() if word not in own}
         variants[name] = {**known, "settings": settings_and_reading(rest, usual(kind), own)[0]}
-    how: dict[str, Any] = {"folds": folds, "seed": seed, "weight": weight, "reading": Reading(**reading)}
+    how: dict[str, Any] = {"folds": folds, "seed": seed, "fold_by": fold_by, "weight": weight}
+    how["reading"] = Reading(**reading)
     return tasks.compare(source, target, variants, **how)
 
 

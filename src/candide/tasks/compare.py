@@ -120,6 +120,7 @@ def compare(
     *,
     folds: int = 10,
     seed: int = 0,
+    fold_by: str | None = None,
     weight: str | None = None,
     reading: Reading | None = None,
     watch: Watch = silent,
@@ -130,5 +131,6 @@ def compare(
         raise InputError(what, value=list(variants), remedy="pass at least two, such as --model naive --model bayes")
     if isinstance(data, str) and data == "-":
         raise InputError("standard input can be read once only", value=data, remedy="write it to a file first")
-    how: dict[str, Any] = {"folds": folds, "seed": seed, "weight": weight, "reading": reading, "watch": watch}
+    how: dict[str, Any] = {"folds": folds, "seed": seed, "fold_by": fold_by, "weight": weight}
+    how |= {"reading": reading, "watch": watch}
     return Compared({name: cross_validate(data, target, **how, **one) for name, one in variants.items()})

@@ -18,10 +18,10 @@ from operator import add
 from typing import Any
 
 from candide import wording
-from candide.engines.base import Folds, Rows, Watch, open_source, silent
+from candide.engines.base import Folds, Rows, Source, Watch, open_source, silent
 from candide.engines.batch import pieces
 from candide.engines.reading import Reading
-from candide.errors import InputError
+from candide.errors import InputError, unknown
 from candide.kernels import threads
 from candide.model.census import Census
 from candide.model.fitted import Fitted
@@ -79,6 +79,7 @@ def cross_validate(
     *,
     folds: int = 10,
     seed: int = 0,
+    fold_by: str | None = None,
     events: Any = "auto",
     drop: Sequence[str] = (),
     weight: str | None = None,
@@ -89,6 +90,9 @@ def cross_validate(
     watch: Watch = silent,
 ) -> Validation:
     """Cross-validate on a source. ``folds`` and ``seed`` say how rows are divided; the rest is as in ``learn``.
+
+    ``fold_by`` is a column whose value says the fold of a row, the same in every engine: rows of one value stay
+    together. It is then no feature. A source without an order needs it.
 
     Of a weighted model the bins, pairs and weights of a fold come from the rows of the others. ``policy`` decides of
     every row, and is that of the model of all rows.
@@ -108,9 +112,11 @@ def cross_validate(
     if weighted:
         refuse_others(settings)
     with open_source(data, reading) as source:
+        dealt = _folds(source, target, fold_by, folds, seed)
+        drop = [*drop, fold_by] if fold_by is not None and fold_by not in drop else drop
         source.materialise()  # a row is counted in the fold in which it is scored
         prepared = prepare(source, target, events, drop, weight, columns_plan if weighted else plan_of)
-        rows = Rows(source, target, weight, Folds(folds, seed, target))
+        rows = Rows(source, target, weight, dealt)
         plan = prepared.plan if weighted else with_grids(rows, prepared).plan
         if weighted:
             with watch(source, "looking"):
@@ -120,6 +126,9 @@ def cross_validate(
         with watch(source, "counting"):
             counted = count(rows, replace(prepared, plan=plan))
         whole = checked(reduce(add, counted.censuses), target)
+        if sum(census.n_rows > 0 for census in counted.censuses) < 2:
+            what = "all rows are in one fold: they have the same value, or nearly all of them"
+            raise InputError(what, column=fold_by, remedy="name another column as fold_by (--fold-by)")
         if whole.n_rows < folds:
             raise InputError(f"{wording.plural(whole.n_rows)} cannot be divided into {folds} folds", value=folds)
         if settings.names_classes:
@@ -140,6 +149,19 @@ def cross_validate(
     found = remarks_on(whole, target, prepared, counted)
     remarks = [one for one in found if not (rare and one.code == "few-rows")] + rare
     return Validation(scores, Learned(replace(learned, target=target, **read), prepared.columns, remarks))
+
+
+def _folds(source: Source, target: str, fold_by: str | None, n: int, seed: int) -> Folds:
+    """How rows are divided: dealt out by class in their order, or by a key."""
+    if fold_by is not None:
+        if fold_by not in source.columns:
+            raise unknown("column to fold by", fold_by, [name for name in source.columns if name != target])
+        if fold_by == target:
+            raise InputError("the label cannot say the fold: no class would be in two", column=target, value=fold_by)
+    elif not source.has_order:
+        what = f"{source.name} has no order in which its rows could be dealt into folds"
+        raise InputError(what, remedy="name a column whose value says the fold of a row: fold_by=... (--fold-by)")
+    return Folds(n, seed, target, fold_by)
 
 
 def _others(parts: list[Census]) -> Iterator[Census]:

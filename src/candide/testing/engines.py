@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -16,6 +17,7 @@ from candide.errors import InputError
 from candide.model.census import Census, align
 from candide.model.plan import Part, Plan
 from candide.rows.labels import is_absent
+from candide.rows.lots import by_key
 from candide.rows.table import Table
 from candide.testing.laws import hold, same, same_state
 
@@ -98,22 +100,44 @@ def counting(trial: Trial) -> None:
 
 def folding(trial: Trial) -> None:
     """Folds are those of the batches, have their part of each class, and add up to the whole."""
-    folds = Folds(3, 5, "y")
+    with trial.open() as source:
+        if not source.has_order:
+            return
+    fold = _folded(trial, Folds(3, 5, "y"))
+    labels = [str(label) for label in trial.columns["y"]]
+    parts = Counter(zip(labels, fold, strict=True))
+    for label in set(labels):
+        each = [parts[label, f] for f in range(3)]
+        assert max(each) - min(each) <= 1, f"class {label!r} has {each} rows in the folds"
+
+
+def folding_by_a_key(trial: Trial) -> None:
+    """Folds by a key are those that its hash says, and they too are those of the batches and add up to the whole."""
+    for key in ("row", "y"):
+        want = by_key(trial.columns[key], 3, 5).tolist()
+        found = _folded(trial, Folds(3, 5, "y", key)) if key == "row" else _fold_of(trial, Folds(3, 5, "y", key))
+        assert found == want, f"folds by {key!r} are {found} instead of {want}"
+
+
+def _folded(trial: Trial, folds: Folds) -> list[int]:
+    """The fold of each row, in which it is counted as well."""
     with trial.open() as source:
         source.materialise()
         censuses = trial.count(source, folds)
-        assert len(censuses) == folds.n, f"{len(censuses)} censuses of {folds.n} folds"
-        _same_census(reduce(add, censuses), trial.census())
-        batches = list(source.batches(["row"], _FEW, folds))
-    fold = {row: f for batch in batches for row, f in zip(*(c.to_pylist() for c in batch.columns), strict=True)}
+        fold = _fold_of(trial, folds, source)
+    assert len(censuses) == folds.n, f"{len(censuses)} censuses of {folds.n} folds"
+    _same_census(reduce(add, censuses), trial.census())
     for f, census in enumerate(censuses):
-        mine = trial.table.filter([fold[row] == f for row in trial.columns["row"]])
-        _same_census(census, trial.census(mine))
-    labels = [str(label) for label in trial.columns["y"]]
-    parts = Counter((label, fold[row]) for label, row in zip(labels, trial.columns["row"], strict=True))
-    for label in set(labels):
-        each = [parts[label, f] for f in range(folds.n)]
-        assert max(each) - min(each) <= 1, f"class {label!r} has {each} rows in the folds"
+        _same_census(census, trial.census(trial.table.filter([one == f for one in fold])))
+    return fold
+
+
+def _fold_of(trial: Trial, folds: Folds, source: Any = None) -> list[int]:
+    with nullcontext(source) if source is not None else trial.open() as opened:
+        batches = list(opened.batches(["row"], _FEW, folds))
+    pairs = (zip(*(column.to_pylist() for column in batch.columns), strict=True) for batch in batches)
+    fold = {int(row): int(f) for some in pairs for row, f in some}
+    return [fold[int(row)] for row in trial.columns["row"]]
 
 
 def sampling(trial: Trial) -> None:
@@ -172,7 +196,7 @@ def refusing(trial: Trial) -> None:
     assert refused(trial.columns, "no such column"), "a column that is not there was learned"
 
 
-ENGINE_LAWS = [reading, counting, folding, sampling, scoring, refusing]
+ENGINE_LAWS = [reading, counting, folding, folding_by_a_key, sampling, scoring, refusing]
 
 
 def _cases(seed: int) -> dict[str, tuple[Mapping[str, Any], Any]]:

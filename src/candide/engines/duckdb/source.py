@@ -207,6 +207,8 @@ class DuckDBSource(SqlSource):
 
     def dealt(self, folds: Folds) -> Expr:
         """The rows beside a table of their folds in the same order, which is made once, from the labels alone."""
+        if folds.key is not None:
+            return super().dealt(folds)
         self.materialise()
         if folds not in self._folds:
             self._folds[folds] = f"folds{len(self._folds)}"

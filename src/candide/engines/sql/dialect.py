@@ -9,6 +9,7 @@ from sums around a value near the middle, without ``histogram`` levels take a qu
 ('SUM(x)', None, 'LN(x)', '1.5e0')
 """
 
+import re
 from typing import Any
 
 from sqlglot import exp
@@ -19,6 +20,7 @@ Expr = Any  # a sqlglot expression
 _DOUBLE = exp.DataType.build("DOUBLE")  # one for all: to parse the word for each column of a wide table takes long
 _TEXT = exp.DataType.build("TEXT")
 _FLOATS = ("DOUBLE", "FLOAT", "REAL")
+_KEYS = re.compile(r"U?(TINY|SMALL|MEDIUM|BIG|HUGE)?INT(EGER|\d+)?\b|(VAR|BP)?CHAR|CHARACTER|TEXT|STRING|ENUM|UUID")
 _TIMES = ("DATE", "TIME", "INTERVAL")
 _LEVELS = ("VARCHAR", "TEXT", "BOOLEAN", "DATE", "TIMESTAMP", "TIME", "DOUBLE", "FLOAT", "REAL")
 # Of log Gamma(z) above (z - 1/2) log z - z + log(2 pi) / 2 the terms in 1/z, 1/z^3, ... (Stirling's series): at
@@ -66,6 +68,10 @@ class Dialect:
     def is_time(self, kind: str) -> bool:
         """Whether a type, in capitals, is of dates, times or durations, which are counted in days."""
         return kind.startswith(_TIMES)
+
+    def is_key(self, kind: str) -> bool:
+        """Whether a type, in capitals, is of whole numbers or text, which every database spells alike."""
+        return _KEYS.match(kind) is not None
 
     def double(self, x: Expr) -> Expr:
         """The value as a double."""
@@ -134,6 +140,20 @@ class Dialect:
         square = exp.Mul(this=exp.Mul(this=left, expression=left.copy()), expression=number(69069))
         line = exp.Mul(this=exp.Paren(this=x.copy()), expression=number(1103515245))  # as of a congruential generator
         return exp.Mod(this=exp.Paren(this=exp.Add(this=square, expression=line)), expression=number(2**31))
+
+    def md5(self, x: Expr) -> Expr:
+        """The hash of a text in UTF-8, in hexadecimal digits and small letters."""
+        return exp.MD5(this=x)
+
+    def hex(self, x: Expr, digits: int) -> Expr:
+        """The number that the first hexadecimal digits of a text are, read one by one."""
+        one, known = exp.Literal.number(1), exp.Literal.string("0123456789abcdef")
+        out: Expr = exp.Literal.number(0)
+        for i in range(1, digits + 1):
+            digit = exp.Substring(this=x.copy(), start=exp.Literal.number(i), length=one.copy())
+            place = exp.Sub(this=exp.StrPosition(this=known.copy(), substr=digit), expression=one.copy())
+            out = exp.Add(this=exp.Mul(this=exp.Paren(this=out), expression=exp.Literal.number(16)), expression=place)
+        return out
 
     def code(self, x: Expr, levels: Labels) -> Expr | None:
         """The place of a text among levels, their number where it is none of them, -1 where it is null."""

@@ -7,6 +7,7 @@ from sqlglot import exp
 
 from candide.engines.base import Folds, Source
 from candide.engines.sql.dialect import Dialect, Expr, number
+from candide.rows.lots import DIGITS, no_key
 
 _ROW, _FOLD = "candide_row", "candide_fold"
 
@@ -39,7 +40,7 @@ class SqlSource(Source, Protocol):
 
     def dealt(self, folds: Folds) -> Expr:
         """What to select from for the columns and the fold of each row."""
-        return deal(self, folds, "*").subquery("dealt")
+        return (deal(self, folds, "*") if folds.key is None else keyed(self, folds)).subquery("dealt")
 
 
 def select(source: SqlSource, chosen: Sequence[Expr], folds: Folds | None = None) -> str:
@@ -67,6 +68,18 @@ def deal(source: SqlSource, folds: Folds, *columns: str) -> exp.Select:
     numbered = exp.select("*", exp.alias_(exp.Window(this=exp.RowNumber()), _ROW)).from_(source.view)
     fold = exp.alias_(exp.cast(turn, narrow), _FOLD)
     return exp.select(*columns, fold).from_(numbered.subquery("numbered")).order_by(row)
+
+
+def keyed(source: SqlSource, folds: Folds) -> exp.Select:
+    """A query for all columns and the fold of each row by its key: what :func:`candide.rows.lots.by_key` says."""
+    name, dialect = str(folds.key), source.dialect
+    kind = source.columns[name].upper()
+    if not dialect.is_key(kind):
+        raise no_key(name, source.columns[name])
+    text = exp.Coalesce(this=dialect.text(exp.column(name, quoted=True)), expressions=[exp.Literal.string("")])
+    salted = exp.Concat(expressions=[exp.Literal.string(f"{folds.seed}:"), text], safe=True)
+    fold = exp.Mod(this=exp.Paren(this=dialect.hex(dialect.md5(salted), DIGITS)), expression=number(folds.n))
+    return exp.select("*", exp.alias_(fold, _FOLD)).from_(source.view)
 
 
 def fold_of(folds: Folds | None) -> list[Expr]:

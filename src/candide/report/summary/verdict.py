@@ -57,7 +57,9 @@ def of_judged(fitted: Fitted, judged: Judged, data: str | None = None) -> Verdic
     """The verdict on a model that was judged on some data."""
     found = of_scores(fitted, judged.scores, list(dict.fromkeys(map(str, judged.remarks))))
     known = data is not None and fitted.provenance.get("source") == data
-    return Verdict(found, (*_decided(found), *_figures(found, _expected(fitted)), *_calibration(found)), _confusions(found), known)
+    return Verdict(
+        found, (*_decided(found), *_figures(found, _expected(fitted)), *_calibration(found)), _confusions(found), known
+    )
 
 
 def _decided(found: ScoreSummary) -> list[str]:
@@ -85,7 +87,9 @@ def _figures(found: ScoreSummary, expected: str) -> list[str]:
             f"Of two rows of different classes it puts the right one first in {wording.percent(auc.value)} (the area "
             "under the ROC curve; by chance 50%)."
         )
-    told = f"Its log-loss is {loss.value:.3f} nats a row, where the class shares that it learned have {loss.baseline:.3f}"
+    told = (
+        f"Its log-loss is {loss.value:.3f} nats a row, where the class shares that it learned have {loss.baseline:.3f}"
+    )
     less = 1 - loss.value / loss.baseline if loss.baseline > 0 else 0.0
     better = f": {wording.percent(less)} of the surprise is gone." if less > 0 else ": worse than knowing nothing."
     return [*out, told + (better if abs(less) > _SAME else ": it knows no more than these.")]

@@ -2,7 +2,7 @@
 
 from sqlglot import exp
 
-from candide.engines.sql.dialect import Dialect, Expr, call, days_of_seconds
+from candide.engines.sql.dialect import Dialect, Expr, call, days_of_seconds, number
 from candide.rows.labels import Labels
 
 
@@ -27,6 +27,9 @@ class DuckDBDialect(Dialect):
 
     def hash(self, x: Expr) -> Expr:
         return call("hash", x)
+
+    def hex(self, x: Expr, digits: int) -> Expr:
+        return exp.cast(exp.Concat(expressions=[exp.Literal.string("0x"), call("left", x, number(digits))]), "INT")
 
     def level(self, x: Expr, kind: str) -> Expr:
         """Finer and zoned times as timestamps in UTC, a float by its shortest decimal, of JSON what it says."""

@@ -24,6 +24,12 @@ class PostgresDialect(Dialect):
     def days(self, x: Expr, kind: str) -> Expr:
         return days_of_seconds(self.double(call("date_part", exp.Literal.string("epoch"), x)))
 
+    def hex(self, x: Expr, digits: int) -> Expr:
+        """What would be read digit by digit is a number of bits to it."""
+        bits = exp.DataType.build(f"BIT({4 * digits})", dialect="postgres")
+        marked = exp.DPipe(this=exp.Literal.string("x"), expression=call("left", x, number(digits)))
+        return exp.cast(exp.Cast(this=exp.Paren(this=marked), to=bits), "INT")
+
     def exp(self, x: Expr) -> Expr:
         """One that is no double but 0 is an error there."""
         small = exp.If(this=exp.LT(this=x, expression=number(-700)), true=self.literal(0.0))

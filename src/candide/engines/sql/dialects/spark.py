@@ -2,7 +2,7 @@
 
 from sqlglot import exp
 
-from candide.engines.sql.dialect import Dialect, Expr, call, days_of_micros
+from candide.engines.sql.dialect import Dialect, Expr, call, days_of_micros, number
 
 
 class SparkDialect(Dialect):
@@ -13,6 +13,9 @@ class SparkDialect(Dialect):
 
     def variance(self, x: Expr) -> Expr:
         return exp.VariancePop(this=x)
+
+    def hex(self, x: Expr, digits: int) -> Expr:
+        return exp.cast(call("conv", call("left", x, number(digits)), number(16), number(10)), "INT")
 
     def days(self, x: Expr, kind: str) -> Expr:
         if kind == "DATE":

@@ -2,7 +2,7 @@
 
 from sqlglot import exp
 
-from candide.engines.sql.dialect import Dialect, Expr, call, days_of_micros
+from candide.engines.sql.dialect import Dialect, Expr, call, days_of_micros, number
 
 _TEXT = exp.DataType.build("NVARCHAR(MAX)", dialect="tsql")
 
@@ -16,6 +16,12 @@ class TSQLDialect(Dialect):
 
     def text(self, x: Expr) -> Expr:
         return exp.Cast(this=x, to=_TEXT)
+
+    def md5(self, x: Expr) -> Expr:
+        """Of UTF-8, which text has in a collation of that name (from 2019 on)."""
+        collated = exp.Collate(this=exp.Paren(this=x), expression=exp.var("Latin1_General_100_BIN2_UTF8"))
+        bytes_ = exp.Cast(this=collated, to=exp.DataType.build("VARCHAR(8000)", dialect="tsql"))
+        return exp.Lower(this=call("CONVERT", exp.var("VARCHAR(32)"), exp.MD5(this=bytes_), number(2)))
 
     def grouping(self, *names: Expr) -> Expr:
         return call("GROUPING_ID", *names)

@@ -1,0 +1,110 @@
+"""Folds by a key: the hash of a column says them, the same in NumPy and in every database."""
+
+from hashlib import md5
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import sqlglot
+from tests.cli.typed import ask, run
+from tests.engines.sqlite_engine import SQLite
+from tests.engines.test_engines import as_sqlite
+
+from candide.engines.base import Folds, engine, open_source
+from candide.engines.sql.dialects.table import DIALECTS, dialect
+from candide.engines.sql.source import keyed
+from candide.errors import InputError
+from candide.evaluate import compare, cross_validate
+from candide.rows.lots import by_key
+from candide.rows.table import Table
+
+N = 300
+KEYS = {
+    "number": [None if i % 29 == 0 else (i * 7919) % 97 - 40 for i in range(N)],
+    "wide": [2**62 + i if i % 2 else -(2**62) - i for i in range(N)],
+    "text": [None if i % 31 == 0 else ["", "o'k", "été", "日本", "a b", "007", "A", "a"][i % 8] for i in range(N)],
+}
+
+
+@pytest.fixture(scope="module")
+def rows() -> pa.Table:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, N)
+    return pa.table({**KEYS, "x": rng.normal(y, 1.0), "y": np.array(["a", "b"])[y]})
+
+
+def of_batches(source, key, seed) -> list[int]:
+    batches = source.batches(["x"], 64, Folds(7, seed, "y", key))
+    return [int(f) for batch in batches for f in batch.columns[-1].to_pylist()]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_folds_are_those_of_the_hash_whoever_counts(rows, key, tmp_path):
+    for seed in (0, 12):
+        words = ["" if value is None else str(value) for value in KEYS[key]]
+        want = [int(md5(f"{seed}:{word}".encode()).hexdigest()[:7], 16) % 7 for word in words]
+        assert by_key(rows[key], 7, seed).tolist() == want
+        with open_source(rows) as source:
+            assert of_batches(source, key, seed) == want
+        with engine("arrays").open(Table.of(rows)) as source:
+            assert of_batches(source, key, seed) == want
+        with SQLite().open(as_sqlite(rows, tmp_path / f"{seed}.db")) as source:
+            assert of_batches(source, key, seed) == want
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_every_dialect_says_them(name):
+    source = SimpleNamespace(dialect=dialect(name), view="t", columns={"k": "BIGINT"})
+    query = keyed(source, Folds(10, 3, "y", "k")).sql(name)
+    assert "MD5" in query.upper()
+    assert sqlglot.parse_one(query, dialect=name).sql(name) == query
+
+
+@pytest.mark.parametrize("values", [[0.5, 1.0] * 9, [True, False] * 9], ids=["fractions", "truths"])
+@pytest.mark.parametrize("kind", [pa.table, Table.of], ids=["duckdb", "arrays"])
+def test_a_key_that_is_written_in_several_ways_is_refused(kind, values):
+    with pytest.raises(InputError) as error:
+        cross_validate(kind({"k": values, "x": list(range(18)), "y": ["a", "b", "b"] * 6}), "y", fold_by="k", folds=2)
+    assert (error.value.column, bool(error.value.remedy)) == ("k", True)
+
+
+def test_rows_of_one_key_stay_together_and_the_key_is_no_feature(rows):
+    """A key that gives the class away helps nobody; each of its values is in one fold."""
+    patient = [f"{label}{i % 20}" for i, label in enumerate(rows["y"].to_pylist())]
+    told = pa.table({"patient": patient, "x": rows["x"], "y": rows["y"]})
+    found = cross_validate(told, "y", fold_by="patient", folds=5, model="naive")
+    assert [column.name for column in found.learned.columns] == ["x"]
+    fold = by_key(patient, 5)
+    assert [scores.n for scores in found.folds] == np.bincount(fold, minlength=5).tolist()
+    assert found.total.accuracy < 0.9
+    weighted = cross_validate(told, "y", fold_by="patient", folds=5)
+    assert [scores.n for scores in weighted.folds] == np.bincount(fold, minlength=5).tolist()
+
+
+def test_bad_keys(rows):
+    for key, column in {"nothing": None, "y": "y", "one": "one"}.items():
+        with pytest.raises(InputError) as error:
+            cross_validate(rows.append_column("one", [["same"] * N]), "y", fold_by=key, folds=3, model="naive")
+        assert error.value.column == column
+
+
+def test_a_source_without_an_order_needs_a_key(rows):
+    with open_source(rows) as source:
+        source.has_order = False
+        with pytest.raises(InputError) as error:
+            cross_validate(source, "y", folds=3, model="naive")
+        assert "--fold-by" in error.value.remedy
+        assert cross_validate(source, "y", folds=3, fold_by="number", model="naive").total.n == N
+
+
+def test_through_the_command_line(rows, tmp_path):
+    from pyarrow import parquet
+
+    parquet.write_table(rows, path := tmp_path / "rows.parquet")
+    how = ["--target", "y", "--fold-by", "number", "--folds", "3", "--model", "naive"]
+    want = cross_validate(rows, "y", folds=3, fold_by="number", model="naive").total.accuracy
+    assert ask("evaluate", path, *how)["accuracy"]["value"] == pytest.approx(want, rel=1e-12)
+    both = compare(rows, "y", {"a": {"model": "naive"}, "b": {"model": "naive"}}, folds=3, fold_by="number")
+    assert both.totals["a"].accuracy == pytest.approx(want, rel=1e-12)
+    assert run("fit", path, "--target", "y", "--fold-by", "number").exit_code == 1
