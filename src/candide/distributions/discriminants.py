@@ -11,6 +11,7 @@ Both are features of one law. Terms are divided by the root of how many numbers 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -77,13 +78,19 @@ class Discriminants(Distribution):
 
     def linear(self, z: Floats) -> Floats:
         """(row, class)"""
-        q, mean = np.zeros((len(z), self.n_classes), order="F"), self.means @ self.root.T
+        q, (mean, size) = np.zeros((len(z), self.n_classes), order="F"), self._centres
         square = np.zeros((len(z), 1))
         for own, x in _strips(z, self.root):
             square[:, 0] += np.einsum("nj,nj->n", x, x)
             q -= (2 * mean[:, own] @ x.T).T
-        q += square + (mean * mean).sum(axis=1)
+        q += square + size
         return guarded(linear_term(q, self.rows, z.shape[1]), self.rows)
+
+    @cached_property
+    def _centres(self) -> tuple[Floats, Floats]:
+        """(class, p) the means as the root has them, and (class,) their squares."""
+        mean = self.means @ self.root.T
+        return mean, (mean * mean).sum(axis=1)
 
     def quadratic(self, z: Floats) -> Floats:
         """(row, class)"""

@@ -113,10 +113,14 @@ class Grid(Encoding):
         return self._codes(x) if self.raw else x
 
     def _codes(self, x: NDArray) -> NDArray[np.int32]:
-        edges, out = np.array(self._edges), np.empty(x.shape, np.int32)
+        edges, out = self._ascending, np.empty(x.shape, np.int32)
         flat, codes = x.reshape(-1), out.reshape(-1)
         threads.over_rows(lambda rows: kernels.grid_codes(flat[rows], edges, codes[rows]), len(flat), cost=_SEARCH)
         return out
+
+    @cached_property
+    def _ascending(self) -> NDArray:
+        return np.array(self._edges)
 
     def decode(self, x: NDArray) -> NDArray:
         """A number of each cell: its middle, and at the ends the outermost edge."""

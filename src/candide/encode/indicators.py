@@ -57,16 +57,21 @@ class Indicators(Encoding):
     def read(self, column: Any) -> Floats:
         """(row, level); a value is the same level however it is written."""
         code = matching.codes(self.labels, column)
-        share = np.array(self.shares)
-        scale = np.sqrt(np.maximum(share * (1 - share), _RARE))
-        out = np.empty((len(code), len(share)), order="F")
-        out[:] = -share / scale
-        met = np.flatnonzero((code >= 0) & (code < len(share)))
-        out[met, code[met]] = ((1 - share) / scale)[code[met]]
+        yes, no = self._scores
+        out = np.empty((len(code), len(no)), order="F")
+        out[:] = no
+        met = np.flatnonzero((code >= 0) & (code < len(no)))
+        out[met, code[met]] = yes[code[met]]
         out[np.flatnonzero(code < 0)] = 0.0
         return out
 
-    def exported(self) -> dict[str, Any]:
+    @cached_property
+    def _scores(self) -> tuple[Floats, Floats]:
+        """(level,) what a value that is the level has, and one that is not."""
         share = np.array(self.shares)
         scale = np.sqrt(np.maximum(share * (1 - share), _RARE))
-        return {"read": "indicators", "levels": self.levels, "yes": (1 - share) / scale, "no": -share / scale}
+        return (1 - share) / scale, -share / scale
+
+    def exported(self) -> dict[str, Any]:
+        yes, no = self._scores
+        return {"read": "indicators", "levels": self.levels, "yes": yes, "no": no}

@@ -9,6 +9,7 @@ straight line. An absent value has the score of the middle, 0.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -78,10 +79,14 @@ class NormalScore(Encoding):
         return np.interp(x, self.scores, self.values)
 
     def _read(self, column: Any) -> Floats:
-        x, knots, scores = finite(numbers_of(as_column(column))), np.array(self.values), np.array(self.scores)
+        x, (knots, scores) = finite(numbers_of(as_column(column))), self._knots
         out = np.empty(len(x))
         threads.over_rows(lambda rows: kernels.interpolate(x[rows], knots, scores, out[rows]), len(x), cost=_SEARCH)
         return out
+
+    @cached_property
+    def _knots(self) -> tuple[Floats, Floats]:
+        return np.array(self.values), np.array(self.scores)
 
     def extent(self) -> tuple[float, float] | None:
         return (self.values[0], self.values[-1]) if len(self.values) > 1 else None
