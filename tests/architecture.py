@@ -51,7 +51,10 @@ ROOMS = [
     },
     {"report": "summaries as plain records, and what renders them", "plot": "pictures"},
     {"estimators": "the scikit-learn face, the only room that imports sklearn"},
-    {"evaluate": "the public names of evaluation"},
+    {
+        "evaluate": "the public names of evaluation",
+        "serve": "a model behind HTTP: one endpoint a function, rows in and answers out in several formats",
+    },
     {"cli": "the command line: every command calls one task"},
     {"__main__": "python -m candide"},
 ]

@@ -12,6 +12,7 @@ from candide.cli import (  # noqa: F401  each adds its commands
     pages,
     pictures,
     rows,
+    server,
 )
 from candide.cli.group import cli
 from candide.errors import CandideError

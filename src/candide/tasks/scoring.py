@@ -9,7 +9,7 @@
 ((9, 3), [1, 0, 0, 0, 2, 2, 1, 2, 1])
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, Generic, TypeVar
@@ -44,28 +44,32 @@ def prepare_to_score(
 
     What was warned of is given back, for those who show it elsewhere.
     """
-    notes = [*source.remarks, *source.read_numbers(number_columns(plan), spelled), *_absent(source, plan, target)]
+    notes = [
+        *source.remarks,
+        *source.read_numbers(number_columns(plan), spelled),
+        *lacking(source.name, source.columns, plan, target),
+    ]
     remarks.warn(notes, stacklevel)
     return notes
 
 
-def _absent(source: Source, plan: Plan, target: str | None) -> list[Remark]:
-    """A remark on columns that a source lacks; an error if it has none."""
-    absent = [str(name) for name in plan.columns if str(name) not in source.columns]
+def lacking(where: str, columns: Collection[str], plan: Plan, target: str | None) -> list[Remark]:
+    """A remark where rows do not have all of a plan's columns; an error where they have none."""
+    absent = [str(name) for name in plan.columns if str(name) not in columns]
     if not absent:
         return []
-    others = {name.lower(): name for name in source.columns if name not in (*plan.columns, target)}
+    others = {name.lower(): name for name in columns if name not in (*plan.columns, target)}
     pairs = [(name, close) for name in absent[:3] for close in get_close_matches(name.lower(), others, 1)]
     near = ", ".join(f"{others[close]!r} for {name!r}" for name, close in pairs)
     hint = f"did you mean {near}?" if near else ""
     if len(absent) == len(plan.columns):
-        there = wording.listing(list(source.columns))
+        there = wording.listing(list(columns))
         raise InputError(
-            f"{source.name} has none of the model's columns {wording.listing(absent)}; it has {there}",
+            f"{where} has none of the model's columns {wording.listing(absent)}; it has {there}",
             value=absent,
             remedy=hint,
         )
-    text = f"{source.name} lacks {wording.listing(absent)}: taken as missing in every row"
+    text = f"{where} lacks {wording.listing(absent)}: taken as missing in every row"
     return [Remark("column-absent", text, absent[0], hint)]
 
 

@@ -1,0 +1,207 @@
+"""The application: requests in, answers out, by the ASGI protocol. It holds one model, and what it has done so far.
+
+A request is checked before it is read (path, method, token, size), then answered: small ones at once, others on a
+thread. What is wrong with one is a problem in JSON. No request says a path of this machine, and none is unpickled.
+
+>>> from candide.demo import garden
+>>> from candide.model.fitted import Fitted
+>>> herbs = app(Fitted(garden()), name="herbs")
+>>> sorted(herbs.paths)[:4]
+['/docs', '/explain', '/invocations', '/metrics']
+"""
+
+import asyncio
+import hmac
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from candide.errors import CandideError, InputError
+from candide.kernels import threads
+from candide.serve.endpoints import ENDPOINTS, HTML, NAME, Endpoint
+from candide.serve.exchange import Request, Response
+from candide.serve.formats import encode
+from candide.serve.limits import Limits
+from candide.serve.metrics import Metrics
+from candide.serve.openapi import docs, openapi
+from candide.serve.problem import Problem, problem_of
+from candide.serve.scorer import Scorer
+from candide.tasks.models import Model, fitted_of
+
+_SMALL = 1 << 14  # bytes of a body that is answered at once: what it asks for is done sooner than a thread is woken
+Log = Callable[[dict[str, Any]], None]
+
+
+def app(
+    model: Model,
+    *,
+    name: str = "model",
+    token: str | None = None,
+    limits: Limits | None = None,
+    log: Log | None = None,
+) -> "Application":
+    """An ASGI application that serves a model: a fitted estimator, what is fitted in it, or the path of a model file.
+
+    With a ``token`` every request but a probe must bring it, as ``Authorization: Bearer TOKEN``. ``name`` is the
+    model's in paths of the Open Inference Protocol; ``log`` is called with the facts of each request, none of its rows.
+    """
+    return Application(Scorer(fitted_of(model)), name, token, limits or Limits(), log)
+
+
+class Application:
+    """A model behind HTTP."""
+
+    def __init__(self, scorer: Scorer, name: str, token: str | None, limits: Limits, log: Log | None):
+        if token is not None and not token.isascii():
+            raise InputError("the token is not of ASCII letters", remedy="choose another")
+        self.scorer, self.name, self.limits, self.metrics = scorer, name, limits, Metrics()
+        self._token = None if token is None else f"Bearer {token}".encode()
+        self._log = log
+        self._free: asyncio.Semaphore | None = None  # made in the loop that it is of
+        own = [
+            Endpoint("GET", "/metrics", "What the server has done, for Prometheus.", self._measured),
+            Endpoint("GET", "/openapi.json", "This description, for programs.", self._described),
+            Endpoint("GET", "/docs", "This description, for people.", self._shown),
+        ]
+        self.endpoints = [*ENDPOINTS, *own]
+        self.paths: dict[str, dict[str, Endpoint]] = {}
+        for one in self.endpoints:
+            methods = self.paths.setdefault(one.path.replace(NAME, name), {})
+            methods[one.method] = one
+            if one.method == "GET":
+                methods["HEAD"] = one
+
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            await self._http(scope, receive, send)
+        elif scope["type"] == "lifespan":
+            await _lifespan(receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1000})
+
+    async def _http(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+        start, metrics = time.perf_counter(), self.metrics
+        metrics.running += 1
+        request = Request(b"", scope["headers"], scope.get("query_string", b""), self.limits, self.name)
+        endpoint: Endpoint | None = None
+        try:
+            endpoint = self._endpoint(scope, request)
+            if endpoint.method == "POST":
+                request.body = await self._body(request, receive)
+            response = await self._answer(endpoint, request)
+        except Problem as problem:
+            response = _told(problem)
+        except CandideError as error:
+            response = _told(problem_of(error))
+        except Exception:
+            traceback.print_exc()
+            response = _told(Problem(500, "the server failed; its log says how"))
+        finally:
+            metrics.running -= 1
+        head = [(b"content-type", response.media.encode()), (b"content-length", str(len(response.body)).encode())]
+        head += [(key.encode(), value.encode()) for key, value in response.headers]
+        await send({"type": "http.response.start", "status": response.status, "headers": head})
+        body = b"" if scope["method"] == "HEAD" else response.body
+        await send({"type": "http.response.body", "body": body})
+        seconds, path = time.perf_counter() - start, endpoint.path if endpoint else "other"
+        metrics.add(path, response.status, seconds, request.rows)
+        if self._log is not None:
+            self._log(
+                {
+                    "time": round(time.time(), 3),
+                    "method": scope["method"] if endpoint else "other",
+                    "path": path,
+                    "status": response.status,
+                    "ms": round(1000 * seconds, 3),
+                    "rows": request.rows,
+                    "bytes_in": len(request.body),
+                    "bytes_out": len(response.body),
+                }
+            )
+
+    def _endpoint(self, scope: dict[str, Any], request: Request) -> Endpoint:
+        """The endpoint that is asked for, if whoever asks may; paths start where the application is mounted."""
+        path, root = scope["path"], scope.get("root_path", "")
+        if root and path.startswith(root):
+            path = path[len(root) :]
+        methods = self.paths.get(path)
+        if methods is None:
+            raise Problem(404, "there is nothing at this path", remedy="see /docs")
+        endpoint = methods.get(scope["method"])
+        if endpoint is None:
+            allowed = ", ".join(methods)
+            raise Problem(405, f"{path} takes {allowed}", headers=(("allow", allowed),), remedy=f"use {allowed}")
+        if self._token is not None and not endpoint.probe:
+            brought = request.header(b"authorization")
+            if not hmac.compare_digest(brought, self._token):
+                asks = (("www-authenticate", "Bearer"),)
+                raise Problem(
+                    401, "the token is missing or wrong", headers=asks, remedy="send Authorization: Bearer TOKEN"
+                )
+        return endpoint
+
+    async def _body(self, request: Request, receive: Any) -> bytes:
+        """The body, if it is not too long and does not take too long to come."""
+        said, most = request.header(b"content-length"), self.limits.body
+        if said.isdigit() and int(said) > most:
+            raise _too_long(int(said), most)
+        message = await self._next(receive)
+        parts, size = [], 0
+        while True:
+            if message["type"] == "http.disconnect":
+                raise Problem(400, "the request ended before its body did")
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > most:
+                raise _too_long(size, most)
+            if not message.get("more_body", False):
+                return parts[0] if len(parts) == 1 else b"".join(parts)
+            message = await self._next(receive)
+
+    async def _next(self, receive: Any) -> Any:
+        try:
+            async with asyncio.timeout(self.limits.seconds):
+                return await receive()
+        except TimeoutError:
+            raise Problem(408, f"the body did not come within {self.limits.seconds:g} seconds") from None
+
+    async def _answer(self, endpoint: Endpoint, request: Request) -> Response:
+        if len(request.body) <= _SMALL and not endpoint.slow:
+            return endpoint.work(request, self.scorer)
+        if self._free is None:
+            self._free = asyncio.Semaphore(threads.count())
+        try:
+            async with asyncio.timeout(self.limits.seconds), self._free:
+                return await asyncio.to_thread(endpoint.work, request, self.scorer)
+        except TimeoutError:
+            what = f"there was no answer within {self.limits.seconds:g} seconds"
+            raise Problem(503, what, headers=(("retry-after", "1"),), remedy="send fewer rows, or try later") from None
+
+    # What the application tells of itself.
+
+    def _measured(self, request: Request, scorer: Scorer) -> Response:
+        text = self.metrics.text(model_rows=scorer.fitted.rows or 0)
+        return Response(text.encode(), "text/plain; version=0.0.4; charset=utf-8")
+
+    def _described(self, request: Request, scorer: Scorer) -> Response:
+        return Response(encode(openapi(self.endpoints, scorer, self.name, self._token is not None)))
+
+    def _shown(self, request: Request, scorer: Scorer) -> Response:
+        return Response(docs(self.endpoints, scorer, self.name), HTML)
+
+
+def _too_long(size: int, most: int) -> Problem:
+    return Problem(413, f"a body of {size:,} bytes", value=size, remedy=f"send at most {most:,} at a time")
+
+
+def _told(problem: Problem) -> Response:
+    return Response(encode(problem.facts()), "application/problem+json", problem.status, problem.headers)
+
+
+async def _lifespan(receive: Any, send: Any) -> None:
+    while True:
+        message = await receive()
+        await send({"type": f"{message['type']}.complete"})
+        if message["type"] == "lifespan.shutdown":
+            return

@@ -1,0 +1,127 @@
+"""Endpoints: what each path of the server answers. Every one is a function of a request and the model of the moment.
+
+>>> [(one.method, one.path) for one in ENDPOINTS][:2]
+[('POST', '/predict'), ('POST', '/explain')]
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from candide import __version__
+from candide.serve import formats, protocols
+from candide.serve.exchange import Request, Response, Work, noted
+from candide.serve.scorer import Scorer
+
+HTML = "text/html; charset=utf-8"
+NAME = "{m}"  # in a path: the name of the model
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A path and a method, what it does in a sentence, and the function that does it."""
+
+    method: str
+    path: str
+    about: str
+    work: Work
+    slow: bool = False  # whether it takes long whatever was sent
+    probe: bool = False  # whether it answers without the token
+    takes: Any = None  # an example of a body
+    rows: bool = False  # whether the body may be CSV, JSON lines or Arrow too
+
+
+def predict(request: Request, scorer: Scorer) -> Response:
+    """Of an object, which is one row, the answer is an object."""
+    rows = _rows(request)
+    kind = formats.answer_type(request.header(b"accept"), formats.kind_of(request.media))
+    if rows.single is not None and kind == formats.JSON:
+        answer, remarks = scorer.one(rows.single)
+        return Response(formats.encode(answer), headers=noted(remarks))
+    scored, remarks = scorer.many(rows.columns, rows.n)
+    return Response(formats.write(scored, kind), kind, headers=noted(remarks))
+
+
+def explain(request: Request, scorer: Scorer) -> Response:
+    """Of an object, which is one row, the answer is an object."""
+    from candide.explain.rows import explain as why
+    from candide.report import json, summary
+
+    rows = _rows(request, request.limits.explained)
+    table = scorer.reader.table(rows.columns, rows.n)
+    decisions = why(scorer.fitted, table, by=request.asked("by", "voice")) if rows.n else []
+    remarks = scorer.reader.remarks(rows.columns.keys(), scorer.reader.plan.blocks(table)) if rows.n else []
+    label = rows.columns.get(str(scorer.fitted.target))
+    labels = formats.values(label) if label is not None else [None] * rows.n
+    told = [json.dumps(summary.of_decision(i, labels[i], one)) for i, one in enumerate(decisions)]
+    text = told[0] if rows.single is not None else f"[{', '.join(told)}]"
+    return Response(text.encode(), headers=noted(remarks))
+
+
+def invocations(request: Request, scorer: Scorer) -> Response:
+    if formats.kind_of(request.media) == formats.JSON:
+        rows = protocols.of_mlflow(request.body)
+        request.has(rows.n)
+    else:
+        rows = _rows(request)
+    scored, remarks = scorer.many(rows.columns, rows.n)
+    return Response(protocols.predictions(scored), headers=noted(remarks))
+
+
+def infer(request: Request, scorer: Scorer) -> Response:
+    rows, asked = protocols.of_tensors(request.body, request.header(b"inference-header-content-length"))
+    request.has(rows.n)
+    scored, remarks = scorer.many(rows.columns, rows.n)
+    return Response(protocols.tensors(scored, request.name, asked), headers=noted(remarks))
+
+
+def _rows(request: Request, most: int | None = None) -> formats.Rows:
+    rows = formats.read(request.body, request.media)
+    request.has(rows.n, most)
+    return rows
+
+
+def model(request: Request, scorer: Scorer) -> Response:
+    return Response(scorer.summary)
+
+
+def report(request: Request, scorer: Scorer) -> Response:
+    return Response(scorer.page, HTML)
+
+
+def live(request: Request, scorer: Scorer) -> Response:
+    return Response(b'{"live":true}')
+
+
+def ready(request: Request, scorer: Scorer) -> Response:
+    return Response(b'{"ready":true}')
+
+
+def server(request: Request, scorer: Scorer) -> Response:
+    return Response(formats.encode({"name": "candide", "version": __version__, "extensions": ["binary_tensor_data"]}))
+
+
+def metadata(request: Request, scorer: Scorer) -> Response:
+    return Response(protocols.metadata(scorer, request.name))
+
+
+_SPLIT = {"dataframe_split": {"columns": ["column"], "data": [["value"]]}}
+_TENSOR = {"inputs": [{"name": "column", "shape": [1], "datatype": "FP64", "data": [1.0]}]}
+_ROW = {"column": "value"}
+
+ENDPOINTS = [
+    Endpoint(
+        "POST", "/predict", "The class of each row, and how probable each class is.", predict, takes=_ROW, rows=True
+    ),
+    Endpoint("POST", "/explain", "Why each row is given its class (?by=column).", explain, takes=_ROW, rows=True),
+    Endpoint("GET", "/model", "What the model knows, as candide show --json.", model, slow=True),
+    Endpoint("GET", "/report", "The page of the model.", report, slow=True),
+    Endpoint(
+        "POST", "/invocations", "Predictions as MLflow's clients ask for them.", invocations, takes=_SPLIT, rows=True
+    ),
+    Endpoint("GET", "/v2", "What this server is (Open Inference Protocol).", server),
+    Endpoint("GET", "/v2/health/live", "Whether the server runs.", live, probe=True),
+    Endpoint("GET", "/v2/health/ready", "Whether it answers.", ready, probe=True),
+    Endpoint("GET", f"/v2/models/{NAME}", "The columns of the model and its answers.", metadata),
+    Endpoint("GET", f"/v2/models/{NAME}/ready", "Whether the model answers.", ready, probe=True),
+    Endpoint("POST", f"/v2/models/{NAME}/infer", "Predictions, one tensor a column.", infer, takes=_TENSOR),
+]

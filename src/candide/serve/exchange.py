@@ -1,0 +1,73 @@
+"""Exchange: a request as an endpoint sees it, and what it answers."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import parse_qs
+
+from candide.rows.remarks import Remark
+from candide.serve.limits import Limits
+from candide.serve.problem import Problem
+
+if TYPE_CHECKING:
+    from candide.serve.scorer import Scorer
+
+Headers = list[tuple[bytes, bytes]]
+_NOTED = 10  # remarks that a header tells
+
+
+@dataclass
+class Request:
+    """What was asked: the body, and what the headers and the path say of it."""
+
+    body: bytes
+    headers: Headers
+    query: bytes
+    limits: Limits
+    name: str = "model"  # of the model
+    rows: int = 0  # that were found in it
+
+    def header(self, name: bytes) -> bytes:
+        """A header by its name in small letters; empty where there is none."""
+        return next((value for one, value in self.headers if one == name), b"")
+
+    @property
+    def media(self) -> str:
+        """The content type of the body, which must be said: a page of another site cannot say one of these."""
+        found = self.header(b"content-type").decode("latin-1")
+        if not found:
+            raise Problem(
+                415, "the request does not say its content type", remedy="send content-type: application/json"
+            )
+        return found
+
+    def asked(self, name: str, usual: str) -> str:
+        """A parameter of the query."""
+        return parse_qs(self.query.decode("latin-1")).get(name, [usual])[-1]
+
+    def has(self, rows: int, most: int | None = None) -> None:
+        """Take note of how many rows it has; a problem if these are too many."""
+        self.rows, most = rows, self.limits.rows if most is None else most
+        if rows > most:
+            raise Problem(413, f"{rows:,} rows in one request", value=rows, remedy=f"send at most {most:,} at a time")
+
+
+class Response(NamedTuple):
+    """What is answered."""
+
+    body: bytes
+    media: str = "application/json"
+    status: int = 200
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+def noted(remarks: list[Remark]) -> tuple[tuple[str, str], ...]:
+    """Remarks as a header, which is ASCII: what ``predict`` warns of."""
+    if not remarks:
+        return ()
+    told = [{"code": one.code, "text": str(one), "column": one.column} for one in remarks[:_NOTED]]
+    return (("candide-notes", json.dumps(told)),)
+
+
+Work = Callable[[Request, "Scorer"], Response]

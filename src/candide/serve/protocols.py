@@ -1,0 +1,184 @@
+"""Protocols: how clients that exist ask for predictions: MLflow's, and the Open Inference Protocol (v2).
+
+>>> of_mlflow(b'{"dataframe_split": {"columns": ["age", "job"], "data": [[30, "cook"]]}}').columns
+{'age': [30], 'job': ['cook']}
+>>> tensor = {"name": "age", "shape": [2], "datatype": "INT64", "data": [30, 41]}
+>>> of_tensors(encode({"inputs": [tensor]}))[0].columns
+{'age': [30, 41]}
+"""
+
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from candide.serve.formats import Rows, Value, decoded, encode, of_records
+from candide.serve.problem import Problem
+from candide.serve.scorer import Scored, Scorer
+
+Record = dict[str, Value]
+
+
+class Split(msgspec.Struct):
+    columns: list[str]
+    data: list[list[Value]]
+
+
+class Invocation(msgspec.Struct):
+    dataframe_split: Split | None = None
+    dataframe_records: list[Record] | None = None
+    inputs: list[Record] | dict[str, list[Value]] | None = None
+    instances: list[Record] | dict[str, list[Value]] | None = None
+
+
+class Tensor(msgspec.Struct):
+    name: str
+    shape: list[int]
+    datatype: str
+    data: list[Value | list[Value]] | None = None
+    parameters: dict[str, Value] = {}
+
+
+class Inference(msgspec.Struct):
+    inputs: list[Tensor]
+    id: str | None = None
+
+
+_invocation, _inference = msgspec.json.Decoder(Invocation), msgspec.json.Decoder(Inference)
+_WAYS = "dataframe_split, dataframe_records, inputs or instances"
+_TYPES = {f"{kind}{bits}": f"{letter}{bits // 8}" for kind, letter in (("INT", "i"), ("UINT", "u"), ("FP", "f"))
+          for bits in (8, 16, 32, 64) if kind != "FP" or bits > 8} | {"BOOL": "?1"}  # fmt: skip
+
+
+def of_mlflow(body: bytes) -> Rows:
+    """The rows of MLflow's scoring protocol."""
+    asked = decoded(_invocation, body)
+    given = [way for way in msgspec.structs.asdict(asked).values() if way is not None]
+    if len(given) != 1:
+        raise Problem(422, f"rows come as one of {_WAYS}", remedy=f"name one of {_WAYS}")
+    [way] = given
+    if isinstance(way, Split):
+        return _of_split(way)
+    return of_records(way) if isinstance(way, list) else _of_columns(way)
+
+
+def _of_split(split: Split) -> Rows:
+    n = len(split.columns)
+    for i, row in enumerate(split.data):
+        if len(row) != n:
+            raise Problem(422, f"{len(row)} values for {n} columns", row=i, value=len(row), remedy="send one for each")
+    if len(set(split.columns)) < n:
+        raise Problem(422, "two columns have the same name", value=split.columns, remedy="rename one of them")
+    columns = zip(*split.data, strict=True) if split.data else ([] for _ in split.columns)
+    return Rows(len(split.data), dict(zip(split.columns, map(list, columns), strict=True)))
+
+
+def _of_columns(columns: dict[str, Any]) -> Rows:
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise Problem(422, f"columns differ in length: {lengths}", remedy="send as many values of each")
+    return Rows(next(iter(lengths.values()), 0), columns)
+
+
+def predictions(scored: Scored) -> bytes:
+    """What MLflow's clients expect: the class of every row."""
+    return encode({"predictions": scored.columns[0]})
+
+
+def of_tensors(body: bytes, length: bytes = b"") -> tuple[Rows, str | None]:
+    """The rows of a v2 request, one tensor a column, and its id.
+
+    ``length`` says how many bytes of the body are JSON, where tensors follow it as bytes.
+    """
+    header = int(length) if length.isdigit() else len(body) if not length else -1
+    if not 0 <= header <= len(body):
+        what = f"Inference-Header-Content-Length is {length!r}, and the body has {len(body)} bytes"
+        raise Problem(400, what, value=length, remedy="send the length of the JSON")
+    asked, at = decoded(_inference, body[:header]), header
+    columns: dict[str, Any] = {}
+    for tensor in asked.inputs:
+        size = tensor.parameters.get("binary_data_size")
+        raw = None
+        if type(size) is int:
+            raw, at = body[at : at + max(0, size)], at + max(0, size)
+        columns[tensor.name] = _values(tensor, raw)
+    return _of_columns(columns), asked.id
+
+
+def _values(tensor: Tensor, raw: bytes | None) -> Any:
+    """The values of a tensor, one a row."""
+    n = int(np.prod(tensor.shape, dtype=object)) if tensor.shape else 0
+    if min(tensor.shape, default=0) < 0 or any(size != 1 for size in tensor.shape[1:]):
+        what = f"a tensor of shape {tensor.shape}"
+        raise Problem(422, what, column=tensor.name, value=tensor.shape, remedy="send one value a row, [n] or [n, 1]")
+    if raw is not None:
+        return _from_bytes(tensor, raw, n)
+    data: list[Any] = tensor.data or []
+    flat = [value for row in data for value in (row if isinstance(row, list) else [row])]
+    if len(flat) != n:
+        what = f"{len(flat)} values in a tensor of shape {tensor.shape}"
+        raise Problem(422, what, column=tensor.name, value=len(flat), remedy=f"send {n}")
+    return flat
+
+
+def _from_bytes(tensor: Tensor, raw: bytes, n: int) -> Any:
+    found: Any
+    if tensor.datatype == "BYTES":
+        found = _texts(raw)
+        good = len(found) == n
+    elif tensor.datatype in _TYPES:
+        kind = np.dtype(f"<{_TYPES[tensor.datatype]}")
+        good = len(raw) == n * kind.itemsize
+        found = np.frombuffer(raw, kind).astype(kind.newbyteorder("=")) if good else []
+    else:
+        raise Problem(
+            422, f"the datatype {tensor.datatype!r}", column=tensor.name, remedy=f"one of {[*_TYPES, 'BYTES']}"
+        )
+    if not good:
+        what = f"{len(raw)} bytes are not {n} values of {tensor.datatype}"
+        raise Problem(422, what, column=tensor.name, value=len(raw), remedy="send as many as the shape says")
+    return found
+
+
+def _texts(raw: bytes) -> list[str]:
+    """Texts, each after its length in four bytes."""
+    found, at = [], 0
+    while at + 4 <= len(raw):
+        end = at + 4 + int.from_bytes(raw[at : at + 4], "little")
+        if end > len(raw):
+            return []
+        found.append(raw[at + 4 : end].decode("utf-8", "replace"))
+        at = end
+    return found
+
+
+def tensors(scored: Scored, name: str, id: str | None) -> bytes:
+    """The answer to a v2 request: the class and the probability of each, one tensor a column."""
+    label, *numbers = scored.columns
+    kind = _kind(label)
+    outputs = [_output("prediction", kind, [str(one) for one in label] if kind == "BYTES" else label)]
+    outputs += [_output(n, "FP64", c) for n, c in zip(scored.names[1:-1], numbers[:-1], strict=True)]
+    asked = {} if id is None else {"id": id}
+    return encode({"model_name": name, **asked, "outputs": outputs})
+
+
+def _kind(labels: list[Any]) -> str:
+    """The datatype of labels: of numbers their own, else text."""
+    kinds = set(map(type, labels))
+    return "BOOL" if kinds == {bool} else "INT64" if kinds == {int} else "FP64" if kinds == {float} else "BYTES"
+
+
+def _output(name: str, kind: str, data: list[Any]) -> dict[str, Any]:
+    return {"name": name, "shape": [len(data)], "datatype": kind, "data": data}
+
+
+def metadata(scorer: Scorer, name: str) -> bytes:
+    """What a v2 client is told of the model."""
+    read = {n: e for part in scorer.reader.plan.parts for n, e in zip(part.columns, part.encodings, strict=False)}
+    inputs = [
+        {"name": str(n), "datatype": "FP64" if read[n].kind == "number" else "BYTES", "shape": [-1]}
+        for n in scorer.reader.plan.columns
+    ]
+    outputs = [{"name": "prediction", "datatype": _kind(scorer.labels), "shape": [-1]}]
+    outputs += [{"name": one, "datatype": "FP64", "shape": [-1]} for one in scorer.classes]
+    return encode({"name": name, "versions": [], "platform": "candide", "inputs": inputs, "outputs": outputs})

@@ -1,0 +1,188 @@
+"""Rows on their way to a model: columns by name, or one row by itself, made into the blocks that it scores.
+
+Most requests are of one row, and most of its values were met before. What the encodings make of a value is kept, so
+that a row becomes blocks by looking it up. Of many rows each distinct text is read once. What comes out is what a
+table of the rows would give, and where a value cannot be read that table says so.
+
+>>> from candide.demo import garden
+>>> from candide.model.fitted import Fitted
+>>> reader = Reader(Fitted(garden()))
+>>> plant = {"height_cm": 21.0, "leaf_mm": 8, "flowers": 14, "soil": None, "scented": "yes", "by": "Ada"}
+>>> alone, table = reader.one(plant), reader.many({name: [value] for name, value in plant.items()}, 1)
+>>> [block.tolist() for block in alone] == [block.tolist() for block in table]
+True
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide.errors import InputError
+from candide.model.fitted import Fitted
+from candide.model.strangers import Strangers
+from candide.rows.blocks import Block
+from candide.rows.labels import is_arrow
+from candide.rows.remarks import Remark
+from candide.rows.table import Name, Table, numbers_of
+from candide.tasks.scoring import lacking
+
+_KEPT = 4096  # values of a column of which is kept what they are encoded as
+_LONGEST = 100  # letters of such a value
+_TEXTS = {str, type(None)}
+Pieces = tuple[Any, ...]  # what each place where a column is used makes of a value, or of a column of them
+
+
+class Reader:
+    """Reads rows as a model wants them. What it keeps depends on the plan alone, and it may serve many threads."""
+
+    def __init__(self, fitted: Fitted):
+        self.fitted, self.plan = fitted, fitted.plan
+        self._columns = [_Column(fitted, name) for name in self.plan.columns]
+        self.names = [column.key for column in self._columns]
+        self._makers = [_MAKERS.get(part.holds) for part in self.plan.parts]
+
+    def one(self, row: Mapping[str, Any]) -> list[Block]:
+        """The blocks of one row, by its values; a column that it lacks is missing."""
+        places: list[list[Any]] = [[None] * len(part.columns) for part in self.plan.parts]
+        try:
+            for column in self._columns:
+                for (i, j), piece in zip(column.places, column.value(row.get(column.key)), strict=True):
+                    places[i][j] = piece
+        except InputError:
+            return self._plainly({name: [value] for name, value in row.items()}, 1)
+        return self._blocks(places, {name: [value] for name, value in row.items()} if self._has_text else row, 1)
+
+    def many(self, columns: Mapping[str, Any], n_rows: int) -> list[Block]:
+        """The blocks of a table, by its columns; one that it lacks is missing in every row."""
+        places: list[list[Any]] = [[None] * len(part.columns) for part in self.plan.parts]
+        try:
+            for column in self._columns:
+                held = _given(columns.get(column.key), n_rows, column.is_text)
+                for (i, j), piece in zip(column.places, column.values(held), strict=True):
+                    places[i][j] = piece
+        except InputError:
+            return self._plainly(columns, n_rows)
+        return self._blocks(places, columns, n_rows)
+
+    def _blocks(self, places: list[list[Any]], columns: Mapping[str, Any], n_rows: int) -> list[Block]:
+        blocks = []
+        for part, maker, pieces in zip(self.plan.parts, self._makers, places, strict=True):
+            if maker is None:
+                some = {name: _given(columns.get(str(name)), n_rows, True) for name in part.columns}
+                blocks.append(part.block(self.fitted.read(Table.of(some))))
+            else:
+                block = maker(pieces, n_rows)
+                blocks.append(block if part.together is None else part.together.read(block))
+        return blocks
+
+    def _plainly(self, columns: Mapping[str, Any], n_rows: int) -> list[Block]:
+        return self.plan.blocks(self.table(columns, n_rows))
+
+    @property
+    def _has_text(self) -> bool:
+        return None in self._makers
+
+    def table(self, columns: Mapping[str, Any], n_rows: int) -> Table:
+        """The columns of the plan, read as the model's own rows were."""
+        held = {c.name: _given(columns.get(c.key), n_rows, c.is_text) for c in self._columns}
+        return self.fitted.read(Table.of(held))
+
+    def remarks(self, names: Collection[str], blocks: list[Block]) -> list[Remark]:
+        """What to know of rows: columns that they lack (an error if all), and values that the model never met."""
+        notes = lacking("the request", names, self.plan, self.fitted.target)
+        strangers = Strangers(self.plan)
+        strangers.look(blocks)
+        return [*notes, *strangers.remarks()]
+
+
+def _given(values: Any, n_rows: int, is_text: bool) -> Any:
+    if values is not None:
+        return values
+    return np.full(n_rows, None, object) if is_text else np.full(n_rows, np.nan)
+
+
+class _Column:
+    """A column, where in the plan it is used, and what was made of values met before."""
+
+    def __init__(self, fitted: Fitted, name: Name):
+        self.name, self.key, self._fitted = name, str(name), fitted
+        used = [(i, part) for i, part in enumerate(fitted.plan.parts) if name in part.columns]
+        self.is_text = any(part.holds == "documents" for _, part in used)
+        self.places = [(i, part.columns.index(name)) for i, part in used if part.holds in _MAKERS]
+        self._readers = [(fitted.plan.parts[i], j) for i, j in self.places]
+        self._is_number = not any(part.encodings[j].as_written for part, j in self._readers)
+        self._kept: dict[Any, Pieces] = {}
+
+    def value(self, value: Any) -> Pieces:
+        """What is made of one value."""
+        key = value if type(value) is str or value is None else (type(value), value)  # 1 is not True, nor 1.0
+        found = self._kept.get(key)
+        if found is None:
+            found = tuple(np.ravel(piece) for piece in self._read([np.nan] if value is None else [value]))
+            if type(value) is not str or len(value) <= _LONGEST:
+                if len(self._kept) >= _KEPT:
+                    self._kept = {}
+                self._kept[key] = found
+        return found
+
+    def values(self, column: Any) -> Pieces:
+        """What is made of a column of them."""
+        if not self._readers:
+            return ()
+        factored = _factored(column)
+        if factored is None:
+            return self._read(column)
+        distinct, place = factored
+        return tuple(piece[place] for piece in self._read(distinct))
+
+    def _read(self, column: Any) -> Pieces:
+        if not self._readers:
+            return ()
+        table = self._fitted.read(Table.of({self.name: column}))
+        read = numbers_of(table.column(self.name), self.name) if self._is_number else table.column(self.name)
+        return tuple(read if part.holds == "numbers" else part.encodings[j].read(read) for part, j in self._readers)
+
+
+def _factored(column: Any) -> tuple[list[Any], NDArray] | None:
+    """Distinct texts and the place of each row's among them; None where it is no text, or most are distinct."""
+    if isinstance(column, list) and set(map(type, column)) <= _TEXTS:
+        codes = dict.fromkeys(column)
+        if 2 * len(codes) > len(column):
+            return None
+        codes = {value: i for i, value in enumerate(codes)}
+        return list(codes), np.fromiter(map(codes.__getitem__, column), np.intp, len(column))
+    if not is_arrow(column) or "string" not in str(column.type):
+        return None
+    coded = column.combine_chunks().dictionary_encode()
+    if 2 * len(coded.dictionary) > len(column):
+        return None
+    distinct = [*coded.dictionary.to_pylist(), None]
+    return distinct, coded.indices.fill_null(len(distinct) - 1).to_numpy()
+
+
+def _codes(pieces: list[Any], n_rows: int) -> NDArray:
+    return _side_by_side(pieces, n_rows, np.int32)
+
+
+def _numbers(pieces: list[Any], n_rows: int) -> NDArray:
+    return _side_by_side(pieces, n_rows, np.float64)
+
+
+def _scores(pieces: list[NDArray], n_rows: int) -> NDArray:
+    if n_rows == 1:
+        return np.concatenate(pieces, axis=None)[None]
+    return np.asfortranarray(np.column_stack(pieces))
+
+
+def _side_by_side(pieces: list[Any], n_rows: int, kind: Any) -> NDArray:
+    if n_rows == 1:
+        return np.concatenate(pieces).astype(kind, copy=False)[None]
+    out = np.empty((n_rows, len(pieces)), kind, order="F")
+    for j, piece in enumerate(pieces):
+        out[:, j] = piece
+    return out
+
+
+_MAKERS: dict[str, Any] = {"codes": _codes, "numbers": _numbers, "scores": _scores}  # documents are read whole

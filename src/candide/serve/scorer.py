@@ -1,0 +1,105 @@
+"""Scorer: what a server knows of its model, made once: how rows are read, and the names of what it answers.
+
+>>> from candide.demo import garden
+>>> from candide.model.fitted import Fitted
+>>> scorer = Scorer(Fitted(garden(), target="herb"))
+>>> plant = {"height_cm": 21.0, "leaf_mm": 8.0, "flowers": 14, "soil": "mud", "scented": "yes"}
+>>> answer, remarks = scorer.one(plant)
+>>> answer["prediction"], round(answer["p_thyme"], 2), [remark.column for remark in remarks]
+('thyme', 1.0, ['soil'])
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from candide.errors import InputError
+from candide.model.fitted import Fitted
+from candide.rows.blocks import Floats
+from candide.rows.remarks import Remark
+from candide.serve.rows import Reader
+from candide.tasks.scoring import scored_blocks
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The scored table of some rows, column by column, as :func:`candide.tasks.predict` names them."""
+
+    names: list[str]
+    columns: list[list[Any]]  # labels as they are, numbers, or None
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        return [dict(zip(self.names, row, strict=True)) for row in zip(*self.columns, strict=True)]
+
+
+class Scorer:
+    """One model, ready to answer. It never changes: another model has another."""
+
+    def __init__(self, fitted: Fitted):
+        self.fitted = fitted
+        if not len(fitted.labels):
+            raise InputError("this model has no rows left, and so no class", remedy="count rows into it")
+        self.model, self.rule, self.reader = fitted.model, fitted.rule, Reader(fitted)
+        self.labels = fitted.labels.array.tolist()
+        self.classes = [f"p_{label}" for label in self.labels]
+        self.names = ["prediction", *self.classes, "log_density"]
+        self._has_density = all(law.has_density for law in self.model.distributions)
+        self._known = frozenset(self.reader.names)
+        self._levels = [
+            (
+                i,
+                np.array(
+                    [
+                        len(known) if e.as_written else np.iinfo(np.int32).max
+                        for e, known in zip(part.encodings, part.levels, strict=True)
+                    ]
+                ),
+            )
+            for i, part in enumerate(self.reader.plan.parts)
+            if part.holds == "codes"
+        ]
+
+    def one(self, row: Mapping[str, Any]) -> tuple[dict[str, Any], list[Remark]]:
+        """The answer to one row, and what to know of the row."""
+        blocks = self.reader.one(row)
+        strange = any((blocks[i][0] >= sizes).any() for i, sizes in self._levels)
+        remarks = [] if not strange and self._known <= row.keys() else self.reader.remarks(row.keys(), blocks)
+        log_posterior, density = scored_blocks(self.reader.plan, self.model, blocks)
+        winner = int((log_posterior.argmax(axis=1) if self.rule is None else self.rule(log_posterior))[0])
+        values = [self.labels[winner] if winner >= 0 else None, *np.exp(log_posterior[0]).tolist()]
+        values.append(float(density[0]) if self._has_density else None)
+        return dict(zip(self.names, values, strict=True)), remarks
+
+    def many(self, columns: Mapping[str, Any], n_rows: int) -> tuple[Scored, list[Remark]]:
+        """The answer to rows given by their columns."""
+        if not n_rows:
+            return Scored(self.names, [[] for _ in self.names]), []
+        blocks = self.reader.many(columns, n_rows)
+        remarks = self.reader.remarks(columns.keys(), blocks)
+        log_posterior, density = scored_blocks(self.reader.plan, self.model, blocks)
+        return self._table(log_posterior, density), remarks
+
+    def _table(self, log_posterior: Floats, density: Floats) -> Scored:
+        winner = log_posterior.argmax(axis=1) if self.rule is None else self.rule(log_posterior)
+        labels = [*self.labels, None]
+        given = [labels[code] for code in winner.tolist()]
+        last: list[Any] = density.tolist() if self._has_density else [None] * len(density)
+        return Scored(self.names, [given, *np.exp(log_posterior.T).tolist(), last])
+
+    @cached_property
+    def page(self) -> bytes:
+        """The report of the model as a page."""
+        from candide.report.make import make
+
+        return make(self.fitted).text.encode()
+
+    @cached_property
+    def summary(self) -> bytes:
+        """What ``candide show --json`` tells."""
+        from candide.report import json, summary
+
+        return json.dumps(summary.of_model(self.fitted)).encode()

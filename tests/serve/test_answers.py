@@ -1,0 +1,133 @@
+"""What is served is what ``predict`` says of the same rows, in every format, one row at a time and many."""
+
+import io
+import json
+import warnings
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pc
+import pytest
+from tests.serve.client import ask
+from tests.serve.conftest import documents, table
+
+from candide.rows.table import Table
+from candide.serve import app
+from candide.tasks import predict
+
+ARROW, CSV, LINES = "application/vnd.apache.arrow.stream", "text/csv", "application/x-ndjson"
+
+
+def rows_for(name):
+    """Rows as a client may send them: gaps, new levels, columns of no use, and such as lack some."""
+    if name == "numbers":
+        return [dict(zip("012", row, strict=True)) for row in np.random.default_rng(2).normal(size=(40, 3)).tolist()]
+    columns = documents()[0] if name == "documents" else table(60, seed=5)[0]
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    if name != "documents":
+        rows[3] |= {"soil": "peat", "site": "s99", "colour": "green"}
+        rows[4] = {"height": 12, "age": 30.5, "soil": "clay"}
+        rows[5] |= {"wet": None, "kind": None}
+        rows[6] |= {"wet": 1.0}
+    return rows
+
+
+def expected(model, rows):
+    """The scored table of ``predict``, of rows in memory."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    known = {str(name): name for name in model.plan.columns}
+    columns = {known.get(name, name): [row.get(name) for row in rows] for name in names}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return predict(model, Table.of(columns)).to_pylist()
+
+
+def same(found, wanted):
+    assert len(found) == len(wanted)
+    for one, other in zip(found, wanted, strict=True):
+        assert list(one) == list(other)
+        for name in other:
+            if name == "prediction" or other[name] is None:
+                assert one[name] == other[name]
+            else:
+                assert one[name] == pytest.approx(other[name], rel=1e-9, abs=1e-12), name
+
+
+@pytest.mark.parametrize("name", ["naive", "bayes", "decides", "numbers", "documents"])
+def test_json_rows_alone_and_together(models, name):
+    served, rows = app(models[name]), rows_for(name)
+    wanted = expected(models[name], rows)
+    same(ask(served, "/predict", rows).json, wanted)
+    for again in range(2):  # at first what is read, then what was kept
+        same([ask(served, "/predict", row).json for row in rows[: 40 // (again + 1)]], wanted[: 40 // (again + 1)])
+
+
+@pytest.mark.parametrize("name", ["naive", "bayes"])
+def test_formats(models, name, tmp_path):
+    served, rows = app(models[name]), rows_for(name)
+    wanted = expected(models[name], rows)
+    lines = b"\n".join(json.dumps(row).encode() for row in rows)
+    answer = ask(served, "/predict", lines, LINES, accept="*/*")
+    assert answer.headers["content-type"] == LINES
+    same([json.loads(line) for line in answer.body.splitlines()], wanted)
+    held, sent = pa.Table.from_pylist(rows), io.BytesIO()
+    with pa.ipc.new_stream(sent, held.schema) as stream:
+        stream.write_table(held)
+    answer = ask(served, "/predict", sent.getvalue(), ARROW, chunks=7)
+    same(pa.ipc.open_stream(answer.body).read_all().to_pylist(), wanted)
+    pc.write_csv(held, tmp_path / "rows.csv")
+    answer = ask(served, "/predict", (tmp_path / "rows.csv").read_bytes(), CSV, accept="application/json")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        same(answer.json, predict(models[name], str(tmp_path / "rows.csv")).to_pylist())
+    answer = ask(served, "/predict", (tmp_path / "rows.csv").read_bytes(), CSV)
+    assert answer.body.splitlines()[0] == b'"prediction","p_cut","p_stay","log_density"'
+
+
+def test_no_rows(served):
+    assert ask(served, "/predict", []).json == []
+    assert ask(served, "/explain", []).json == []
+
+
+def test_numbers_and_truths_are_told_apart(models):
+    """1, 1.0, true and "1" are kept apart, though they are equal as keys."""
+    served = app(models["naive"])
+    for wet in (1, True, 1.0, "1", 0, False, "0", 2, "wet"):
+        row = {"height": 9.0, "wet": wet}
+        same([ask(served, "/predict", row).json], expected(models["naive"], [row]))
+
+
+def test_remarks_come_with_the_answer(served):
+    answer = ask(served, "/predict", {"height": 12.0, "soil": "Clay", "Age": 3})
+    assert answer.status == 200
+    absent, unseen = answer.notes
+    assert absent["code"] == "column-absent"
+    assert "'Age' for 'age'" in absent["text"]
+    assert (unseen["code"], unseen["column"]) == ("unseen", "soil")
+    whole = dict.fromkeys(("height", "age", "soil", "wet", "site", "kind"))
+    assert ask(served, "/predict", whole).notes == []
+
+
+def test_memory_of_values_is_bounded(models):
+    from candide.serve.rows import Reader
+
+    reader = Reader(models["naive"])
+    for i in range(10_000):
+        reader.one({"height": float(i), "site": f"x{i}", "soil": "y" * 200})
+    assert max(len(column._kept) for column in reader._columns) <= 4096
+    assert not any(type(key) is str and len(key) > 100 for column in reader._columns for key in column._kept)
+
+
+def test_explain_as_the_estimator_does(models):
+    from candide.explain.rows import explain
+
+    rows = rows_for("bayes")[:6]
+    told = ask(app(models["bayes"]), "/explain", rows).json
+    columns = {str(n): [row.get(n) for row in rows] for n in models["bayes"].plan.columns}
+    for one, wanted in zip(told, explain(models["bayes"], columns), strict=True):
+        assert one["prediction"] == wanted.prediction
+        assert one["log_odds"] == pytest.approx(wanted.log_odds)
+        assert [c["nats"] for c in one["columns"]] == pytest.approx([c.nats for c in wanted.contributions])
+    alone = ask(app(models["bayes"]), "/explain?by=column", {**rows[0], "kind": "oak"}).json
+    assert {c["column"] for c in alone["columns"]} <= set(columns)
+    assert alone["log_odds"] == pytest.approx(sum(c["nats"] for c in alone["columns"]) + alone["class_prior"])

@@ -1,0 +1,184 @@
+"""What is wrong with a request is told in JSON: the status, the column, the value and the remedy."""
+
+import json
+import random
+
+import pytest
+from tests.serve.client import ask
+
+from candide.serve import Limits, app
+from candide.serve.openapi import example
+
+
+def problem(answer, status):
+    assert answer.status == status
+    assert answer.headers["content-type"] == "application/problem+json"
+    told = answer.json
+    assert told["status"] == status
+    assert told["title"]
+    return told
+
+
+def test_a_value_is_told_by_column_and_row(served):
+    for body, row in [({"height": "tall"}, 0), ([{"height": 1.0}, {"height": "tall"}], 1)]:
+        told = problem(ask(served, "/predict", body), 422)
+        assert (told["column"], told["row"], told["value"]) == ("height", row, "tall")
+        assert told["remedy"]
+    told = problem(ask(served, "/predict", {"age": [1, 2]}), 422)
+    assert (told["column"], told["remedy"]) == ("age", "pass one number, text, truth or null")
+    told = problem(ask(served, "/predict", {"height": 10**400}), 422)
+    assert told["column"] == "height"
+
+
+def test_none_of_the_columns(served):
+    told = problem(ask(served, "/predict", {"Height": 2.0, "ages": 3}), 422)
+    assert "'Height' for 'height'" in told["remedy"]
+    problem(ask(served, "/predict", {}), 422)
+    problem(ask(served, "/predict", [{}]), 422)
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"", 400),
+        (b"{", 400),
+        (b'{"height": NaN}', 400),
+        (b"\xff\xfe", 400),
+        (b"[" * 100_000, 422),
+        (b'{"a":' * 100_000, 422),
+        (b"3", 422),
+        (b'"text"', 422),
+        (b"[3]", 422),
+    ],
+)
+@pytest.mark.parametrize("path", ["/predict", "/explain", "/invocations", "/v2/models/trees/infer"])
+def test_bodies_that_are_no_rows(served, path, body, status):
+    assert ask(served, path, body).status in (400, status)
+
+
+@pytest.mark.parametrize("media", ["text/csv", "application/vnd.apache.arrow.stream", "application/x-ndjson"])
+def test_other_formats_that_are_none(served, media):
+    for body in (b"\x00\x01\x02", b"\xff" * 64, b"a,b\n1\n"):
+        assert ask(served, "/predict", body, media).status in (400, 422)
+
+
+def test_media_types(served):
+    for media in ("", "text/plain", "application/x-www-form-urlencoded"):
+        told = problem(ask(served, "/predict", b'{"height": 2}', media), 415)
+        assert "application/json" in told["remedy"]
+    problem(ask(served, "/predict", {"height": 2.0}, accept="image/png"), 406)
+
+
+def test_paths_and_methods(served):
+    problem(ask(served, "/nothing"), 404)
+    answer = ask(served, "/predict")
+    problem(answer, 405)
+    assert answer.headers["allow"] == "POST"
+    assert ask(served, "/model", method="HEAD").body == b""
+
+
+def test_limits(models):
+    served = app(models["naive"], limits=Limits(body=200, rows=3, explained=1))
+    row = {"height": 2.0}
+    problem(ask(served, "/predict", [row] * 4), 413)
+    problem(ask(served, "/explain", [row] * 2), 413)
+    problem(ask(served, "/invocations", {"inputs": [row] * 4}), 413)
+    problem(ask(served, "/predict", b" " * 201, chunks=9), 413)
+    problem(ask(served, "/predict", b"{}", content_length=10**9), 413)
+    assert ask(served, "/predict", [row] * 3).status == 200
+
+
+def test_a_body_that_does_not_come(models):
+    import asyncio
+
+    served, out = app(models["naive"], limits=Limits(seconds=0.01)), []
+
+    async def never():
+        await asyncio.sleep(60)
+
+    async def send(message):
+        out.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/predict", "headers": []}
+    asyncio.run(served(scope, never, send))
+    assert out[0]["status"] == 408
+
+
+def test_the_token(models):
+    served = app(models["naive"], token="secret")
+    row = {"height": 2.0}
+    for wrong in (
+        {},
+        {"authorization": "Bearer secre"},
+        {"authorization": "secret"},
+        {"authorization": "Bearer sécret"},
+    ):
+        answer = ask(served, "/predict", row, **wrong)
+        problem(answer, 401)
+        assert answer.headers["www-authenticate"] == "Bearer"
+    assert ask(served, "/predict", row, authorization="Bearer secret").status == 200
+    assert ask(served, "/v2/health/live").status == 200
+    assert ask(served, "/metrics").status == 401
+
+
+def test_a_failure_tells_nothing_of_the_server(served, monkeypatch, capsys):
+    monkeypatch.setattr(served.scorer, "one", lambda row: 1 / 0)
+    told = problem(ask(served, "/predict", {"height": 2.0}), 500)
+    assert "Zero" not in json.dumps(told)
+    assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+def test_the_log_and_the_metrics_hold_no_values(models):
+    lines = []
+    served = app(models["naive"], log=lines.append)
+    ask(served, "/predict", {"height": 2.0, "soil": "SECRET"})
+    ask(served, "/SECRET")
+    ask(served, "/predict", {"height": "SECRET"})
+    text = ask(served, "/metrics").body.decode()
+    assert "SECRET" not in str(lines) + text
+    assert [line["status"] for line in lines] == [200, 404, 422, 200]
+    assert 'candide_requests_total{path="/predict",status="200"} 1' in text
+    assert 'candide_request_seconds_count{path="/predict"} 2' in text
+
+
+def test_mounted_elsewhere(served):
+    assert ask(served, "/predict", {"height": 2.0}, root="/trees").status == 200
+
+
+def test_what_is_described_is_there(served):
+    told = ask(served, "/openapi.json").json
+    assert told["openapi"] == "3.1.0"
+    assert set(told["paths"]) == set(served.paths)
+    row = told["components"]["schemas"]["Row"]["example"]
+    assert ask(served, "/predict", row).notes == []
+    page = ask(served, "/docs").body.decode()
+    assert all(path in page for path in served.paths)
+    assert "src=" not in page
+    assert page.count("http") == 1  # the example
+
+
+def test_the_page_and_the_model(served):
+    assert ask(served, "/report").body.startswith(b"<!doctype html>")
+    assert ask(served, "/model").json["classes"].keys() == {"cut", "stay"}
+
+
+def test_mutations_are_answered(models):
+    """Bytes of good requests changed, cut and doubled: an answer or a problem, and never a failure."""
+    rng = random.Random(0)
+    for name in ("bayes", "documents"):
+        served = app(models[name], name="m")
+        row = example(served.scorer)
+        tensors = [{"name": k, "shape": [1], "datatype": "BYTES", "data": [v]} for k, v in row.items()]
+        good = {"/predict": [row, row], "/explain": row, "/invocations": {"inputs": [row]}}
+        good["/v2/models/m/infer"] = {"inputs": tensors}
+        for _ in range(300):
+            path = rng.choice(list(good))
+            raw = bytearray(json.dumps(good[path]).encode())
+            for _ in range(rng.randint(1, 4)):
+                at = rng.randrange(len(raw))
+                what = rng.choice(
+                    [b"", b"[", b"]", b"{", b'"', b"1e309", b"-", b"null", b"9" * 40, b"\xf0", b"\\ud800", b","]
+                )
+                raw[at : at + rng.randint(0, 3)] = what
+            media = rng.choice(["application/json"] * 6 + ["text/csv", "application/x-ndjson"])
+            assert ask(served, path, bytes(raw), media).status in (200, 400, 413, 415, 422), bytes(raw)

@@ -1,0 +1,104 @@
+"""Clients that exist ask in their own words, and get the same predictions."""
+
+import json
+
+import numpy as np
+import pytest
+from tests.serve.client import ask
+from tests.serve.test_answers import rows_for
+
+ROWS = rows_for("naive")[:8]
+NAMES = ["height", "age", "soil", "wet", "site", "kind"]
+
+
+def columns():
+    return {name: [row.get(name) for row in ROWS] for name in NAMES}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"dataframe_split": {"columns": NAMES, "data": [[row.get(n) for n in NAMES] for row in ROWS], "index": [0]}},
+        {"dataframe_records": ROWS},
+        {"inputs": columns(), "params": {"a": 1}},
+        {"inputs": ROWS},
+        {"instances": ROWS},
+        {"instances": columns()},
+    ],
+)
+def test_mlflow(served, body):
+    wanted = [row["prediction"] for row in ask(served, "/predict", ROWS).json]
+    assert ask(served, "/invocations", body).json == {"predictions": wanted}
+
+
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        ({}, "dataframe_split"),
+        ({"inputs": [], "instances": []}, "dataframe_split"),
+        ({"dataframe_split": {"columns": ["a", "b"], "data": [[1]]}}, "1 values for 2 columns"),
+        ({"dataframe_split": {"columns": ["a", "a"], "data": [[1, 2]]}}, "same name"),
+        ({"inputs": {"a": [1], "b": [1, 2]}}, "length"),
+        ({"inputs": [[1.0, 2.0]]}, "$.inputs[0]"),
+    ],
+)
+def test_mlflow_refused(served, body, named):
+    answer = ask(served, "/invocations", body)
+    assert answer.status == 422
+    assert named in answer.json["detail"]
+
+
+def tensors():
+    kinds = {"height": "FP64", "age": "FP64", "wet": "INT64"}
+    held = columns()
+    return [{"name": n, "shape": [8], "datatype": kinds.get(n, "BYTES"), "data": held[n]} for n in NAMES]
+
+
+def test_open_inference(served):
+    told = ask(served, "/v2/models/trees").json
+    assert [one["name"] for one in told["inputs"]] == NAMES
+    assert [one["datatype"] for one in told["outputs"]] == ["BYTES", "FP64", "FP64"]
+    wanted = ask(served, "/predict", ROWS).json
+    answer = ask(served, "/v2/models/trees/infer", {"id": "7", "inputs": tensors()}).json
+    assert (answer["id"], answer["model_name"]) == ("7", "trees")
+    for one in answer["outputs"]:
+        assert one["shape"] == [8]
+        assert one["data"] == [row[one["name"]] for row in wanted]
+    assert ask(served, "/v2/models/other").status == 404
+    for path in ("/v2", "/v2/health/live", "/v2/health/ready", "/v2/models/trees/ready"):
+        assert ask(served, path).status == 200
+
+
+def test_open_inference_in_bytes(served):
+    """As Triton's client sends tensors: after the JSON, texts each with its length."""
+    height, age = np.array([9.5, 20.0], "<f4"), np.array([3, 80], "<i8")
+    soil = b"".join(len(text).to_bytes(4, "little") + text for text in (b"clay", b"sand"))
+    raw = [height.tobytes(), age.tobytes(), soil]
+    kinds = [("height", "FP32", [2, 1]), ("age", "INT64", [2]), ("soil", "BYTES", [2])]
+    inputs = [
+        {"name": n, "datatype": kind, "shape": shape, "parameters": {"binary_data_size": len(part)}}
+        for (n, kind, shape), part in zip(kinds, raw, strict=True)
+    ]
+    head = json.dumps({"inputs": inputs, "parameters": {"binary_data_output": True}}).encode()
+    length = {"inference_header_content_length": len(head)}
+    answer = ask(served, "/v2/models/trees/infer", head + b"".join(raw), **length)
+    wanted = ask(
+        served, "/predict", [{"height": 9.5, "age": 3, "soil": "clay"}, {"height": 20.0, "age": 80, "soil": "sand"}]
+    )
+    assert answer.json["outputs"][0]["data"] == [row["prediction"] for row in wanted.json]
+    assert answer.json["outputs"][1]["data"] == [row["p_cut"] for row in wanted.json]
+    short = ask(served, "/v2/models/trees/infer", (head + b"".join(raw))[:-3], **length)
+    assert (short.status, short.json["column"]) == (422, "soil")
+    for wrong in ("-1", "x", str(len(head) + 10**6)):
+        assert ask(served, "/v2/models/trees/infer", head, inference_header_content_length=wrong).status == 400
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"shape": [8, 2]}, {"shape": [7]}, {"shape": [-1]}, {"datatype": "FP128", "parameters": {"binary_data_size": 0}}],
+)
+def test_a_tensor_that_is_no_column(served, change):
+    inputs = tensors()
+    inputs[1] |= change
+    answer = ask(served, "/v2/models/trees/infer", {"inputs": inputs})
+    assert (answer.status, answer.json["column"]) == (422, "age")
