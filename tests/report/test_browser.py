@@ -127,6 +127,46 @@ def test_the_answer_of_two_classes_needs_no_scrolling(show):
         )
 
 
+def test_text_and_many_columns_are_scored_on_the_page_as_in_python(show):
+    rng = np.random.default_rng(3)
+    y = rng.choice(["up", "down"], 200)
+    wide = {f"c{j}": rng.normal(size=200) + 0.5 * (y == "up") * (j % 5 == 0) for j in range(1000)}
+    model = cd.BayesClassifier().fit(wide, y)
+    rows = {name: column[:20] for name, column in wide.items()}
+    np.testing.assert_allclose(on_the_page(show(model.report()), rows), model.predict_proba(rows), rtol=0, atol=1e-9)
+    words = [f"w{i}x{j}" for i in range(60) for j in range(60)]
+    notes = [" ".join(rng.choice(words, 60)) + (" good" if one == "up" else " bad") for one in y]
+    text = cd.TextNB().fit(notes, y)
+    [name] = text.fitted_.plan.columns
+    known = text.predict_proba(notes[:50])
+    np.testing.assert_allclose(on_the_page(show(text.report()), {name: notes[:50]}), known, rtol=0, atol=1e-9)
+
+
+def test_many_classes_have_their_curves_and_confusions_or_a_word(show):
+    rng = np.random.default_rng(0)
+    code = rng.integers(0, 100, 2000)
+    X = {"tens": code // 10 + rng.normal(size=2000), "ones": code % 10 + rng.normal(size=2000)}
+    y = [f"class {c:02d}" for c in code]
+    page = show(cd.BayesClassifier().fit(X, y).report({**X, "y": y}, target="y"), ready=False)
+    page.run("document.getElementById('confusions').open = true")
+    page.until("document.querySelectorAll('#confusions tbody tr').length * 3 === known.confusions.length")
+    choose = "chosen.value = String({}); chosen.dispatchEvent(new Event('change')); "
+    seen = "[document.querySelector('.figures').hidden, document.getElementById('uncurved').hidden]"
+    assert page.run(choose.format("known.curves.findIndex((one) => !one)") + seen) == [True, False]
+    assert page.run(choose.format("known.towards") + seen) == [False, True]
+    assert page.said == []
+
+
+def test_a_browser_that_cannot_unpack_the_model_says_so(show, tab):
+    script = tab.ask("Page.addScriptToEvaluateOnNewDocument", source="delete globalThis.DecompressionStream")
+    try:
+        page = show(cd.BayesClassifier().fit(*mixed()).report(), ready=False)
+        page.until("document.getElementById('try').innerText.includes('too old')")
+        assert page.said == []
+    finally:
+        tab.ask("Page.removeScriptToEvaluateOnNewDocument", identifier=script["identifier"])
+
+
 def test_names_that_are_markup_are_text_in_a_browser(show):
     names = [f"{HOSTILE} {i}" for i in range(5)]
     X, y = mixed(names=names, level=HOSTILE)

@@ -212,9 +212,43 @@ def test_sizes_stay_within_what_a_mail_takes():
         y = rng.choice(["up", "down"], 200)
         X = rng.normal(size=(200, columns)) + 0.7 * (y == "up")[:, None]
         model = cd.BayesClassifier().fit({f"column {j}": X[:, j] for j in range(columns)}, y)
-        assert len(model.report().encode()) <= most
+        made = make(model)
+        assert len(made.text.encode()) <= most
+        assert made.page.parameters or columns < 1000  # of so many columns there is room to try a case
         if columns == 100:
-            assert len(model.report(whole=True)) > len(model.report())
+            assert len(model.report(whole=True)) > len(made.text)
+
+
+def test_a_page_of_many_classes_is_small_and_says_what_it_leaves_out():
+    rng = np.random.default_rng(0)
+    code = rng.integers(0, 100, 2000)
+    X = {"tens": code // 10 + rng.normal(size=2000), "ones": code % 10 + rng.normal(size=2000)}
+    y = [f"class {c:02d}" for c in code]
+    model = cd.BayesClassifier().fit(X, y)
+    made = make(model, {**X, "y": y}, "y")
+    assert len(made.text.encode()) <= 200_000
+    text = " ".join(Reader(made.text).text.split())
+    assert re.search(r"it has the curves of \d+ of 100 classes", text)
+    assert "the areas under curves (auc, weighted auc, average precision) have no range here" in text
+    [data] = [json.loads(one) for one in Reader(made.text).scripts if one.startswith('{"classes"')]
+    drawn = [c for c, curve in enumerate(data["curves"]) if curve]
+    assert made.page.towards in drawn
+    wrong = np.array(made.page.verdict.scores.confusion) * (1 - np.eye(100))
+    told = np.array(data["confusions"]).reshape(-1, 3)
+    assert len(told) + data["rarer"] == (wrong > 0).sum()
+    assert all(wrong[int(true), int(given)] == n for true, given, n in told)
+
+
+def test_a_case_whose_numbers_have_no_room_is_left_out_with_its_size():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 100, 2000).astype(str)
+    X = {f"c{j}": rng.choice(list("abcdefghijkl"), 2000) for j in range(50)}
+    made = make(cd.NaiveBayes().fit(X, y))
+    assert not made.page.parameters
+    [gap] = [one for one in made.page.gaps if one.what == "Try a case"]
+    assert re.search(r"the page would have .*\d kB", gap.why)
+    assert "--whole" in gap.remedy
+    assert make(cd.NaiveBayes().fit(X, y), whole=True).page.parameters
 
 
 def test_the_command_writes_a_page_and_nothing_over_what_is_not_its_own(tmp_path):

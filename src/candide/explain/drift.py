@@ -206,7 +206,7 @@ def apart(n: Pair, mean: Pair, values: Floats) -> float:
     >>> round(apart((1000, 1000), (1.0, 1.2), normal), 3), round(apart((1000, 1000), (1.0, 1.2), normal**3), 3)
     (0.014, 1.0)
     """
-    from scipy.stats import t
+    from scipy.special import stdtr
 
     if len(values) < 2:
         return 1.0  # nothing tells how far they stray
@@ -216,7 +216,7 @@ def apart(n: Pair, mean: Pair, values: Floats) -> float:
         return float(np.isclose(mean[0], mean[1]))
     kurtosis = max(float(((some - 1.0) ** 4).mean()) / float(some.var()) ** 2, _NORMAL)
     far = float(abs(np.log(mean[0] / mean[1]))) / np.sqrt(spread * (1 / n[0] + 1 / n[1]))
-    p = 2 * float(t.sf(far, 2 * n_some / (kurtosis - 1)))
+    p = 2 * float(stdtr(2 * n_some / (kurtosis - 1), -far))
     draws = n[0] if mean[0] > mean[1] else n[1]
     return min(1.0, p + draws * _beyond(some, draws * (max(mean) / min(mean) - 1)))
 

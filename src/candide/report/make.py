@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
+import numpy as np
+
 from candide.engines.base import Watch, open_source, silent
 from candide.engines.reading import Reading
 from candide.errors import InputError
 from candide.export.javascript import check as check_javascript
-from candide.export.packed import as_json
 from candide.export.parameters import parameters
 from candide.model.fitted import Fitted
 from candide.report import html
@@ -33,8 +34,8 @@ from candide.tasks.models import Model, fitted_of, reading_of
 
 _QUALITY, _CASE = "How good it is", "Try a case"
 _SURPRISES = 8  # rows that are told
-_MUCH = 4_000_000  # bytes of a model beyond which no page has room for it, and it is not written out to see
-_LARGE = "the numbers of this model, {:.1f} MB, would make the page too large to send"
+_PACKED = 6  # bytes that a number takes at least, however it is packed
+_LARGE = "with the numbers of this model the page would have {}{:,.0f} kB, and one like it should have {:,.0f} at most"
 _WHOLE = "pass --whole (whole=True)"
 
 
@@ -82,28 +83,29 @@ def _with_case(fitted: Fitted, page: PageSummary, whole: bool) -> Made:
     if len(fitted.labels) < 2 or not page.voices:  # nothing to decide, or nothing that speaks
         return Made(html.render(page, whole=whole), page)
     try:
-        size = sum(map(_size, fitted.model.distributions))
-        if not whole and size > _MUCH:
-            raise InputError(_LARGE.format(size / 1e6), remedy=_WHOLE)
+        least = sum(map(_least, fitted.model.distributions))
+        if not whole and least > html.MOST:
+            raise InputError(_LARGE.format("more than ", least / 1e3, html.room(page) / 1e3), remedy=_WHOLE)
         found = parameters(fitted)
         check_javascript(found)
-        full = replace(page, parameters=as_json(found))
+        full = replace(page, parameters=found)
         text = html.render(full, whole=whole)
-        if whole or html.fits(full, text):
+        size, most = len(text.encode()), html.room(full)
+        if whole or size <= most:
             return Made(text, full)
-        raise InputError(_LARGE.format(len(full.parameters or "") / 1e6), remedy=_WHOLE)
+        raise InputError(_LARGE.format("", size / 1e3, most / 1e3), remedy=_WHOLE)
     except InputError as error:
         bare = replace(page, gaps=(*page.gaps, Gap(_CASE, error.what, error.remedy or "see candide export")))
         return Made(html.render(bare, whole=whole), bare)
 
 
-def _size(law: Any) -> int:
-    """Bytes of a law, about; none where it cannot say."""
+def _least(law: Any) -> int:
+    """Bytes that the numbers of a law take at least on a page, those that are alike once; none where it cannot say."""
     try:
-        own = sum(array.nbytes for array in law.arrays().values())
+        own = sum(len(np.unique(array)) for array in law.arrays().values() if array.dtype.kind == "f")
     except InputError:
         return 0
-    return own if law.inner is None else own + _size(law.inner)
+    return _PACKED * own + (0 if law.inner is None else _least(law.inner))
 
 
 def write(made: Made, model: Any, path: str | os.PathLike, data: Any = None, *, force: bool = False) -> ReportSummary:

@@ -10,6 +10,7 @@ import numpy as np
 from markupsafe import Markup
 
 from candide.report.html import svg
+from candide.report.html.data import script_json
 from candide.report.summary.page import PageSummary
 from candide.report.summary.scores import CurveSummary
 
@@ -43,15 +44,28 @@ def _drawn(one: CurveSummary, label: str) -> Markup:
     return svg.line(x, y, label, diagonal=one.name == "roc", top=top)
 
 
-def known(page: PageSummary) -> list[list[Any]]:
-    """The points of every class, in few letters: x and y in thousandths, and where they are apart their weight."""
+def known(page: PageSummary, room: int) -> list[list[Any] | None]:
+    """The points of classes, in few letters: x and y in thousandths, and where they are apart their weight.
+
+    The class that pictures are of at first comes first, then those of most rows, as far as the room goes in bytes; None
+    of the others.
+    """
     if page.verdict is None or len(page.model.classes) <= 2:  # of two classes the page has all there is
         return []
+    found = page.verdict.scores
     by_class: dict[Any, list[Any]] = {}
-    for one in page.verdict.scores.curves:
+    for one in found.curves:
         if one.name in CURVES:
             by_class.setdefault(one.label, []).append(_points(one))
-    return [by_class.get(each.label, []) for each in page.model.classes]
+    rows = np.array(found.confusion).sum(axis=1)
+    rows[page.towards] = np.inf
+    out: list[list[Any] | None] = [None] * len(found.labels)
+    for c in np.argsort(-rows, kind="stable").tolist():
+        points = by_class.get(found.labels[c])
+        room -= len(script_json(points))
+        if points and room >= 0:
+            out[c] = points
+    return out
 
 
 def _points(one: CurveSummary) -> list[list[int]]:

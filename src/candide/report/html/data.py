@@ -8,16 +8,18 @@ import base64
 import json
 import zlib
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from candide import wording
 from candide.report.summary.page import PageSummary, VoiceSummary
 
 _HIDDEN = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 _LONG = 60  # letters of a level
+_FEW = 8  # numbers of a list that is no trouble as text
+_NAMES = ("NaN", "Infinity", "-Infinity")  # numbers that JSON lacks
 _FAR = 99.0  # nats beyond which what is said is drawn alike
 
 
@@ -29,18 +31,60 @@ def script_json(value: Any) -> str:
     return text
 
 
-@lru_cache(maxsize=1)
-def packed(scorer: str, parameters: str) -> str:
-    """A script and its numbers in few letters: deflated, and five letters for four bytes that mean nothing in HTML.
+def packed(scorer: str, parameters: Any) -> str:
+    """A script and its parameters in few letters: deflated, and five letters for four bytes that mean nothing in HTML.
 
-    >>> text = packed("let x = 1;", "{}")
-    >>> size, _, letters = text.partition(" ")
-    >>> zlib.decompress(base64.b85decode(letters.translate(str.maketrans(",.:", "<>&")))[: int(size)])
-    b'let x = 1;\\x00{}'
+    Numbers lie apart from the names, one after another or, if that packs better, all first bytes of them before all
+    second ones. Before the letters stand the sizes, deflated, of the script and of the names, and how many bytes of a
+    number lie apart.
+
+    >>> text = packed("let x = 1;", {"a": [0.5] * 9})
+    >>> *sizes, letters = text.split(" ")
+    >>> raw = zlib.decompress(base64.b85decode(letters.translate(str.maketrans(",.:", "<>&")))[: int(sizes[0])])
+    >>> raw[:28], len(raw), sizes[1:]
+    (b'let x = 1;{"a":{"$":[0,9]}}\\x00', 99, ['10', '17', '1'])
     """
-    raw = zlib.compress(f"{scorer}\0{parameters}".encode(), 9)
+    lists: list[NDArray] = []
+    names = script_json(_apart(parameters, lists)).encode()
+    numbers, script = np.concatenate([np.empty(0), *lists]).astype("<f8").view(np.uint8), scorer.encode()
+    ways = {apart: numbers.reshape(-1, apart).T.tobytes() for apart in (8, 1)}
+    apart, raw = min(
+        ((apart, zlib.compress(script + names + way, 9)) for apart, way in ways.items()), key=lambda one: len(one[1])
+    )
     letters = base64.b85encode(raw + bytes(-len(raw) % 4)).decode().translate(str.maketrans("<>&", ",.:"))
-    return f"{len(raw)} {letters}"
+    return f"{len(raw)} {len(script)} {len(names)} {apart} {letters}"
+
+
+def _apart(value: Any, lists: list[NDArray]) -> Any:
+    """The same with long lists of numbers put into others, and in their place where they start there and end."""
+    if isinstance(value, dict):  # what is typed by people stays as they typed it
+        return {key: one if key in ("levels", "classes") else _apart(one, lists) for key, one in value.items()}
+    if not isinstance(value, list):
+        return value
+    if len(value) < _FEW or not all(isinstance(one, float | int) or one in _NAMES for one in value):
+        return [_apart(one, lists) for one in value]
+    if not any(isinstance(one, float) for one in value):  # whole numbers
+        return value
+    start = sum(map(len, lists))
+    lists.append(np.array(value, float))
+    return {"$": [start, start + len(value)]}
+
+
+def confusions(page: PageSummary, room: int) -> tuple[list[int | float], int]:
+    """True class, class given and rows of each confusion, most rows first, as far as the room goes; how many more."""
+    if page.verdict is None:
+        return [], 0
+    wrong = np.array(page.verdict.scores.confusion)
+    np.fill_diagonal(wrong, 0.0)
+    true, given = np.nonzero(wrong)
+    order = np.argsort(-wrong[true, given], kind="stable").tolist()
+    out, left = list[int | float](), 0
+    for at in order:
+        one = [int(true[at]), int(given[at]), _short(wrong[true[at], given[at]])]
+        room -= len(script_json(one))
+        left += room < 0
+        out += one if room >= 0 else []
+    return out, left
 
 
 def listed(some: Sequence[VoiceSummary]) -> list[Any]:
@@ -103,7 +147,8 @@ def _voice(page: PageSummary, one: VoiceSummary) -> dict[str, Any] | None:
 
 
 def _short(value: float) -> float:
-    return float(f"{value:.5g}")
+    short = float(f"{value:.5g}")
+    return int(short) if short.is_integer() and abs(short) < 1e15 else short
 
 
 def _wholes(values: Sequence[float], times: float) -> list[int]:

@@ -121,6 +121,8 @@ function terms(voice, c) {
 
 const DRAW = { levels, table, terms, steps: numbers, curve: numbers };
 const chosen = document.getElementById("towards");
+chosen?.append(...known.classes.map((label, c) => make("option", { value: c }, label)));
+if (chosen) chosen.value = String(known.towards);
 const towards = () => chosen ? +chosen.value : known.towards;
 
 function open(details) {
@@ -153,8 +155,11 @@ function small(details) {
 
 // ROC and its kin of another class, in thousandths; where points have weights they are dots.
 function curves(c) {
-  const S = 240, mine = known.curves[c];
-  if (!mine) return;
+  if (!known.curves.length) return; // of two classes one curve tells all
+  const S = 240, mine = known.curves[c], none = document.getElementById("uncurved");
+  document.querySelector(".figures").hidden = !mine;
+  if (none) none.hidden = !!mine;
+  if (!mine) { none.textContent = `The curves of ${known.classes[c]} are not on this page.`; return; }
   document.querySelectorAll("[data-curve]").forEach((figure, i) => {
     const old = figure.querySelector("svg"), [x, y, weight] = mine[i] || [[], []], top = i === 2 ? Math.max(1000, ...y) : 1000;
     old.querySelectorAll("polyline, .dot").forEach((one) => one.remove());
@@ -165,6 +170,15 @@ function curves(c) {
     else old.append(make("polyline", { class: "line", points: x.map((_, k) => at(k).map((v) => v.toFixed(1)).join()).join(" ") }));
   });
 }
+
+// Confusions of many classes, most rows first: a matrix of them could not be read.
+document.getElementById("confusions")?.addEventListener("toggle", ({ target }) => {
+  const rows = [], list = known.confusions;
+  for (let i = 0; i < list.length; i += 3) rows.push(make("tr", {}, make("th", { scope: "row" }, known.classes[list[i]]), make("td", {}, known.classes[list[i + 1]]), make("td", { class: "n" }, String(list[i + 2]))));
+  const heads = ["class", "taken for", "rows"].map((t, i) => make("th", { scope: "col", class: i === 2 ? "n" : undefined }, t));
+  const rest = known.rarer ? [make("p", { class: "soft" }, `And ${known.rarer} of fewer rows: candide evaluate MODEL DATA --json has them all.`)] : [];
+  target.querySelector(".body").replaceChildren(make("table", {}, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...rows)), ...rest);
+}, { once: true });
 
 const voices = [...document.querySelectorAll("details.voice")];
 const attend = (one) => one.addEventListener("toggle", () => one.open && open(one));

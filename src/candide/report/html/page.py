@@ -27,28 +27,33 @@ MARK = b'<meta name="generator" content="Candide'
 # Voices that are listed at first, the others by a script: as many as leave half of the room to all else.
 _ROWS = (100, 60, 30, 15)
 # What a page may weigh: a mail takes it, and a phone draws it. Of few columns 200 kB, of a thousand a megabyte.
-_LEAST, _MOST, _FEW, _MANY = 200_000, 1_000_000, 100, 1000
+_LEAST, MOST, _FEW, _MANY = 200_000, 1_000_000, 100, 1000
+_MATRIX = 30  # classes whose confusions can be read in a matrix; of more they are a list
+_AREAS = ("auc", "weighted_auc", "average_precision")
+_CLASSES = 100  # that are listed with their shares
+_SHARE = 4  # of the room left, the part that curves of other classes have, and confusions: the rest is for voices
 
 
 def render(page: PageSummary, *, whole: bool = False) -> str:
     """The page as text. ``whole``: with all that could be drawn, however large it grows."""
     labels = [wording.value(one.label) for one in page.model.classes]
     most = max((one.strength or 0.0 for one in page.voices), default=0.0) or 1.0
-    known = {"classes": labels, "towards": page.towards, "most": most, "curves": curves.known(page)}
+    known: dict[str, Any] = {"classes": labels, "towards": page.towards, "most": most, "curves": []}
     known |= data.case(page) if page.parameters else {}
+    case = "" if page.parameters is None else data.packed(_scorer(), page.parameters)
     space = 1 << 60 if whole else room(page)
     for rows in _ROWS:
         known |= {"more": data.listed(page.voices[rows:]), "voices": [None] * len(page.voices)}
-        bare = len(_rendered(page, known, rows, left=len(page.voices)).encode())
-        if bare - len(page.parameters or "") < space / 2:
+        bare = len(_rendered(page, known, rows, case).encode())
+        if bare - len(case) < space / 2:
             break
-    known["voices"], left = data.voices(page, space - bare)
-    return _rendered(page, known, rows, left)
-
-
-def fits(page: PageSummary, text: str) -> bool:
-    """Whether a page is no larger than it may be."""
-    return len(text.encode()) <= room(page)
+    left = max(space - bare, 0)
+    if len(labels) > _MATRIX:
+        known["confusions"], known["rarer"] = data.confusions(page, left // _SHARE)
+    known["curves"] = curves.known(page, left // _SHARE)
+    left -= sum(len(data.script_json(known.get(name))) for name in ("confusions", "curves"))
+    known["voices"], undrawn = data.voices(page, left)
+    return _rendered(page, known, rows, case, undrawn)
 
 
 def write(text: str, path: str | os.PathLike, *, force: bool = False) -> int:
@@ -66,26 +71,46 @@ def is_page(path: str) -> bool:
 
 
 def room(page: PageSummary) -> int:
-    """Bytes that a page of so many columns may have."""
-    some = (min(max(len(page.model.columns), _FEW), _MANY) - _FEW) / (_MANY - _FEW)
-    return round(_LEAST + some * (_MOST - _LEAST))
+    """Bytes that a page of so many columns may have; the words of a text, by which a case is scored, are columns."""
+    words = sum(len(part.get("terms", ())) for part in (page.parameters or {}).get("parts", ()))
+    some = (min(max(len(page.model.columns) + words, _FEW), _MANY) - _FEW) / (_MANY - _FEW)
+    return round(_LEAST + some * (MOST - _LEAST))
 
 
-def _rendered(page: PageSummary, known: dict[str, Any], rows: int, left: int) -> str:
+def _rendered(page: PageSummary, known: dict[str, Any], rows: int, case: str, undrawn: int = 0) -> str:
     return _template().render(
         page=page,
         version=__version__,
         style=Markup(_slim(_read("page.css"))),
         script=Markup(_slim(_read("page.js"))),
-        case=None if page.parameters is None else Markup(data.packed(_scorer(), page.parameters)),
+        case=Markup(case),
         trial=Markup(_slim(_read("whatif.js"))),
         data=Markup(data.script_json(known)),
-        left=left,
+        left=undrawn,
         listed=page.voices[:rows],
         pictures=[small(page, one) for one in page.voices[:rows]],
         most=known["most"],
         curves=curves.figures(page),
+        curved=len(list(filter(None, known["curves"]))),
+        more_curves=_other_curves(page, known),
+        unknown=_without_range(page),
+        matrix=len(known["classes"]) <= _MATRIX,
+        most_classes=_CLASSES,
     )
+
+
+def _other_curves(page: PageSummary, known: dict[str, Any]) -> int:
+    """Of how many classes there are curves, where the page has fewer."""
+    every = {one.label for one in page.verdict.scores.curves if one.label is not None} if page.verdict else set()
+    return len(every) if len(every) > len(list(filter(None, known["curves"]))) else 0
+
+
+def _without_range(page: PageSummary) -> str:
+    """The metrics whose range is not known, where that of the accuracy is."""
+    every = [] if page.verdict is None else page.verdict.scores.metrics
+    there = {one.name: one.low == one.low for one in every}
+    some = [name.replace("_", " ") for name in _AREAS if there.get("accuracy") and not there[name]]
+    return ", ".join(some)
 
 
 @cache

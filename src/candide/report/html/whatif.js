@@ -1,9 +1,10 @@
 // A case to try: every voice on one scale of nats, and the probabilities live. The scorer is the exported model's own, so
 // what stands here is what `predict_proba` gives. The state is in the fragment of the address: a case can be sent.
 
-// The scorer and its numbers as the page was made with them: five letters are four bytes, deflated.
+// The scorer, its parameters and their numbers as the page was made with them: five letters are four bytes, deflated. Of
+// the numbers all first bytes may stand before all second ones.
 async function unpacked(text) {
-  const [size, letters] = text.split(" "), value = new Map([..."0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%:()*+-;,=.?@^_`{|}~"].map((letter, i) => [letter, i]));
+  const [size, script, names, apart, letters] = text.split(" "), value = new Map([..."0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%:()*+-;,=.?@^_`{|}~"].map((letter, i) => [letter, i]));
   const bytes = new DataView(new ArrayBuffer(letters.length / 5 * 4));
   for (let i = 0; i < letters.length; i += 5) {
     let whole = 0;
@@ -11,13 +12,22 @@ async function unpacked(text) {
     bytes.setUint32(i / 5 * 4, whole);
   }
   const stream = new Blob([bytes.buffer.slice(0, +size)]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return (await new Response(stream).text()).split("\0");
+  const whole = new Uint8Array(await new Response(stream).arrayBuffer()), read = (from, to) => new TextDecoder().decode(whole.subarray(from, to));
+  const planes = whole.subarray(+script + +names), n = planes.length / apart, numbers = new Uint8Array(planes.length);
+  planes.forEach((byte, i) => { numbers[i % n * apart + Math.floor(i / n)] = byte; });
+  const doubles = Float64Array.from({ length: planes.length / 8 }, (_, i) => new DataView(numbers.buffer).getFloat64(8 * i, true));
+  return [read(0, +script), JSON.parse(read(+script, +script + +names), (_, value) => value?.$ ? doubles.subarray(...value.$) : value)];
 }
 
+const pane = document.getElementById("try");
+if (!globalThis.DecompressionStream) { // browsers before 2023
+  pane.hidden = false;
+  pane.querySelector(".live").textContent = "This browser is too old to unpack the model: open the page in a newer one.";
+  await new Promise(() => {});
+}
 const [scorer, parameters] = await unpacked(document.getElementById("case").textContent);
 document.head.append(make("script", {}, scorer));
-const model = globalThis.candide.load(JSON.parse(parameters));
-const pane = document.getElementById("try");
+const model = globalThis.candide.load(parameters);
 const MOST = 40; // voices that are shown at first
 const WIDE = 420, TALL = 30, LOW = 22; // of an axis, and of the curve of a number
 const DAY = 86400e3;

@@ -8,7 +8,7 @@
 'Says most for lavender at 71.35 (+40.35 nats), and most against it at 4.429 (-4.37).'
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,7 +85,7 @@ class PageSummary(Summary):
     check: CheckSummary | None
     gaps: tuple[Gap, ...]
     data: str | None = None  # what the model was judged on
-    parameters: str | None = None  # all numbers of the model as JSON, to score a case by
+    parameters: Mapping[str, Any] | None = None  # all numbers of the model, to score a case by
     drift: DriftSummary | None = None  # whether the data are like the rows that it was learned from
 
 

@@ -31,7 +31,7 @@ from candide.tasks.metrics import AVERAGES, BY_CLASS
 from candide.tasks.models import Model, fitted_of
 from candide.tasks.scores import METRICS, ClassScore, Scores, by_shares, spread
 
-_DRAWN = 64  # classes whose curves are kept
+_DRAWN = 64  # classes whose curves are kept, those of most rows
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,8 @@ def chosen_words(at: Threshold) -> str:
 def _in_detail(total: Scores, labels: tuple[Any, ...]) -> dict[str, Any]:
     """What scores say beyond one figure each: by class, by threshold, and as lines to draw."""
     found, k = total.calibration(), len(labels)
-    lines = [*(total.curves(labels, most=POINTS) if k <= _DRAWN else ()), total.coverage_curve(POINTS)]
+    some = None if k <= _DRAWN else np.sort(np.argsort(-total.of_class, kind="stable")[:_DRAWN]).tolist()
+    lines = [*total.curves(labels, classes=some, most=POINTS), total.coverage_curve(POINTS)]
     return {
         "by_class": tuple(total.by_class(labels)),
         "averages": {name: {how: total.average(name, how) for how in AVERAGES} for name in BY_CLASS},
