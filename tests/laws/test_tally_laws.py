@@ -510,6 +510,19 @@ def test_arrays_hold_the_whole_state(encoding, data):
     assert_identical(again + tally, tally + tally)
 
 
+@pytest.mark.parametrize("kind", [Moments, CoMoments])
+def test_arrays_hold_the_last_bits_of_values_an_ulp_apart(kind):
+    """Nearly equal values far from zero: their spread is in the last digits of the sums, which a file must hold too."""
+    rng = np.random.default_rng(0)
+    spec = Spec(kind.__name__.lower(), (Identity(),) * 2)
+    for n in range(2, 42):
+        x = np.repeat(rng.normal(size=(1, 2)), n, axis=0)
+        x[0] = np.nextafter(x[0], np.inf)
+        tally = kind.of(x, np.zeros(n, np.intp), rng.choice([1.0, 0.1, 3.3], n), n_classes=1, spec=spec)
+        again = kind.from_arrays(tally.arrays() | tally.rest(), spec)
+        assert_identical(again + tally, tally + tally)
+
+
 @every_encoding
 @given(data=st.data(), where=st.floats(0, 1))
 def test_no_operation_changes_its_operands(encoding, data, where):

@@ -49,6 +49,17 @@ def rest_of(sums: Floats, n: Floats, mean: Floats, m2: Floats) -> Floats:
     return minus(sums, plain)[..., : PARTS - 1].reshape(*n.shape, REST)
 
 
+def last_of(sums: Floats, found: Floats) -> Floats:
+    """What sums differ by from those found of their rest, whose last digits were rounded: one number each."""
+    return minus(sums, found)[..., 0]
+
+
+def with_last(found: Floats, last: Floats) -> Floats:
+    """The sums that ``last_of`` was told of."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        return expansion(*parts_of(found), last)
+
+
 def plus(a: Floats, b: Floats) -> Floats:
     """a + b."""
     with np.errstate(invalid="ignore", over="ignore"):

@@ -27,7 +27,7 @@ from candide.numerics import two_sum
 from candide.rows.blocks import Codes, Csr, Floats
 from candide.tally import products as products_of
 from candide.tally.base import Spec, Tallied, Tally, difference, minus, ratio, same_shape
-from candide.tally.moments import Moments
+from candide.tally.moments import NOTHING, Moments
 from candide.tally.scatter import (
     bounded,
     check_fourth,
@@ -136,6 +136,8 @@ class CoMoments(Tally):
     @classmethod
     def _of_sums(cls, sums: Floats, third: Floats | None = None, fourth: Floats | None = None) -> Self:
         weight, mean, scatter = products_of.comoments_of(sums)
+        root = np.sqrt(np.maximum(np.einsum("cjj->cj", sums[:, 1:, 1:, 0]), 0.0))
+        scatter[np.abs(scatter) <= NOTHING * outer(root, root)] = 0.0
         np.einsum("cjj->cj", scatter)[:] = np.maximum(np.einsum("cjj->cj", scatter), 0.0)
         out = cls(weight, mean, scatter, third, fourth)
         out.__dict__["sums"] = sums
@@ -144,12 +146,14 @@ class CoMoments(Tally):
     @cached_property
     def sums(self) -> Floats:
         """(classes, 1 + features, 1 + features, part) the sums of w z z' with z = (1, x): what adds."""
-        return products_of.of_comoments(self.weight, self.mean, self.scatter, self.__dict__.get("_rest"))
+        sums = products_of.of_comoments(self.weight, self.mean, self.scatter, self.__dict__.get("_rest"))
+        last = self.__dict__.get("_last")
+        return sums if last is None else products_of.with_last(sums, last)
 
     @property
     def _exact(self) -> bool:
         """Whether the sums hold more than weight, mean and scatter."""
-        return "sums" in self.__dict__ or "_rest" in self.__dict__
+        return not self.__dict__.keys().isdisjoint(("sums", "_rest", "_last"))
 
     def _exactly(self, other: Self) -> bool:
         """Whether a sum or a difference needs exact arithmetic: where doubles lose digits of one of the two."""
@@ -304,13 +308,18 @@ class CoMoments(Tally):
         if not self._exact:
             return {}
         lower = np.tril_indices(self.mean.shape[1] + 1)
-        rest = products_of.rest_of(self.sums, self.weight, self.mean, self.scatter)[:, *lower]
-        return {"rest": rest.reshape(len(rest), products_of.REST * len(lower[0]))} if rest.any() else {}
+        state = self.weight, self.mean, self.scatter
+        rest = products_of.rest_of(self.sums, *state)
+        last = products_of.last_of(self.sums, products_of.of_comoments(*state, rest))[:, *lower]
+        rest = rest[:, *lower]
+        found = {"rest": rest.reshape(len(rest), products_of.REST * len(lower[0])), "last": last}
+        return {name: a for name, a in found.items() if a.any()}
 
     @classmethod
     def rest_shapes(cls, n_classes: int, spec: Spec) -> dict[str, tuple[int, int]]:
         q = spec.n_features + 1
-        return {"rest": (n_classes, products_of.REST * (q * (q + 1) // 2))}
+        cells = q * (q + 1) // 2
+        return {"rest": (n_classes, products_of.REST * cells), "last": (n_classes, cells)}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray], spec: Spec) -> Self:
@@ -324,6 +333,8 @@ class CoMoments(Tally):
         if "rest" in arrays:
             each = arrays["rest"].reshape(len(mean), -1, products_of.REST)
             out.__dict__["_rest"] = np.stack([symmetric(each[..., i], p + 1) for i in range(products_of.REST)], axis=-1)
+        if "last" in arrays:
+            out.__dict__["_last"] = symmetric(arrays["last"], p + 1)
         return out
 
     def _check(self, other: Self) -> None:

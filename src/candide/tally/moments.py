@@ -36,7 +36,7 @@ _LOST = 2.0**-140  # of sums of squares: less than this share of what was there 
 _NOISE = 1e-14  # and so much where the sums of a large block were rounded to doubles
 
 
-_NOTHING = 2.0**-130  # of the sum of squares: what rounding leaves; values an ulp apart have 2^-107 of it
+NOTHING = 2.0**-130  # of the sum of squares: what rounding leaves; values an ulp apart have 2^-107 of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ class Moments(Tally):
     def _of_sums(cls, sums: Floats) -> Self:
         """The tally of sums of powers (classes, features, power, part)."""
         n, mean, m2 = kernels.moments_of(sums)
-        nothing = np.isfinite(m2) & (m2 <= _NOTHING * sums[..., 2, 0])
+        nothing = np.isfinite(m2) & (m2 <= NOTHING * sums[..., 2, 0])
         out = cls(n, mean, np.where(nothing, 0.0, m2))
         out.__dict__["sums"] = sums
         return out
@@ -99,12 +99,14 @@ class Moments(Tally):
     @cached_property
     def sums(self) -> Floats:
         """(classes, features, power, part) the sums of w, w x and w x^2: what adds."""
-        return powers.of_moments(self.n, self.mean, self.m2, self.__dict__.get("_rest"))
+        sums = powers.of_moments(self.n, self.mean, self.m2, self.__dict__.get("_rest"))
+        last = self.__dict__.get("_last")
+        return sums if last is None else powers.with_last(sums, last)
 
     @property
     def _exact(self) -> bool:
         """Whether the sums hold more than weight, mean and spread."""
-        return "sums" in self.__dict__ or "_rest" in self.__dict__
+        return not self.__dict__.keys().isdisjoint(("sums", "_rest", "_last"))
 
     @classmethod
     def empty(cls, n_classes: int, spec: Spec) -> Self:
@@ -206,18 +208,26 @@ class Moments(Tally):
     def rest(self) -> dict[str, NDArray]:
         if not self._exact:
             return {}
-        rest = powers.rest_of(self.sums, self.n, self.mean, self.m2).reshape(len(self.n), powers.REST * self.n.shape[1])
-        return {"rest": rest} if rest.any() else {}
+        state = self.n, self.mean, self.m2
+        rest = powers.rest_of(self.sums, *state)
+        last = powers.last_of(self.sums, powers.of_moments(*state, rest))
+        found = {"rest": rest, "last": last}
+        return {name: a.reshape(len(self.n), a.shape[1] * a.shape[2]) for name, a in found.items() if a.any()}
 
     @classmethod
     def rest_shapes(cls, n_classes: int, spec: Spec) -> dict[str, tuple[int, int]]:
-        return {"rest": (n_classes, powers.REST * spec.n_features)}
+        return {
+            "rest": (n_classes, powers.REST * spec.n_features),
+            "last": (n_classes, powers.POWERS * spec.n_features),
+        }
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray], spec: Spec) -> Self:
         out = cls(*(arrays[name] for name in cls.state))
         if "rest" in arrays:
             out.__dict__["_rest"] = arrays["rest"].reshape(*out.n.shape, powers.REST)
+        if "last" in arrays:
+            out.__dict__["_last"] = arrays["last"].reshape(*out.n.shape, powers.POWERS)
         return out
 
     def _each(self, change: Any) -> Self:

@@ -12,11 +12,22 @@ and removed again, leaves their covariances as they were. An array of them is (c
 
 import numpy as np
 
-from candide.kernels.powers import minus, plus, scaled
+from candide.kernels.powers import last_of, minus, plus, scaled, with_last
 from candide.numerics import PARTS, expansion, parts_of, two_product
 from candide.rows.blocks import Floats
 
-__all__ = ["REST", "comoments_of", "drifted", "minus", "of_comoments", "plus", "rest_of", "scaled"]
+__all__ = [
+    "REST",
+    "comoments_of",
+    "drifted",
+    "last_of",
+    "minus",
+    "of_comoments",
+    "plus",
+    "rest_of",
+    "scaled",
+    "with_last",
+]
 
 REST = PARTS - 1
 
