@@ -179,6 +179,21 @@ def test_names_that_are_markup_are_text_in_a_browser(show):
     assert page.said == []
 
 
+def test_a_case_is_decided_by_the_policy_of_the_model(show):
+    X, y = mixed()
+    model = cd.BayesClassifier().fit(X, y)
+    rows = {name: column[:200] for name, column in X.items()}
+    script = f"{plain(rows)}.map((row) => {{ candide.set(row); return candide.decision(); }})"
+    for policy in (None, {"costs": {("yes", "no"): 5}, "referral": 0.7}, {"threshold": 0.2, "abstain_below": 0.75}):
+        decided = model.with_policy(policy)
+        page = show(decided.report())
+        given = [-1 if label is None else list(model.classes_).index(label) for label in decided.predict(rows)]
+        assert page.run(script) == given
+        assert set(given) == ({0, 1} if policy is None else {-1, 0, 1})
+        shown = page.run("document.querySelector('.decision')?.innerText ?? ''")
+        assert shown.startswith("Decision: ") == (policy is not None)
+
+
 def test_a_case_is_kept_in_the_address(show, tmp_path):
     X, y = mixed()
     text = cd.BayesClassifier().fit(X, y).report()

@@ -102,7 +102,8 @@ def case(page: PageSummary) -> dict[str, Any]:
     typical = {str(one.columns[0]): one.typical for one in alone if one.typical is not None}
     rounded = {name: round(v) if name in whole else _short(v) for name, v in typical.items() if isinstance(v, float)}
     names = [[one.title, *(map(str, one.columns) if len(one.columns) > 1 else ())] for one in page.voices]
-    return {"titles": names, "shares": page.shares, "whole": sorted(whole), "typical": typical | rounded}
+    by = {} if page.policy is None else {"policy": page.policy}
+    return {**by, "titles": names, "shares": page.shares, "whole": sorted(whole), "typical": typical | rounded}
 
 
 def voices(page: PageSummary, room: int) -> tuple[list[Any], int]:

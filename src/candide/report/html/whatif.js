@@ -178,7 +178,7 @@ const meters = model.classes.map((label, c) => {
   const node = make("div", { class: "meter" }, make("span", { class: "label" }, known.classes[c]), make("span", { class: "strength" }, bar), text);
   return { node, bar, text };
 });
-const spoken = make("p", { class: "spoken", role: "status" });
+const spoken = make("p", { class: known.policy ? "decision" : "spoken", role: "status" });
 
 function percent(p) {
   const rest = Math.min(p, 1 - p) * 100;
@@ -209,7 +209,9 @@ function update() {
   prior.told.textContent = signed(effect(found.log_prior, c));
   sum.textContent = signed(effect(found.scores, c));
   const given = model.classes.indexOf(found.label);
-  spoken.textContent = given < 0 ? "left open" : `${found.label}, ${percent(found.probabilities[given])}`;
+  if (known.policy) spoken.replaceChildren("Decision: ", make("strong", {}, given < 0 ? "left to a person" : known.classes[given]), make("span", { class: "soft" }, `, by ${known.policy}`));
+  else spoken.textContent = `${known.classes[given]}, ${percent(found.probabilities[given])}`;
+  spoken.dataset.label = String(given);
   clearTimeout(later);
   later = setTimeout(remember, 250);
 }
@@ -270,4 +272,4 @@ build();
 update();
 clearTimeout(later);
 window.addEventListener("hashchange", () => { if (recall()) { build(); update(); } });
-Object.assign(globalThis.candide, { model, set: (values) => { set(values); update(); }, probabilities: () => meters.map((one) => +one.node.dataset.p) });
+Object.assign(globalThis.candide, { model, set: (values) => { set(values); update(); }, probabilities: () => meters.map((one) => +one.node.dataset.p), decision: () => +spoken.dataset.label });

@@ -86,6 +86,7 @@ class PageSummary(Summary):
     gaps: tuple[Gap, ...]
     data: str | None = None  # what the model was judged on
     parameters: Mapping[str, Any] | None = None  # all numbers of the model, to score a case by
+    policy: str | None = None  # what decides, where that is not the most probable class
     drift: DriftSummary | None = None  # whether the data are like the rows that it was learned from
 
 
@@ -126,6 +127,7 @@ def of_page(
         (*gaps, *_gaps(fitted, judged, bool(gaps))),
         data,
         drift=drift,
+        policy=None if fitted.rule is None else repr(fitted.policy),
     )
 
 
