@@ -19,7 +19,7 @@ from candide.priors import Gamma
 from candide.rows.table import Table
 from candide.tally import KINDS, Levels, Sums
 from candide.testing import check_engine, check_event, check_tally
-from candide.testing.engines import ENGINE_LAWS
+from candide.testing.engines import ENGINE_LAWS, LARGE, Trial
 from candide.testing.events import EVENT_LAWS
 from candide.testing.tallies import TALLY_LAWS
 
@@ -389,6 +389,12 @@ def test_a_law_of_engines_finds_its_mistake(name):
     engine, law = ENGINE_MISTAKES[name]
     with pytest.raises(AssertionError, match=f"careless: {law}.*: fails on "):
         check_engine(engine)
+
+
+@pytest.mark.parametrize("law", LARGE)
+def test_a_larger_table_finds_a_mistake(law):
+    with pytest.raises(AssertionError):
+        law(Trial(Careless(Loses), lambda table: table, *LARGE[law](0)))
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, Self
 
+from candide.engines.addresses import engine_of
 from candide.engines.batch import Scan, batches_of
 from candide.engines.reading import Reading
 from candide.errors import unknown
@@ -92,6 +93,10 @@ class Source(Protocol):
         """Have rows come in the same order each time."""
         return
 
+    def thin(self, n: int) -> "tuple[Source, float]":
+        """About so many rows, drawn from all and again the same, where whoever holds them can draw; and their share."""
+        return self, 1.0
+
     def look_on(self) -> None:
         """Count the rows from now on, for one who looks on."""
         self.rows_read, self.passes = 0, 1
@@ -166,7 +171,7 @@ class Engine(Protocol):
             return False
         return all(one.as_written or (one.n_levels or 0) <= self.most_cells for one in part.encodings)
 
-    def own(self, plan: Plan) -> list[Part]:
+    def own(self, plan: Plan, rows: Rows) -> list[Part]:
         """The parts of a plan that it counts itself; none of a plan too wide for one query, which is read once."""
         levels = sum(len(part.columns) for part in plan.parts if part.holds == "codes")
         wide = len(plan.columns) > self.most_columns or levels > self.most_levels
@@ -207,6 +212,7 @@ def has_columns(
 _ENGINES = {  # name -> module and class, imported at first use
     "arrays": ("candide.engines.memory", "Arrays"),
     "duckdb": ("candide.engines.duckdb.engine", "DuckDB"),
+    "postgres": ("candide.engines.postgres.engine", "Postgres"),
 }
 
 
@@ -217,12 +223,13 @@ def engine(name: str) -> Engine:
 
 
 def engine_for(data: Any) -> Engine:
-    """Who opens some data: a table in memory the array engine; files, queries, frames and relations DuckDB.
+    """Who opens some data: a table in memory the array engine; the address of a database the engine that it names;
+    files, queries, frames and relations DuckDB.
 
-    >>> engine_for("rows.csv").name, engine_for(Table.of({"x": [1.0]})).name
-    ('duckdb', 'arrays')
+    >>> engine_for("rows.csv").name, engine_for(Table.of({"x": [1.0]})).name, engine_for("postgresql://host/shop").name
+    ('duckdb', 'arrays', 'postgres')
     """
-    return engine("arrays" if isinstance(data, Table) else "duckdb")
+    return engine("arrays" if isinstance(data, Table) else engine_of(data) or "duckdb")
 
 
 def open_source(data: Any, reading: Reading | None = None) -> AbstractContextManager[Source]:

@@ -48,7 +48,7 @@ def count(rows: Rows, prepared: Prepared) -> Counted:
 
 def _count(rows: Rows, prepared: Prepared) -> Counted:
     engine, plan = rows.source.engine, prepared.plan
-    own = engine.own(plan)
+    own = engine.own(plan, rows)
     itself, rest = _plan_of(plan, own), _plan_of(plan, [part for part in plan.parts if part not in own])
     if set(itself.columns) <= set(rest.columns):  # all of them are read anyway
         itself, rest = _plan_of(plan, []), plan

@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from candide.engines.base import Rows
+from candide.engines.base import Rows, Source
 from candide.engines.batch import places
 from candide.engines.count import labelled, weights
 from candide.model.plan import Plan
 from candide.rows.arrow import arrow_indices, arrow_numbers
 from candide.rows.lots import drawn, lots
+
+_MORE = 2  # times as many rows as are wanted are drawn by whoever holds them: some may have no label
 
 
 def sample(rows: Rows, plan: Plan, most: int, seed: int = 0, letters: int = 1 << 62) -> Any:
@@ -27,23 +29,35 @@ def sample(rows: Rows, plan: Plan, most: int, seed: int = 0, letters: int = 1 <<
     Fewer, where their documents would have more than so many bytes of ``letters``. The same rows whatever the batches
     and threads, as long as the source gives its rows in the same order.
     """
+    source, share = (rows.source, 1.0) if rows.folds else rows.source.thin(_MORE * most)
+    found, n = _drawn_from(source, share, rows, plan, most, seed, letters)
+    if share < 1 and n < most:  # too few of them have a label: all are looked at
+        found, _ = _drawn_from(rows.source, 1.0, rows, plan, most, seed, letters)
+    return found
+
+
+def _drawn_from(
+    source: Source, share: float, rows: Rows, plan: Plan, most: int, seed: int, letters: int
+) -> tuple[Any, int]:
+    """The sample, and how many rows of a source, which has a share of all, it was drawn from at least."""
     import pyarrow as pa
 
     keep = [rows.target, *([rows.weight] if rows.weight else [])]
     texts = [f"f{i}" for i, (part, _) in enumerate(places(plan)) if part.holds == "documents"]
-    scan = rows.source.engine.score(rows.source, plan, keep, folds=rows.folds, codes=False)
+    scan = source.engine.score(source, plan, keep, folds=rows.folds, codes=False)
     found = [pa.Table.from_batches([], scan.schema.append(pa.field("row", pa.int64())))]
-    start, bound = 0, np.uint64(2**64 - 1)
+    start, there, bound = 0, 0, np.uint64(2**64 - 1)
     for batch in scan.batches:
-        numbers = np.arange(start, start + batch.num_rows)
+        numbers = (np.arange(start, start + batch.num_rows) / share).astype(np.int64)  # about, where they are a share
         start += batch.num_rows
         taken = np.flatnonzero((lots(numbers, seed) <= bound) & _there(rows, batch))
+        there += len(taken)
         some = pa.Table.from_batches([batch.take(arrow_indices(taken))])
         found.append(some.append_column("row", arrow_indices(numbers[taken])))
         if sum(map(len, found)) > 2 * most or sum(one.nbytes for one in found) > 2 * letters:
             found = [_drawn(found, most, seed, texts, letters)]
             bound = lots(arrow_numbers(found[0]["row"]), seed).max()
-    return _drawn(found, most, seed, texts, letters).unify_dictionaries().combine_chunks()
+    return _drawn(found, most, seed, texts, letters).unify_dictionaries().combine_chunks(), there
 
 
 def _there(rows: Rows, batch: Any) -> Any:

@@ -26,7 +26,7 @@ from candide.engines.duckdb import infer, pace
 from candide.engines.duckdb.attach import Attached, attach, temporary
 from candide.engines.duckdb.csv_form import mended, read_text, replaced
 from candide.engines.duckdb.duckdb_errors import explained
-from candide.engines.duckdb.stoppable import stoppable
+from candide.engines.stoppable import stoppable
 from candide.engines.reading import Reading
 from candide.engines.sql.dialect import Expr
 from candide.engines.sql.dialects.duckdb import DuckDBDialect

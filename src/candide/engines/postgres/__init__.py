@@ -1,0 +1,1 @@
+"""PostgreSQL: tables and queries of a server, counted there, and read through ADBC."""

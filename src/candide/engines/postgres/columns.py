@@ -1,0 +1,92 @@
+"""Columns of PostgreSQL: in what types they are read. Whatever has no type of its own in Arrow comes as text.
+
+>>> how = {"type": "numeric", "typmod": str((10 << 16 | 2) + 4)}
+>>> read("price", **how).sql, read("price", **how).kind, read("price", **how).own
+('CAST("price" AS double precision)', 'DOUBLE', Decimal128Type(decimal128(10, 2)))
+>>> read("mood", "unnamed<oid:16385>").sql
+'CAST("mood" AS text)'
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from candide.engines.sql.text import identifier, tuple_of
+from candide.rows.spelling import numbers_among
+
+_PLAIN = {  # type -> the word for it that engines share
+    "int2": "SMALLINT", "int4": "INTEGER", "int8": "BIGINT", "float4": "REAL", "float8": "DOUBLE", "bool": "BOOLEAN",
+    "text": "VARCHAR", "date": "DATE", "timestamp": "TIMESTAMP", "timestamptz": "TIMESTAMP WITH TIME ZONE",
+    "time": "TIME", "bytea": "BLOB",
+}  # fmt: skip
+_MADE = {  # type -> how it is read, and what it is then
+    "numeric": ("CAST({} AS double precision)", "DOUBLE"),
+    "money": ("CAST(CAST({} AS numeric) AS double precision)", "DOUBLE"),
+    "interval": ("date_part('epoch', {}) / 86400", "DOUBLE"),  # in days
+    "oid": ("CAST({} AS bigint)", "BIGINT"),
+    "json": ("({} #>> '{{}}')", "VARCHAR"),
+    "jsonb": ("({} #>> '{{}}')", "VARCHAR"),
+}
+_NUMBERS = ("SMALLINT", "INTEGER", "BIGINT", "REAL", "DOUBLE")
+_WHOLE = 18  # digits of a number that a 64-bit integer holds for certain
+
+
+@dataclass(frozen=True)
+class Read:
+    """How a column is read: as SQL, of which type, and where it is passed on as it is, by which SQL and Arrow type."""
+
+    name: str
+    sql: str
+    kind: str
+    written: str | None = None  # None: as it is read
+    own: Any = None
+
+    @property
+    def written_name(self) -> str:
+        return self.name if self.written is None else f"{self.name} as it is written"
+
+    def without(self, missing: Sequence[str]) -> "Read":
+        """The same without what was said to mean a missing value: numbers by what they are, text as it is written."""
+        said = ""
+        if self.kind in _NUMBERS:
+            said = ", ".join(f"CAST('{number!r}' AS double precision)" for number in numbers_among(missing))
+        elif self.kind == "VARCHAR" and missing:
+            said = tuple_of(missing)[1:-1]
+        if not said:
+            return self
+        sql = f"CASE WHEN {self.sql} IN ({said}) THEN NULL ELSE {self.sql} END"
+        return replace(self, sql=sql, written=self.written or self.sql)
+
+
+def reads(schema: Any, missing: Sequence[str] = ()) -> Iterator[Read]:
+    """How each column of a schema of the driver is read."""
+    for field in schema:
+        known = {key.decode(): value.decode() for key, value in (field.metadata or {}).items()}
+        found = read(field.name, known.get("POSTGRESQL:type", ""), known.get("POSTGRESQL:typmod", "-1"))
+        yield found.without(missing)
+
+
+def read(name: str, type: str, typmod: str = "-1") -> Read:
+    """How a column of a type is read; one of arrays comes as they are, for whoever has a use for them to refuse."""
+    x = identifier(name)
+    if type in _PLAIN or type.startswith("_"):
+        return Read(name, x, _PLAIN.get(type, f"{type[1:]}[]"))
+    if type == "numeric" and int(typmod) > 4:
+        return _decimal(name, *divmod(int(typmod) - 4, 1 << 16))
+    if type in _MADE:
+        sql, kind = _MADE[type]
+        return Read(name, sql.format(x), kind, x if type == "interval" else None)
+    return Read(name, f"CAST({x} AS text)", "VARCHAR")
+
+
+def _decimal(name: str, digits: int, scale: int) -> Read:
+    """A number of so many digits, which is passed on as such."""
+    import pyarrow as pa
+
+    x = identifier(name)
+    if scale == 0 and digits <= _WHOLE:
+        return Read(name, f"CAST(NULLIF({x}, 'NaN') AS bigint)", "BIGINT")
+    if scale > digits or digits > 38:  # also less than none, by which the number is rounded
+        return Read(name, f"CAST({x} AS double precision)", "DOUBLE")
+    text = f"CAST(NULLIF({x}, 'NaN') AS text)"
+    return Read(name, f"CAST({x} AS double precision)", "DOUBLE", text, pa.decimal128(digits, scale))

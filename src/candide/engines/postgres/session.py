@@ -1,0 +1,149 @@
+"""A session: one connection, and one transaction in it that only reads, and sees all rows as they were at its start.
+
+Whatever is asked of a source is asked there, so that counts, samples and streams are of the same rows. Rows of a table
+come in the order in which they are stored: scans begin at its first page, and no index is taken instead.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from candide.engines.addresses import shown
+from candide.engines.batch import Scan
+from candide.engines.postgres.postgres_errors import explained
+from candide.engines.stoppable import stoppable
+from candide.errors import InputError, MissingLibraryError, SourceError
+
+T = TypeVar("T")
+_HOST = r"(?:\[[^\]\s]*\]|[^/?#@:,\[\]\s]*)(?::\d*)?"
+_ADDRESS = re.compile(rf"postgres(?:ql)?://(?:[^/?#@:\s]*(?::[^/@\s]*)?@)?{_HOST}(?:,{_HOST})*(?:/[^/?#\s]*)?(?:\?\S*)?")
+_BEGIN = (
+    "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY",
+    "SET LOCAL client_encoding = 'UTF8'",
+    "SET LOCAL standard_conforming_strings = on",  # a backslash in a text is one
+    "SET LOCAL timezone = 'UTC'",
+    "SET LOCAL synchronize_seqscans = off",
+    "SET LOCAL extra_float_digits = 3",
+)
+_AS_STORED = ("enable_indexscan", "enable_indexonlyscan", "enable_bitmapscan")
+
+
+class Session:
+    """A connection to a server; ``name`` stands for it in messages."""
+
+    def __init__(self, address: str, name: str):
+        self.name = name
+        self._cursor: Any = None
+        self._parallel = True
+        self._failed: InputError | None = None
+        self.con = _connect(address, name)
+        try:
+            for setting in _BEGIN:
+                self.run(setting)
+        except BaseException:
+            self.close()
+            raise
+
+    def as_stored(self) -> None:
+        """Have rows of tables come in the order in which they are stored."""
+        for setting in _AS_STORED:
+            self.run(f"SET LOCAL {setting} = off")
+
+    def run(self, sql: str) -> None:
+        """Run a statement that gives no rows."""
+        self._asked(lambda cursor: cursor.execute(sql))
+
+    def rows(self, sql: str) -> list[tuple]:
+        """Run a query and fetch its rows."""
+        self._workers(True)
+
+        def ask(cursor: Any) -> Any:
+            cursor.execute(sql)
+            return cursor.fetch_arrow_table()
+
+        columns = [column.to_pylist() for column in self._asked(ask).columns]
+        return list(zip(*columns, strict=True))
+
+    def schema(self, sql: str) -> Any:
+        """The Arrow schema of what a query would give."""
+        return self._asked(lambda cursor: cursor.adbc_execute_schema(sql))
+
+    def scan(self, sql: str, size: int) -> Scan:
+        """Run a query; its schema, and its result in Arrow record batches of at most so many rows, as they come.
+
+        Workers would send their rows as they find them.
+        """
+        self._workers(False)
+
+        def ask(cursor: Any) -> Any:
+            cursor.execute(sql)
+            return cursor.fetch_record_batch()
+
+        reader = self._asked(ask)
+        return Scan(reader.schema, self._read(reader, size))
+
+    def _read(self, reader: Any, size: int) -> Iterator[Any]:
+        cursor = self._cursor
+        while (batch := self._guarded(lambda: next(reader, None))) is not None:
+            for start in range(0, batch.num_rows, size):
+                yield batch.slice(start, size)
+        if self._cursor is cursor:
+            self._end()
+
+    def _workers(self, many: bool) -> None:
+        if many is not self._parallel:
+            self.run(f"SET LOCAL max_parallel_workers_per_gather TO {'DEFAULT' if many else '0'}")
+            self._parallel = many
+
+    def _asked(self, ask: Callable[[Any], T]) -> T:
+        """What a new cursor gives; one at a time, for a stream has the connection for itself."""
+        if self._failed is not None:  # the server answers nothing in this transaction any more
+            raise self._failed
+        self._end()
+        self._cursor = self.con.cursor()
+        return self._guarded(lambda: ask(self._cursor))
+
+    def _guarded(self, call: Callable[[], T]) -> T:
+        try:
+            with explained(self.name):
+                return stoppable(self, call)
+        except SourceError as error:
+            self._failed = error
+            raise
+
+    def interrupt(self) -> None:
+        """Have the server stop what it does."""
+        self.con.adbc_cancel()
+
+    def _end(self) -> None:
+        if self._cursor is not None:
+            cursor, self._cursor = self._cursor, None
+            cursor.close()
+
+    def close(self) -> None:
+        """End the transaction, and what is still streaming, and let go of the connection."""
+        if self._cursor is not None and self._failed is None:
+            self.con.adbc_cancel()  # the rest of a stream would else be read to its end
+        for thing in (self._cursor, self.con):
+            try:
+                if thing is not None:
+                    thing.close()
+            except Exception:  # of a connection that is lost already
+                continue
+        self._cursor = None
+
+
+def _connect(address: str, name: str) -> Any:
+    try:
+        from adbc_driver_postgresql import dbapi
+    except ImportError:
+        remedy = "pip install 'candide[postgres]'"
+        raise MissingLibraryError(
+            f"{name}: to read from PostgreSQL adbc-driver-postgresql is needed", remedy=remedy
+        ) from None
+    if not _ADDRESS.fullmatch(address):  # the driver would say what it took for what, and show parts of a password
+        what = "not an address of PostgreSQL"
+        remedy = "write postgresql://USER@HOST:PORT/DATABASE, with %40 for @ and %2F for / in a name or a password"
+        raise SourceError(what, where=shown(address), remedy=remedy)
+    with explained(name):
+        return dbapi.connect(address)

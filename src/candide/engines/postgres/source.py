@@ -1,0 +1,229 @@
+"""Sources of PostgreSQL: a table, a view or a query of a server, all of whose rows are seen as they were at its start.
+
+Rows of a table come in the order in which they are stored, each time the same. Those of a view or a query are written
+to a temporary file where they are needed in the same order twice.
+"""
+
+from collections.abc import Iterator, Sequence
+from copy import copy
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from candide.engines.addresses import parted, shown
+from candide.engines.base import Folds
+from candide.engines.batch import Scan
+from candide.engines.postgres.columns import Read, reads
+from candide.engines.postgres.relations import relation
+from candide.engines.postgres.session import Session
+from candide.engines.reading import Reading
+from candide.engines.sql.dialects.postgres import PostgresDialect
+from candide.engines.sql.source import SqlSource
+from candide.engines.sql.text import identifier
+from candide.errors import InputError
+from candide.files import remove, temporary_file
+from candide.rows.arrow import arrow_numbers
+from candide.rows.labels import Labels
+from candide.rows.lots import dealt, lots
+
+if TYPE_CHECKING:
+    from candide.engines.postgres.engine import Postgres
+
+_BATCH = 1 << 16  # rows that are read at a time where the table is written to a file, or its folds are dealt
+
+
+class PostgresSource(SqlSource):
+    """An open table, view or query: the common table expression ``source`` of every query."""
+
+    dialect = PostgresDialect()
+    view = "source"
+
+    def __init__(self, address: str, reading: Reading, engine: "Postgres"):
+        self.name, self.engine = shown(address), engine
+        address, table = parted(address)
+        self._file: str | None = None  # with all rows, where they have been written to one
+        self._dealt: dict[Folds, Any] = {}
+        self._share = 1.0  # of the rows that are read
+        self._span: tuple[int, int] | None = None
+        self._seen = [0]  # rows, by this source and those that are some of it
+        self._rows: int | None = None
+        self.session = Session(address, shown(address))
+        try:
+            self.relation = relation(self.session, table or reading.table)
+            if self.relation.is_table:
+                self.session.as_stored()
+            found = list(reads(self.session.schema(f"SELECT * FROM {self.relation.sql}"), reading.missing))
+            self._have(found)
+        except BaseException:
+            self.close()
+            raise
+
+    def _have(self, found: list[Read]) -> None:
+        names = [one.name for one in found]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise InputError(f"{self.name} has two columns {twice!r}", value=twice, remedy="rename one of them: AS")
+        if not names:
+            raise InputError(f"{self.name} has no columns")
+        self._reads = {one.name: one for one in found}
+        self.columns = {one.name: one.kind for one in found}
+
+    def close(self) -> None:
+        self.session.close()
+        if self._file is not None:
+            remove(self._file)
+
+    # Queries
+
+    def _query(self, sql: str) -> str:
+        """A query with the columns as they are read; the server plans it as if it were written out."""
+        each = [f"{one.sql} AS {identifier(one.name)}" for one in self._reads.values()]
+        each += [f"{one.written} AS {identifier(one.written_name)}" for one in self._reads.values() if one.written]
+        some = f" TABLESAMPLE BERNOULLI ({100 * self._share!r}) REPEATABLE (0)" if self._share < 1 else ""
+        base = f"SELECT {', '.join(each)} FROM {self.relation.sql}{some}"
+        return f"WITH {self.view} AS NOT MATERIALIZED ({base}) {sql}"
+
+    def rows(self, sql: str) -> list[tuple]:
+        found = self.session.rows(self._query(sql))
+        self.rows_read += self.n_rows or 0
+        return found
+
+    def stream(self, sql: str) -> Iterator[tuple]:
+        for batch in self.session.scan(self._query(sql), _BATCH).batches:
+            yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+    def head(self, n: int) -> Any:
+        import pyarrow as pa
+
+        found = self.only(0, n)._scan(list(self.columns), max(n, 1))
+        return pa.Table.from_batches(found.batches, found.schema)
+
+    def batches(self, columns: Sequence[str], size: int, folds: Folds | None = None) -> Iterator[Any]:
+        fold, start = None if folds is None else self._folds(folds), 0
+        for batch in self._scan(columns, size).batches:
+            self.rows_read += batch.num_rows
+            if fold is not None:
+                batch = batch.append_column("fold", fold.slice(start, batch.num_rows))
+            start += batch.num_rows
+            yield batch
+
+    def _scan(self, columns: Sequence[str], size: int) -> Scan:
+        if self._file is not None:
+            return _read(self._file, columns, size, self._span)
+        some = "" if self._span is None else f" LIMIT {self._span[1]} OFFSET {self._span[0]}"
+        chosen = ", ".join(map(identifier, columns))
+        return self.session.scan(self._query(f"SELECT {chosen} FROM {self.view}{some}"), size)
+
+    def as_written(self, names: Sequence[str]) -> list[tuple[str, Any]]:
+        """A decimal number with its digits, an interval as such."""
+        return [(self._reads[name].written_name, self._reads[name].own) for name in names]
+
+    # Some of the rows
+
+    def only(self, start: int, n: int) -> Self:
+        """The same source, of which so many rows are read."""
+        some = copy(self)
+        some._span = (start, n)
+        return some
+
+    def with_written(self) -> Self:
+        """The same source, with columns that are passed on beside those that are read."""
+        some = copy(self)
+        some.columns = {**self.columns, **{one.written_name: one.kind for one in self._reads.values()}}
+        return some
+
+    def thin(self, n: int) -> tuple[Self, float]:
+        """The server draws the rows of a table page by page, and sends no others."""
+        if not self.relation.is_table or n >= self.count_rows():
+            return self, 1.0
+        some = copy(self)
+        some._share = n / self.count_rows()
+        return some, some._share
+
+    def count_rows(self) -> int:
+        """How many there are."""
+        if self._rows is None:
+            [(self._rows,)] = self.session.rows(f"SELECT count(*) FROM {self.relation.sql}")
+        return self._rows
+
+    # Order
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the rows have been written to a file."""
+        return self._file is not None
+
+    def materialise(self) -> None:
+        """Those of a view or a query are written to a temporary file, once."""
+        if self.relation.is_table or self._file is not None:
+            return
+        import pyarrow as pa
+
+        self._file = temporary_file(".arrow")
+        found, self._rows = self.session.scan(self._query(f"SELECT * FROM {self.view}"), _BATCH), 0
+        with pa.ipc.new_file(self._file, found.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as out:
+            for batch in found.batches:
+                self._rows += batch.num_rows
+                out.write_batch(batch)
+
+    def _folds(self, folds: Folds) -> Any:
+        """The fold of each row, in their order: dealt out by the primary key where there is one, so that it is the
+        same wherever a row is stored, else by the number of the row.
+        """
+        import pyarrow as pa
+
+        if folds not in self._dealt:
+            self.materialise()
+            found = self._drawn(folds)
+            table = pa.Table.from_batches(found.batches, found.schema)
+            column, n = table.column(0), table.num_rows
+            y = np.zeros(n, np.intp) if folds.by is None else Labels.of(column).encode(column)
+            lot = arrow_numbers(table.column(1)) if table.num_columns > 1 else np.arange(n)
+            fold = dealt(y, folds.n, lots(lot, folds.seed))
+            self._dealt[folds] = pa.array(fold.astype(np.int16 if folds.n < 1 << 15 else np.int32))
+        return self._dealt[folds]
+
+    def _drawn(self, folds: Folds) -> Scan:
+        """The label of each row, and what its key draws."""
+        by = next(iter(self.columns)) if folds.by is None else folds.by
+        if not self.relation.key:
+            return self._scan([by], _BATCH)
+        keys = ", chr(31), ".join(f"CAST({identifier(name)} AS text)" for name in self.relation.key)
+        lot = f"('x' || left(md5(concat({keys})), 16))::bit(64)::bigint"
+        return self.session.scan(self._query(f"SELECT {identifier(by)}, {lot} FROM {self.view}"), _BATCH)
+
+    # Looking on
+
+    @property
+    def rows_read(self) -> int:  # type: ignore[override]
+        return self._seen[0]
+
+    @rows_read.setter
+    def rows_read(self, rows: int) -> None:
+        self._seen[0] = rows
+
+    def look_on(self) -> None:
+        super().look_on()
+        self.n_rows = self.count_rows() if self.relation.is_table or self.is_local else None
+
+
+def _read(path: str, columns: Sequence[str], size: int, span: tuple[int, int] | None) -> Scan:
+    """Columns of a file that was written, in batches."""
+    import pyarrow as pa
+
+    with pa.ipc.open_file(path) as file:
+        schema = file.schema
+    places = sorted(schema.names.index(name) for name in columns)
+
+    def batches() -> Iterator[Any]:
+        start, n = span or (0, 1 << 62)
+        with pa.ipc.open_file(path, options=pa.ipc.IpcReadOptions(included_fields=places)) as file:
+            for i in range(file.num_record_batches):
+                batch = file.get_batch(i).select(list(columns))
+                some = batch.slice(min(start, batch.num_rows), n)
+                start, n = max(0, start - batch.num_rows), n - some.num_rows
+                yield from (some.slice(at, size) for at in range(0, some.num_rows, size))
+                if not n:
+                    return
+
+    return Scan(pa.schema([schema.field(name) for name in columns]), batches())
