@@ -22,7 +22,9 @@ _OTHERS = ("postgres", "nobody")  # who runs it where we are root
 def programs() -> str | None:
     """The folder of the newest server that is installed."""
     found = shutil.which("initdb")
-    return os.path.dirname(found) if found else next(iter(sorted(glob("/usr/lib/postgresql/*/bin"), reverse=True)), None)
+    return (
+        os.path.dirname(found) if found else next(iter(sorted(glob("/usr/lib/postgresql/*/bin"), reverse=True)), None)
+    )
 
 
 @dataclass

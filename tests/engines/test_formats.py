@@ -219,7 +219,7 @@ def test_what_is_wrong_in_arff_is_named(text, line, attributes, tmp_path):
         ("https://example.org/a.csv", "on the web", "download"),
         ("s3://bucket/a.parquet", "object store", "aws s3 cp"),
         ("gs://bucket/a.parquet", "object store", "gcloud"),
-        ("postgresql://host/db", "database", "Arrow"),
+        ("mysql://host/db", "database", "Arrow"),
         ("file:///data/a.csv", "address of a file", "/data/a.csv"),
     ],
 )

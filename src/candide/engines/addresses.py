@@ -16,7 +16,9 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 # A password, were it written as it may not be: one with an @ or / in it goes to the last @ there is.
 _USER = re.compile(r"(?<=://)([^/?#@:\s]*):(?:[^/@\s]*@|(?!\d*(?:[/?]|$))\S*@)")
 _GIVEN = re.compile(r"(?<=[?&])((?:ssl)?password)=[^&\s]*&?", re.IGNORECASE)
-_PARTED = re.compile(r"(?P<address>(?:[^/?#@\s]*//)?(?:[^/?#@\s]*@)?(?:\[[^\]]*\]|(?!::).)*)(?:::(?P<rest>.+))?", re.DOTALL)
+_PARTED = re.compile(
+    r"(?P<address>(?:[^/?#@\s]*//)?(?:[^/?#@\s]*@)?(?:\[[^\]]*\]|(?!::).)*)(?:::(?P<rest>.+))?", re.DOTALL
+)
 
 
 def engine_of(data: Any) -> str | None:

@@ -276,7 +276,7 @@ def _typed(seed: int) -> dict[str, Case]:
     times = days.astype("datetime64[us]") + rng.integers(0, 10**11, n)
     cents = np.array([Decimal(int(cent)) / 4 for cent in rng.integers(-200, 200, n)], object)
     flag = rng.random(n) < 0.3 + 0.4 * kind
-    base = {"row": np.arange(n), "y": kind == 1}
+    base = {"row": np.arange(n), "y": np.array(["no", "yes"], object)[kind]}
     gaps = {"day": _without(days.astype(object), holes), "price": _without(cents, holes)}
     return {
         "dates, decimals and booleans": ({**base, **gaps, "time": times, "flag": flag}, "auto"),

@@ -24,9 +24,9 @@ from candide.engines.duckdb.csv_form import CsvForm, CsvHints, above, evened, fo
 from candide.engines.duckdb.duckdb_errors import explained
 from candide.engines.duckdb.formats import chosen_table, ending_of, files_of
 from candide.engines.duckdb.spellings import kind_of_time
-from candide.engines.stoppable import pieces_of
 from candide.engines.reading import Reading
 from candide.engines.sql.text import identifier, literal, literals
+from candide.engines.stoppable import pieces_of
 from candide.errors import InputError, InputTypeError, SourceError
 from candide.files import temporary_file, temporary_folder
 from candide.model.plan import naming

@@ -26,12 +26,12 @@ from candide.engines.duckdb import infer, pace
 from candide.engines.duckdb.attach import Attached, attach, temporary
 from candide.engines.duckdb.csv_form import mended, read_text, replaced
 from candide.engines.duckdb.duckdb_errors import explained
-from candide.engines.stoppable import stoppable
 from candide.engines.reading import Reading
 from candide.engines.sql.dialect import Expr
 from candide.engines.sql.dialects.duckdb import DuckDBDialect
 from candide.engines.sql.source import SqlSource, deal
 from candide.engines.sql.text import identifier, literal
+from candide.engines.stoppable import stoppable
 from candide.errors import InputError
 from candide.files import remove
 from candide.rows.kinds import is_coded_number, rows_of_look

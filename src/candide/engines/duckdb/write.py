@@ -7,8 +7,8 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from candide.engines.stoppable import stoppable
 from candide.engines.sql.text import literal
+from candide.engines.stoppable import stoppable
 from candide.errors import InputError, unknown
 from candide.files import replacing
 

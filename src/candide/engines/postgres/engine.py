@@ -27,10 +27,10 @@ class Postgres(Engine):
         return PostgresSource(data, reading or Reading(), self)
 
     def own(self, plan: Plan, rows: Rows) -> list[Part]:
-        """None where rows are divided, or have been written to a file; numbers that text spells are read here."""
+        """None where rows are dealt out here, or have been written to a file; numbers that text spells are read here."""
         source = rows.source
         assert isinstance(source, PostgresSource)
-        if rows.folds or source.is_local:
+        if source.is_local or (rows.folds and rows.folds.key is None):
             return []
         text = {name for name, kind in source.columns.items() if kind == "VARCHAR"}
         parts = super().own(plan, rows)

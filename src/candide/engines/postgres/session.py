@@ -16,7 +16,9 @@ from candide.errors import InputError, MissingLibraryError, SourceError
 
 T = TypeVar("T")
 _HOST = r"(?:\[[^\]\s]*\]|[^/?#@:,\[\]\s]*)(?::\d*)?"
-_ADDRESS = re.compile(rf"postgres(?:ql)?://(?:[^/?#@:\s]*(?::[^/@\s]*)?@)?{_HOST}(?:,{_HOST})*(?:/[^/?#\s]*)?(?:\?\S*)?")
+_ADDRESS = re.compile(
+    rf"postgres(?:ql)?://(?:[^/?#@:\s]*(?::[^/@\s]*)?@)?{_HOST}(?:,{_HOST})*(?:/[^/?#\s]*)?(?:\?\S*)?"
+)
 _BEGIN = (
     "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY",
     "SET LOCAL client_encoding = 'UTF8'",

@@ -24,7 +24,7 @@ from candide.errors import InputError
 from candide.files import remove, temporary_file
 from candide.rows.arrow import arrow_numbers
 from candide.rows.labels import Labels
-from candide.rows.lots import dealt, lots
+from candide.rows.lots import by_key, dealt, lots
 
 if TYPE_CHECKING:
     from candide.engines.postgres.engine import Postgres
@@ -89,8 +89,11 @@ class PostgresSource(SqlSource):
         return found
 
     def stream(self, sql: str) -> Iterator[tuple]:
-        for batch in self.session.scan(self._query(sql), _BATCH).batches:
+        for batch in self.arrow_batches(sql, _BATCH):
             yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+    def arrow_batches(self, sql: str, size: int) -> Iterator[Any]:
+        return self.session.scan(self._query(sql), size).batches
 
     def head(self, n: int) -> Any:
         import pyarrow as pa
@@ -99,8 +102,14 @@ class PostgresSource(SqlSource):
         return pa.Table.from_batches(found.batches, found.schema)
 
     def batches(self, columns: Sequence[str], size: int, folds: Folds | None = None) -> Iterator[Any]:
-        fold, start = None if folds is None else self._folds(folds), 0
-        for batch in self._scan(columns, size).batches:
+        fold, start = None, 0
+        if folds is not None and (folds.key is None or self.is_local):
+            fold, found = self._folds(folds), self._scan(columns, size).batches
+        elif folds is not None:  # the server says the fold by the key
+            found = super().batches(columns, size, folds)
+        else:
+            found = self._scan(columns, size).batches
+        for batch in found:
             self.rows_read += batch.num_rows
             if fold is not None:
                 batch = batch.append_column("fold", fold.slice(start, batch.num_rows))
@@ -177,15 +186,18 @@ class PostgresSource(SqlSource):
             found = self._drawn(folds)
             table = pa.Table.from_batches(found.batches, found.schema)
             column, n = table.column(0), table.num_rows
-            y = np.zeros(n, np.intp) if folds.by is None else Labels.of(column).encode(column)
-            lot = arrow_numbers(table.column(1)) if table.num_columns > 1 else np.arange(n)
-            fold = dealt(y, folds.n, lots(lot, folds.seed))
+            if folds.key is not None:
+                fold = by_key(column, folds.n, folds.seed, folds.key)
+            else:
+                y = np.zeros(n, np.intp) if folds.by is None else Labels.of(column).encode(column)
+                lot = arrow_numbers(table.column(1)) if table.num_columns > 1 else np.arange(n)
+                fold = dealt(y, folds.n, lots(lot, folds.seed))
             self._dealt[folds] = pa.array(fold.astype(np.int16 if folds.n < 1 << 15 else np.int32))
         return self._dealt[folds]
 
     def _drawn(self, folds: Folds) -> Scan:
         """The label of each row, and what its key draws."""
-        by = next(iter(self.columns)) if folds.by is None else folds.by
+        by = folds.key or folds.by or next(iter(self.columns))
         if not self.relation.key:
             return self._scan([by], _BATCH)
         keys = ", chr(31), ".join(f"CAST({identifier(name)} AS text)" for name in self.relation.key)
@@ -195,7 +207,7 @@ class PostgresSource(SqlSource):
     # Looking on
 
     @property
-    def rows_read(self) -> int:  # type: ignore[override]
+    def rows_read(self) -> int:
         return self._seen[0]
 
     @rows_read.setter

@@ -30,6 +30,12 @@ class PostgresDialect(Dialect):
         marked = exp.DPipe(this=exp.Literal.string("x"), expression=call("left", x, number(digits)))
         return exp.cast(exp.Cast(this=exp.Paren(this=marked), to=bits), "INT")
 
+    def level(self, x: Expr, kind: str) -> Expr:
+        """A time with its zone as one in UTC, a float by its shortest decimal."""
+        if kind == "TIMESTAMP WITH TIME ZONE":
+            return exp.AtTimeZone(this=x, zone=exp.Literal.string("UTC"))
+        return self.double(self.text(x)) if kind == "REAL" else super().level(x, kind)
+
     def exp(self, x: Expr) -> Expr:
         """One that is no double but 0 is an error there."""
         small = exp.If(this=exp.LT(this=x, expression=number(-700)), true=self.literal(0.0))
