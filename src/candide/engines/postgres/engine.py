@@ -27,7 +27,7 @@ class Postgres(Engine):
         return PostgresSource(data, reading or Reading(), self)
 
     def own(self, plan: Plan, rows: Rows) -> list[Part]:
-        """None where rows are dealt out here, or have been written to a file; numbers that text spells are read here."""
+        """None where rows are dealt out here, or are in a file; numbers that text spells are read here."""
         source = rows.source
         assert isinstance(source, PostgresSource)
         if source.is_local or (rows.folds and rows.folds.key is None):
