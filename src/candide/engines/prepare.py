@@ -68,7 +68,7 @@ def prepare(
     levels = [str(n) for part in plan.parts if part.holds == "codes" for n in part.columns] if source.untyped else []
     spelled = [name for name in levels if pa.types.is_string(values[name].type)]
     nan = any(pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py() for column in head.columns)
-    many, near = _hints(plan, head, weight is not None or source.needs_middle)
+    many, near = hints(plan, head, weight is not None or source.needs_middle)
     return Prepared(plan, list(columns), many, near, spelled, remarks, nan, head)
 
 
@@ -89,7 +89,7 @@ def prepare_like(
     told = source.read_numbers([*number_columns(plan), *([weight] if weight else [])], spelled)
     many = [name for name, known_levels in levels if len(known_levels) > MANY_LEVELS // 2]
     around = weight is not None or source.needs_middle
-    near = _hints(plan, source.head(_FEWEST), around)[1] if around else {}
+    near = hints(plan, source.head(_FEWEST), around)[1] if around else {}
     return Prepared(plan, many=many, near=near, remarks=[*source.remarks, *told])
 
 
@@ -137,7 +137,7 @@ def _spelled_numbers(name: str, column: Any, untyped: bool) -> list[Remark]:
     return [Remark("numbers-as-text", text, name, f"to read it as numbers, {way}")]
 
 
-def _hints(plan: Plan, head: pa.Table, needs_middle: bool) -> tuple[list[str], dict[str, float]]:
+def hints(plan: Plan, head: pa.Table, needs_middle: bool) -> tuple[list[str], dict[str, float]]:
     """Columns with very many levels, and where it is needed a value near the middle of each number."""
     many, near = [], {}
     table = Table.of(head)

@@ -45,7 +45,8 @@ class Column:
     @property
     def read(self) -> Expr:
         """The value as aggregates want it: NaN, which they would count, is missing."""
-        nan = self.dialect.is_nan(self.raw) if self.is_float and (self.nan or self.by_level) else None
+        may_be = self.is_float and (self.nan or self.by_level)
+        nan = self.dialect.is_nan(self.dialect.double(self.raw)) if may_be else None
         return self.value if nan is None else exp.Case(ifs=[exp.If(this=exp.Not(this=nan), true=self.value)])
 
     @property
@@ -82,6 +83,6 @@ class Column:
     def present(self, value: Expr) -> Expr:
         """The weight of the rows where a value is present."""
         if self.weight is None:
-            return exp.Count(this=value)
+            return exp.Count(this=value, big_int=True)
         there = exp.Not(this=exp.Is(this=value, expression=exp.Null()))
         return self.dialect.total(exp.Case(ifs=[exp.If(this=there, true=exp.column(self.weight))]))

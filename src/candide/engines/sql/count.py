@@ -34,7 +34,7 @@ from candide.rows.labels import Labels, is_absent
 from candide.rows.matching import read_levels
 from candide.tally import Tally
 
-_SETS = 40  # grouping sets in one query
+SETS = 30  # grouping sets in one query: the mask of their columns must fit into 32 bits
 
 Keys = dict[tuple[Any, int], int]  # (label, fold) -> position of its group
 Answers = dict[str, list[Any]]  # key of an expression -> its value in each group
@@ -62,25 +62,25 @@ def count(rows: Rows, prepared: Prepared) -> Counted:
 def _counted(rows: Rows, prepared: Prepared) -> Counted:
     source: Any = rows.source
     dialect, plan = source.dialect, prepared.plan
-    places = list(_places(source, prepared, rows.weight))
-    apart = [c for _, columns in places for c in columns if _is_apart(c, prepared, dialect)]
+    asked = list(places(source, prepared, rows.weight))
+    apart = [c for _, columns in asked for c in columns if _is_apart(c, prepared, dialect)]
     aliases = {column.alias for column in apart}
-    together = [(part, [c for c in columns if c.alias not in aliases]) for part, columns in places]
-    starts = range(0, len(apart), step := _SETS if dialect.grouping_sets else 1)
+    together = [(part, [c for c in columns if c.alias not in aliases]) for part, columns in asked]
+    starts = range(0, len(apart), step := SETS if dialect.grouping_sets else 1)
     source.passes += len(starts)
     keys, answers, unlabelled = _grouped(rows, together)
     answers |= {levels_key(column): [{} for _ in keys] for column in apart}
     for start in starts:
         _levels_apart(rows, apart[start : start + step], keys, answers)
-    for column in (c for _, columns in places for c in columns if c.name in prepared.spelled and c.is_level):
+    for column in (c for _, columns in asked for c in columns if c.name in prepared.spelled and c.is_level):
         found = answers[levels_key(column)]
         meant = read_levels(list({level for met in found for level in (met or ())}))
         answers[levels_key(column)] = [{meant[level]: n for level, n in (met or {}).items()} for met in found]
-    _check_weights(answers, rows.weight)
-    return Counted(_censuses(plan, places, keys, answers, rows.n_folds), unlabelled)
+    check_weights(answers, rows.weight)
+    return Counted(censuses_of(plan, asked, keys, answers, rows.n_folds), unlabelled)
 
 
-def _places(source: SqlSource, prepared: Prepared, weight: str | None) -> Iterator[Asked]:
+def places(source: SqlSource, prepared: Prepared, weight: str | None) -> Iterator[Asked]:
     """The columns of every part, as SQL sees them; each place has an alias of its own."""
     i, w = 0, None if weight is None else "w"
     for part in prepared.plan.parts:
@@ -103,13 +103,13 @@ def _is_apart(column: Column, prepared: Prepared, dialect: Dialect) -> bool:
 def _grouped(rows: Rows, asked: Sequence[Asked]) -> tuple[Keys, Answers, int]:
     """The groups, the answers of some columns in each, and how many rows have no label."""
     source: Any = rows.source
-    wanted: dict[str, Expr] = {"rows": exp.Count(this=exp.Star()), **_totals(rows.weight, source.dialect)}
+    wanted: dict[str, Expr] = {"rows": exp.Count(this=exp.Star()), **totals(rows.weight, source.dialect)}
     for part, columns in asked:
         if columns:
             wanted |= statistic(part).ask(part, columns, source.dialect)
     fold = exp.column("fold") if rows.folds else number(0)  # not a key where it is the same in all rows
     select = exp.Select(expressions=[exp.column("y"), fold, *wanted.values()])
-    inner = _projected(rows, [c for _, columns in asked for c in columns]).subquery("t", copy=False)
+    inner = projected(rows, [c for _, columns in asked for c in columns]).subquery("t", copy=False)
     select = select.from_(inner, copy=False).group_by("y", *(["fold"] if rows.folds else []), copy=False)
     groups = source.rows(select.sql(source.dialect.name, copy=False))
     found = [row for row in groups if not is_absent(row[0])]
@@ -120,7 +120,7 @@ def _grouped(rows: Rows, asked: Sequence[Asked]) -> tuple[Keys, Answers, int]:
     return {(row[0], int(row[1])): g for g, row in enumerate(found)}, answers, unlabelled
 
 
-def _projected(rows: Rows, columns: Sequence[Column]) -> exp.Select:
+def projected(rows: Rows, columns: Sequence[Column]) -> exp.Select:
     """Label ``y``, ``fold``, weight ``w``, and the columns as the model wants them, by their aliases."""
     source: Any = rows.source
     fold = fold_of(rows.folds) or [exp.alias_(number(0), "fold")]
@@ -137,7 +137,8 @@ def _projected(rows: Rows, columns: Sequence[Column]) -> exp.Select:
     return exp.Select(expressions=coded).from_(read.subquery("r", copy=False), copy=False)
 
 
-def _totals(weight: str | None, dialect: Dialect) -> dict[str, Expr]:
+def totals(weight: str | None, dialect: Dialect) -> dict[str, Expr]:
+    """What is asked of the weights of a group."""
     if weight is None:
         return {"weight": exp.Count(this=exp.Star())}
     w = exp.column("w")
@@ -153,7 +154,7 @@ def _levels_apart(rows: Rows, columns: Sequence[Column], keys: Keys, answers: An
     by = [exp.column("y"), exp.column("fold")]
     which = source.dialect.grouping(*names) if len(columns) > 1 else number(0)
     select = exp.select("y", "fold", exp.alias_(which, "which"), exp.alias_(total, "total"), *names)
-    select = select.from_(_projected(rows, columns).subquery("t"))
+    select = select.from_(projected(rows, columns).subquery("t"))
     if len(columns) > 1:
         sets = [exp.Tuple(expressions=[*by, name]) for name in names]
         select.set("group", exp.Group(grouping_sets=[exp.GroupingSets(expressions=sets)]))
@@ -179,11 +180,12 @@ def _nearer(counted: Counted, prepared: Prepared) -> dict[str, Any]:
     return out if out != prepared.near else {}
 
 
-def _censuses(plan: Plan, places: Sequence[Asked], keys: Keys, answers: Answers, folds: int) -> list[Census]:
+def censuses_of(plan: Plan, asked: Sequence[Asked], keys: Keys, answers: Answers, folds: int) -> list[Census]:
+    """The census of each fold, from the answers of every column in every group."""
     labels = Labels.of([label for label, _ in keys])
     code = np.array([labels.encode([label])[0] for label, _ in keys], np.intp)
     fold_of_group = np.array([fold for _, fold in keys])
-    counted = [_tally(part, columns, answers) for part, columns in places]
+    counted = [_tally(part, columns, answers) for part, columns in asked]
     plan, tallies = Plan(plan.columns, tuple(part for part, _ in counted)), [tally for _, tally in counted]
     out = []
     for fold in range(folds):
@@ -211,7 +213,8 @@ def _tally(part: Part, columns: list[Column], answers: Mapping[str, Sequence[Any
     return part, tally
 
 
-def _check_weights(answers: Answers, weight: str | None) -> None:
+def check_weights(answers: Answers, weight: str | None) -> None:
+    """Refuse weights that are missing or negative."""
     for low, missing in zip(answers.get("least weight", ()), answers.get("weights missing", ()), strict=True):
         if missing or (low is not None and not low >= 0):
             what = "missing" if missing else f"{low:g}"

@@ -5,8 +5,8 @@ from sums around a value near the middle, without ``histogram`` levels take a qu
 :mod:`candide.engines.sql.dialects`; what they share is here, in words that every one of them has.
 
 >>> x = exp.column("x")
->>> Dialect().total(x).sql(), Dialect().mean(x), Dialect().log(x).sql(), Dialect().literal(1.5).sql()
-('SUM(x)', None, 'LN(x)', '1.5e0')
+>>> Dialect().total(x).sql(), Dialect().mean(x), Dialect().log(x).sql(), Dialect().literal(-1.5).sql()
+('SUM(x)', None, 'LN(x)', '-1.5e0')
 """
 
 import re
@@ -83,8 +83,9 @@ class Dialect:
 
     def literal(self, value: float) -> Expr:
         """A double, all its digits: without an exponent most databases take it for a decimal."""
-        digits = repr(float(value))
-        return exp.Literal.number(digits if "e" in digits else f"{digits}e0")
+        digits = repr(abs(float(value)))  # with a sign sqlglot would read the number, and write it without an exponent
+        size = exp.Literal.number(digits if "e" in digits else f"{digits}e0")
+        return exp.Neg(this=size) if value < 0 else size
 
     def level(self, x: Expr, kind: str) -> Expr:
         """A value of some type as Python reads it without loss, to be a level or a class; as text where it cannot."""

@@ -1,0 +1,95 @@
+"""Dialects: what each spells is read by a parser of it, and gives the same in those that run here."""
+
+import datetime as dt
+import math
+import sqlite3
+
+import duckdb
+import numpy as np
+import pytest
+import sqlglot
+from scipy.special import gammaln
+from sqlglot import exp
+
+from candide.engines.sql.dialect import Dialect
+from candide.engines.sql.dialects.table import DIALECTS, dialect
+from candide.errors import UnknownNameError
+
+WORDS = {
+    "double": lambda d, x: d.double(x),
+    "text": lambda d, x: d.text(x),
+    "a level": lambda d, x: d.level(x, "UUID"),
+    "a number": lambda d, x: d.literal(-1.5e-300),
+    "days of a date": lambda d, x: d.days(x, "DATE"),
+    "days of a time": lambda d, x: d.days(x, "TIMESTAMP"),
+    "NaN": lambda d, x: d.is_nan(x) or x,
+    "log": lambda d, x: d.log(x),
+    "exp": lambda d, x: d.exp(x),
+    "log Gamma": lambda d, x: d.log_gamma(x),
+    "the larger": lambda d, x: d.greatest(x, 0.5),
+    "total": lambda d, x: d.total(x),
+    "grouping": lambda d, x: d.grouping(x, exp.column("z")),
+    "hash": lambda d, x: d.hash(x),
+}
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.parametrize("word", WORDS)
+def test_words_are_those_that_a_parser_reads(name, word):
+    """And what is quoted comes out as it went in."""
+    x = exp.column('a "b', quoted=True)
+    query = exp.select(WORDS[word](dialect(name), x), x.copy()).from_("t").sql(name)
+    tree = sqlglot.parse_one(query, dialect=name)
+    assert len(tree.expressions) == 2
+    assert {column.name for column in tree.find_all(exp.Column)} <= {
+        'a "b',
+        "z",
+        "microsecond",
+        "MICROSECOND",
+        "epoch_microsecond",
+    }
+
+
+def in_duckdb(expression, x=1.0, kind="DOUBLE"):
+    return duckdb.execute(f"SELECT {expression.sql('duckdb')} FROM (SELECT CAST(? AS {kind}) AS x)", [x]).fetchone()[0]
+
+
+def in_sqlite(expression, x=1.0, kind=None):
+    with sqlite3.connect(":memory:") as con:
+        return con.execute(f"SELECT {expression.sql('sqlite')} FROM (SELECT ? AS x)", [x]).fetchone()[0]
+
+
+RUN = {"duckdb": in_duckdb, "sqlite": in_sqlite}
+
+
+@pytest.mark.parametrize("name", RUN)
+@pytest.mark.parametrize("value", [0.1, -0.1, 1 / 3, -1e-300, 1.7976931348623157e308, 5e-324, 123456789.123456789, 0.0])
+def test_a_number_keeps_its_digits_and_is_a_double(name, value):
+    assert RUN[name](dialect(name).literal(value)) == value
+    assert in_duckdb(exp.func("typeof", dialect("duckdb").literal(value))) == "DOUBLE"
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_log_gamma_is_right_where_a_database_has_none(name):
+    ours = Dialect().log_gamma(exp.column("x"))
+    for x in [*np.linspace(0.01, 25, 101), 1e3, 1e6, 1e12]:
+        assert RUN[name](ours.copy(), float(x)) == pytest.approx(gammaln(x), rel=1e-13, abs=2e-13)
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_functions_and_days(name):
+    d, run, x = dialect(name), RUN[name], exp.column("x")
+    assert run(d.log(x.copy()), 2.5) == pytest.approx(math.log(2.5), rel=1e-15)
+    assert run(d.exp(x.copy()), -1000.0) == 0.0
+    assert [run(d.greatest(x.copy(), 0), v) for v in (-3.0, 2.5, None)] == [0.0, 2.5, None]
+    at = dt.datetime(2024, 2, 29, 12, 30, 15, 250_000)
+    want = (at - dt.datetime(1970, 1, 1)).total_seconds() / 86400
+    assert run(d.days(x.copy(), "TIMESTAMP"), at.isoformat(" "), "TIMESTAMP") == pytest.approx(want, abs=1e-8)
+    assert run(d.days(x.copy(), "DATE"), "2024-02-29", "DATE") == 19782
+
+
+def test_an_unknown_dialect_is_named():
+    with pytest.raises(UnknownNameError) as error:
+        dialect("snowflakes")
+    assert error.value.value == "snowflakes"
+    assert "did you mean 'snowflake'" in str(error.value)
