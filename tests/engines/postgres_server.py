@@ -16,6 +16,7 @@ from urllib.parse import quote
 import pyarrow as pa
 
 _QUICK = "-c fsync=off -c full_page_writes=off -c synchronous_commit=off -c autovacuum=off -c shared_buffers=32MB"
+PASSWORD = "s3cret:w@rd/"  # of the user locked, from whom alone one is asked
 _OTHERS = ("postgres", "nobody")  # who runs it where we are root
 
 
@@ -69,12 +70,15 @@ def server() -> Iterator[Server]:
     control = [*as_user, f"{bin}/pg_ctl", "-D", data, "-w"]
     try:
         subprocess.run([*as_user, *initdb], check=True, **quiet)
+        with open(f"{data}/pg_hba.conf", "w") as rules:
+            rules.write("local all locked scram-sha-256\nlocal all all trust\n")
         subprocess.run([*control, "-l", f"{folder}/log", "-o", options, "start"], check=True, **quiet)
         try:
             from adbc_driver_postgresql import dbapi
 
             made = Server(folder)
             with dbapi.connect(made.address(), autocommit=True) as made.con:
+                made.run(f"CREATE ROLE locked LOGIN PASSWORD '{PASSWORD}'", "GRANT pg_read_all_data TO locked")
                 yield made
         finally:
             subprocess.run([*control, "-m", "immediate", "stop"], check=False, **quiet)

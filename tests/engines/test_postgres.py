@@ -1,8 +1,302 @@
-"""PostgreSQL: the server counts what the array engine counts; what goes wrong there is one line."""
+"""PostgreSQL: the server counts what the array engine counts; what goes wrong there is one line, without a password."""
 
-from candide.engines.base import engine
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.cli.typed import run
+from tests.engines.postgres_server import PASSWORD
+
+import candide as cd
+from candide.engines.base import Folds, Rows, engine, open_source
+from candide.engines.sample import sample
+from candide.errors import InputError, MissingLibraryError, SourceError
+from candide.events import Gaussian
+from candide.model.plan import Part, Plan
+from candide.rows.table import Table
+from candide.tasks import cross_validate, evaluate, explain, forget, learn, predict, update
 from candide.testing import check_engine
+
+N = 600
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, N)
+    return pa.table(
+        {
+            "id": np.arange(N),
+            "size": pa.array(rng.normal(y, 1.0), mask=rng.random(N) < 0.1),
+            "kind": np.array(["ant", "bee", "it's"])[rng.integers(0, 2, N) + y],
+            "note": [f"{'free prize' if c else 'see you'} at {i % 7} then" for i, c in enumerate(y)],
+            "class": np.array(["no", "yes"])[y],
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def shop(postgres, rows):
+    """The address of a database with the table, a view of it and a role that may read nothing."""
+    postgres.make(rows, "orders")
+    postgres.run(
+        "ALTER TABLE orders ADD PRIMARY KEY (id)",
+        "CREATE VIEW recent AS SELECT * FROM orders",
+        'CREATE SCHEMA "My Shop"',
+        'CREATE TABLE "My Shop"."a.""b"" Ö" AS SELECT * FROM orders',
+        "CREATE ROLE nobody LOGIN",
+        "CREATE SEQUENCE visits",
+    )
+    return postgres.address()
 
 
 def test_it_keeps_the_laws(postgres):
     check_engine(engine("postgres"), postgres.make)
+
+
+def test_moments_far_from_zero_keep_their_digits(postgres):
+    """Those of the server are by the updating sums of Youngs and Cramer; the oracle are whole numbers."""
+    postgres.run(
+        "CREATE TABLE far AS SELECT 1e8::float8 + (i * 7919 % 1000) / 256.0::float8 AS x, i % 2 AS y "
+        "FROM generate_series(1, 200000) i"
+    )
+    [tally] = learn(f"{postgres.address()}::far", "y", model="naive").fitted.census.tallies
+    i = np.arange(1, 200_001)
+    for c in (0, 1):
+        part = (i * 7919 % 1000)[i % 2 == c]
+        n, total, square = len(part), int(part.sum()), int((part**2).sum())
+        assert tally.mean[c, 0] == pytest.approx(1e8 + total / n / 256, rel=1e-14)
+        assert tally.m2[c, 0] == pytest.approx((square - total**2 / n) / 256**2, rel=1e-9)
+
+
+@pytest.mark.parametrize("asked", ["recent", "SELECT * FROM orders -- all of them", '"My Shop"."a.""b"" Ö"'])
+def test_a_view_a_query_and_a_name_in_quotes_are_read_as_the_table_is(shop, rows, asked):
+    for model in ("naive", "bayes"):
+        found = learn(f"{shop}::{asked}", "class", drop=["id"], model=model).fitted
+        want = learn(Table.of(rows), "class", drop=["id"], model=model).fitted
+        mine, theirs = (predict(fitted, rows)["p_yes"].to_numpy() for fitted in (found, want))
+        np.testing.assert_allclose(mine, theirs, atol=1e-9)
+    found = cross_validate(f"{shop}::{asked}", "class", drop=["id"], folds=3, model="naive")
+    assert found.total.n == N
+
+
+def test_every_task_reads_a_table(shop, rows):
+    data = f"{shop}::orders"
+    fitted = learn(rows, "class", drop=["id"], model="naive").fitted
+    assert evaluate(fitted, data).log_loss == pytest.approx(evaluate(fitted, rows).log_loss, rel=1e-9)
+    more = update(fitted, data).fitted
+    np.testing.assert_allclose(forget(more, data).fitted.census.class_weight, fitted.census.class_weight)
+    [mine], [theirs] = explain(fitted, data, [7]), explain(fitted, rows, [7])
+    assert str(mine.decision) == str(theirs.decision)
+    model = cd.fit(shop, target="class", drop=["id"], table="orders")
+    assert model.predict_table(f"{shop}::orders")["prediction"].to_pylist() == model.predict(rows).tolist()
+
+
+def test_the_server_draws_a_sample_and_sends_no_other_rows(postgres):
+    postgres.run(
+        "CREATE TABLE wide AS SELECT i, CASE WHEN i % 50 = 0 THEN i END AS rare, i % 2 AS y "
+        "FROM generate_series(1, 60000) i"
+    )
+    plan = Plan(("i",), (Part(Gaussian(), ("i",)),))
+    with open_source(f"{postgres.address()}::wide") as source:
+        some = sample(Rows(source, "y"), plan, 1000)
+        read = source.rows_read
+        assert some.equals(sample(Rows(source, "y"), plan, 1000))
+        few = sample(Rows(source, "rare"), plan, 1000)  # of 1200 rows that have a label
+    x = some["f0"].to_numpy()
+    assert len(set(x)) == 1000
+    assert abs(x.mean() - 30_000) < 5 * 60_000 / np.sqrt(12_000)
+    assert (np.diff(some["row"].to_numpy()) > 0).all()
+    assert 1000 <= read < 4000
+    assert few.num_rows == 1000
+    assert set(np.asarray(few["f0"]) % 50) == {0}
+
+
+def test_folds_follow_the_primary_key_wherever_a_row_is_stored(postgres, rows):
+    data = postgres.make(rows, "moving")
+    postgres.run("ALTER TABLE moving ADD PRIMARY KEY (id)")
+
+    def dealt():
+        with open_source(data) as source:
+            batches = list(source.batches(["id"], 100, Folds(4, 1, "class")))
+        return {
+            row: fold for batch in batches for row, fold in zip(*(c.to_pylist() for c in batch.columns), strict=True)
+        }
+
+    before, order = dealt(), list(dealt())
+    postgres.run("UPDATE moving SET size = size WHERE id % 3 = 0")
+    after = dealt()
+    assert list(after) != order
+    assert after == before
+
+
+def test_all_is_read_in_one_snapshot(postgres, rows):
+    data = postgres.make(rows.slice(0, 100), "growing")
+    with open_source(data) as source:
+        [first] = source.rows("SELECT count(*) FROM source")
+        postgres.run("INSERT INTO growing SELECT * FROM growing")
+        assert source.rows("SELECT count(*) FROM source") == [first] == [(100,)]
+        assert sum(batch.num_rows for batch in source.batches(["id"], 64)) == 100
+
+
+@pytest.fixture(scope="module")
+def types(postgres):
+    postgres.run(
+        "CREATE TYPE mood AS ENUM ('sad', 'ok')",
+        "CREATE DOMAIN score AS smallint CHECK (VALUE > 0)",
+        "CREATE TABLE types (f real, n numeric(10,2), w numeric(5,0), free numeric, m money, iv interval, "
+        "tz timestamptz, mood mood, id uuid, js jsonb, ch char(4), s score, bits bit(3), list int[], y text)",
+        "INSERT INTO types SELECT 0.1, i / 4.0, i, CASE WHEN i = 3 THEN 'NaN' ELSE i / 8.0 END, i::text::money, "
+        "make_interval(days => i, hours => 12), '2024-03-01 00:00+02'::timestamptz + i * interval '1 h', "
+        "CASE WHEN i % 2 = 0 THEN 'sad'::mood ELSE 'ok' END, md5((i % 3)::text)::uuid, to_jsonb('j' || i % 2), "
+        "'c' || i % 2, i % 3 + 1, '101', '{1,2}', CASE WHEN i % 2 = 0 THEN 'a' ELSE 'b' END "
+        "FROM generate_series(1, 40) i",
+    )
+    return f"{postgres.address()}::types"
+
+
+def test_types_are_read_as_numbers_times_or_text(types):
+    with open_source(types) as source:
+        head = source.head(3).to_pylist()[0]
+    assert [head[name] for name in ("n", "w", "free", "m", "iv")] == [0.25, 1, 0.125, 1.0, 1.5]
+    assert (head["mood"], head["js"], head["ch"], head["s"], head["bits"]) == ("ok", "j1", "c1", 2, "101")
+    assert head["id"] == "c4ca4238-a0b9-2382-0dcc-509a6f75849b"
+    names = {"f": "categorical", "tz": "categorical", "w": "categorical"}
+    found = learn(types, "y", events=names, drop=["list"], model="naive").fitted
+    with open_source(types) as source:
+        table = source.head(99)
+    want = learn(Table.of(table), "y", events=names, drop=["list"], model="naive").fitted
+    assert [part.levels for part in found.plan.parts if part.holds == "codes"] == [
+        part.levels for part in want.plan.parts if part.holds == "codes"
+    ]
+    assert found.plan.parts[0].columns == want.plan.parts[0].columns
+    np.testing.assert_allclose(found.census.tallies[0].n, want.census.tallies[0].n)  # NaN is missing
+
+
+def test_columns_are_passed_on_as_they_are(types, tmp_path):
+    fitted = learn(types, "y", drop=["list"], model="naive").fitted
+    predict(fitted, types, out=tmp_path / "out.parquet", keep=["n", "tz", "mood"])
+    out = pq.read_table(tmp_path / "out.parquet")
+    assert out.schema.field("n").type == pa.decimal128(10, 2)
+    assert out["n"][0].as_py() == Decimal("0.25")
+    assert str(out.schema.field("tz").type) == "timestamp[us, tz=UTC]"
+
+
+@pytest.mark.parametrize("event", ["gaussian", "categorical"])
+def test_an_array_is_no_value(types, event):
+    with pytest.raises(InputError) as caught:
+        learn(types, "y", events={"list": event}, model="naive")
+    assert caught.value.column == "list"
+
+
+def test_what_means_a_missing_value_is_one(types):
+    with open_source(types, cd.engines.reading.Reading(na=("sad", "1"))) as source:
+        head = source.head(2).to_pylist()
+    assert [(row["mood"], row["w"]) for row in head] == [("ok", None), (None, 2)]
+
+
+# Bad input ------------------------------------------------------------------------------------------------------------
+
+BAD = {  # what is asked of the server, and a word of the remedy
+    "wrong password": ("postgresql://locked:{secret}x@/postgres?host={host}::orders", "PGPASSWORD"),
+    "no password": ("postgresql://locked@/postgres?host={host}::orders", "PGPASSWORD"),
+    "no such user": ("postgresql://nemo@/postgres?host={host}::orders", "USER"),
+    "no such database": ("postgresql://candide@/nowhere?host={host}::orders", "DATABASE"),
+    "no server": ("postgresql://candide:{secret}@127.0.0.1:1/postgres::orders", "port"),
+    "an @ in a password": ("postgresql://candide:s3cret:w@rd/@/postgres?host={host}::orders", "%40"),
+    "no table": ("postgresql://candide@/postgres?host={host}::ordres", "::"),
+    "several tables": ("postgresql://candide@/postgres?host={host}", "::"),
+    "no rights": ("postgresql://nobody@/postgres?host={host}::orders", "GRANT"),
+    "a query that is none": ("postgresql://candide@/postgres?host={host}::SELECT FROM WHERE", ""),
+    "a query that writes": ("postgresql://candide@/postgres?host={host}::SELECT nextval('visits') AS class", ""),
+    "a column twice": ("postgresql://candide@/postgres?host={host}::SELECT 1 AS x, 2 AS x", "AS"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_goes_wrong_is_said_in_one_line(postgres, shop, name, monkeypatch):
+    monkeypatch.delenv("PGPASSWORD", raising=False)
+    address, remedy = BAD[name]
+    secret = PASSWORD.replace("@", "%40").replace("/", "%2F").replace(":", "%3A")
+    with pytest.raises(InputError) as caught:
+        learn(address.format(host=postgres.folder, secret=secret), "class", model="naive")
+    text = str(caught.value)
+    assert remedy in (caught.value.remedy or "")
+    assert not any(word in text for word in ("\n", "s3cret", "w@rd"))
+    assert caught.value.__cause__ is None
+
+
+def test_a_value_that_is_no_number_is_named(postgres):
+    data = postgres.make(pa.table({"x": ["1", "forty"] * 9, "y": ["a", "b"] * 9}))
+    with pytest.raises(InputError) as caught:
+        learn(data, "y", events={"x": "gaussian"}, model="naive")
+    assert (caught.value.column, "'forty'" in str(caught.value)) == ("x", True)
+
+
+def test_a_connection_that_drops_leaves_nothing_behind(postgres, rows, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    fitted = learn(rows, "class", drop=["id"], model="naive").fitted
+    postgres.run("CREATE TABLE long AS SELECT o.* FROM orders o, generate_series(1, 2000)")
+    with open_source(f"{postgres.address()}::long") as source:
+        [(pid,)] = source.session.rows("SELECT pg_backend_pid()")
+        batches = source.batches
+
+        def ended(*args):
+            for batch in batches(*args):
+                postgres.run(f"SELECT pg_terminate_backend({pid})")
+                yield batch
+
+        monkeypatch.setattr(type(source), "batches", lambda self, *args: ended(*args))
+        with pytest.raises(SourceError) as caught:
+            predict(fitted, source, out=tmp_path / "out.parquet")
+    assert "again" in caught.value.remedy
+    assert not list(tmp_path.iterdir())
+    postgres.run("DROP TABLE long")
+
+
+def test_a_rows_that_are_written_to_a_file_leave_none(shop, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with open_source(f"{shop}::recent") as source:
+        source.materialise()
+        assert len(list(tmp_path.iterdir())) == 1
+        assert source.head(2).num_rows == 2
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_the_driver_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "adbc_driver_postgresql", None)
+    with pytest.raises(MissingLibraryError) as caught:
+        learn("postgresql://host/shop::orders", "class")
+    assert caught.value.remedy == "pip install 'candide[postgres]'"
+
+
+def test_a_password_is_written_nowhere(postgres, shop, tmp_path):
+    data = f"{postgres.address('locked', PASSWORD)}::orders"
+    model, out, page = (tmp_path / name for name in ("m.candide", "out.csv", "page.html"))
+    learning = ["--target", "class", "--drop", "id", "--model", "naive"]
+    said = [
+        run("check", data, "--target", "class"),
+        run("fit", data, *learning),
+        run("fit", data, *learning, "-o", model),
+        run("show", model),
+        run("evaluate", data, *learning, "--folds", 3, "--fold-by", "kind"),
+        run("evaluate", model, data),
+        run("predict", model, data, "-o", out, "--keep", "id"),
+        run("drift", model, data),
+        run("update", model, data),
+        run("report", model, data, "-o", page),
+        run("explain", model, data, "--row", 3),
+        run("predict", data, model),
+        run("evaluate", data, "--target", "nothing"),
+    ]
+    assert [result.exit_code for result in said] == [3] + [0] * 10 + [1] * 2, [result.output for result in said]
+    texts = [result.output + str(result.exception) for result in said]
+    texts += [Path(path).read_bytes().decode("latin-1") for path in tmp_path.iterdir()]
+    assert "postgresql://locked@" in texts[0] + texts[1]
+    for text in texts:
+        assert "s3cret" not in text
+    assert out.read_text().count("\n") == N + 1

@@ -11,6 +11,7 @@ import rich_click as click
 from click import get_current_context
 
 from candide import __version__
+from candide.engines.addresses import shown
 from candide.errors import InputError, ModelFileError
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ def load_model(model: str, data: str | None = None) -> "Fitted":
         return store.load(model)
     except ModelFileError:
         if data is not None and store.is_model(data):
+            model = shown(model)
             remedy = f"did you mean: candide {get_current_context().info_name} {data} {model}"
             raise InputError(f"{model} is no model, but {data} is", value=model, remedy=remedy) from None
         expect_models(model)

@@ -24,6 +24,7 @@ from candide.cli.options import (
     reading_options,
     retyped,
 )
+from candide.engines.addresses import shown
 from candide.errors import InputError
 from candide.model.settings import CALIBRATIONS
 
@@ -60,7 +61,7 @@ def check(data: str, target: str, as_json: bool, **options: Any) -> None:
     planning = planning_of(options, data)
     with progress.watching(not as_json) as watch:
         found = tasks.check(data, target, watch=watch, **planning)
-    show_result(summary.of_check(data, target, found), as_json)
+    show_result(summary.of_check(shown(data), target, found), as_json)
     if found.findings:
         raise SystemExit(FOUND)
 
@@ -171,7 +172,7 @@ def _deciding(learned: "Learned", policy: "Policy | None", found: "Chosen | None
 
 def _next_commands(data: str, target: str, output: str | None, like: str | None, validated: bool) -> list[str]:
     """Commands to go on with, ready to be copied: with the options that were typed for learning and reading."""
-    learning, reading = retyped(LEARNING), retyped(READING)
+    data, learning, reading = shown(data), retyped(LEARNING), retyped(READING)
     if output:
         steps: list[Sequence[str]] = [
             ["predict", output, "NEW_DATA", *reading, "-o", "scored.parquet"],

@@ -15,6 +15,7 @@ from candide.cli import (  # noqa: F401  each adds its commands
     server,
 )
 from candide.cli.group import cli
+from candide.engines.addresses import shown
 from candide.errors import CandideError
 
 completion.attach(cli)
@@ -28,5 +29,5 @@ def main() -> None:
     except (CandideError, OSError) as error:
         if debug:
             raise
-        print(f"candide: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"candide: {shown(' '.join(str(error).split()))}", file=sys.stderr)
         sys.exit(1)

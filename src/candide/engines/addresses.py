@@ -28,17 +28,16 @@ def engine_of(data: Any) -> str | None:
 
 
 def shown(text: str) -> str:
-    """An address without its password; any other text as it is.
+    """A text without the password of an address in it.
 
     >>> shown("postgresql://ann@host/shop?password=secret&sslmode=require")
     'postgresql://ann@host/shop?sslmode=require'
     >>> shown("postgresql://ann:s/ecr@t@host/shop"), shown("postgresql://host:5432/shop?user=a@b")
     ('postgresql://ann@host/shop', 'postgresql://host:5432/shop?user=a@b')
     """
-    if engine_of(text) is None:
-        return text
-    address, table = parted(text)
-    address = _GIVEN.sub("", _USER.sub(r"\1@", address)).rstrip("?&")
+    address, table = (text, None) if engine_of(text) is None else parted(text)
+    if "://" in address:
+        address = _GIVEN.sub("", _USER.sub(r"\1@", address)).rstrip("?&")
     return address if table is None else f"{address}::{table}"
 
 

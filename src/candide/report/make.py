@@ -15,6 +15,7 @@ from warnings import catch_warnings, simplefilter
 
 import numpy as np
 
+from candide.engines.addresses import shown
 from candide.engines.base import Watch, open_source, silent
 from candide.engines.reading import Reading
 from candide.errors import InputError
@@ -118,8 +119,8 @@ def write(made: Made, model: Any, path: str | os.PathLike, data: Any = None, *, 
 
 
 def _named(data: Any) -> str | None:
-    """The name of a file, a folder or a query; None of what is in memory."""
-    return os.fspath(data) if isinstance(data, str | os.PathLike) else None
+    """The name of a file, a folder, a query or a database; None of what is in memory."""
+    return shown(os.fspath(data)) if isinstance(data, str | os.PathLike) else None
 
 
 def _target(fitted: Fitted, data: Any, target: str | None, reading: Reading | None) -> tuple[str | None, Gap | None]:

@@ -10,17 +10,19 @@ import time
 from collections.abc import Sequence
 
 from candide import __version__
+from candide.engines.addresses import shown
 
 
 def of(source: str, rows: int, options: Sequence[str] = (), *, now: float | None = None) -> dict[str, str]:
     """Source, rows when it was fitted, date, version, and the options that were typed.
 
-    The date is that of ``SOURCE_DATE_EPOCH`` where that is set, so that what is built again is the same.
+    An address of a database is kept without its password. The date is that of ``SOURCE_DATE_EPOCH`` where that is set,
+    so that what is built again is the same.
     """
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     seconds = now if now is not None else float(epoch) if epoch.isdecimal() else time.time()
     return {
-        "source": "standard input" if source == "-" else source,
+        "source": "standard input" if source == "-" else shown(source),
         "fitted_rows": str(rows),
         "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds)),
         "version": f"candide {__version__}",

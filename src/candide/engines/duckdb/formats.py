@@ -17,6 +17,7 @@ import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from candide.engines.addresses import shown
 from candide.errors import SourceError
 
 FORMATS = {
@@ -83,8 +84,8 @@ def refuse(path: str) -> None:
         what, remedy = "an address of a file", f"pass its path: {path[len(found[0]) :]}"
     else:
         what = f"an address of a database ({scheme})"
-        remedy = "from Python pass a frame or an Arrow table that a query returns, or write it as Parquet"
-    raise SourceError(what, where=path, value=scheme, remedy=remedy)
+        remedy = "pass postgresql://, or from Python a frame or an Arrow table that a query returns"
+    raise SourceError(what, where=shown(path), value=scheme, remedy=remedy)
 
 
 def format_of(path: str) -> str:
