@@ -2,13 +2,20 @@
 
 import rich_click as click
 
+from candide.cli.completion import Word
 from candide.cli.group import cli, load_to_predict, show_result
 from candide.cli.options import AS_JSON, MODEL, output_option
 
 
 @cli.command()
 @click.argument("model", type=MODEL)
-@click.option("--to", metavar="NAME", required=True, help="js (an ES module) or python (a module without packages).")
+@click.option(
+    "--to",
+    metavar="NAME",
+    required=True,
+    type=Word(["js", "onnx", "python"]),
+    help="js (an ES module), python (a module without packages) or onnx.",
+)
 @output_option("FILE", "Where to write it; printed if not given.")
 @AS_JSON
 def export(model: str, to: str, output: str | None, force: bool, as_json: bool) -> None:
@@ -18,17 +25,21 @@ def export(model: str, to: str, output: str | None, force: bool, as_json: bool) 
     `python adult.py new.csv`.
 
     Examples: `candide export adult.candide --to js -o adult.mjs`,
-    `candide export adult.candide --to python -o adult.py`
+    `candide export adult.candide --to python -o adult.py`, `candide export adult.candide --to onnx -o adult.onnx`
     """
     from candide import tasks
+    from candide.errors import InputError
     from candide.export.targets import is_exported, target
     from candide.report import summary
     from candide.tasks import outputs
 
     chosen = target(to)  # errors before any work is done
     outputs.check(output, model, ours=is_exported, force=force)
-    text = tasks.export(load_to_predict(model), to, output, force=force)
+    if output is None and chosen.binary:
+        raise InputError(f"{chosen.what} is no text, and cannot be printed", remedy="name a file for it: -o FILE")
+    found = tasks.export(load_to_predict(model), to, output, force=force)
     if output is None:
-        click.echo(text, nl=False)
+        click.echo(found, nl=False)
     else:
-        show_result(summary.ExportSummary(model, to, chosen.what, output, len(text.encode("utf-8"))), as_json)
+        size = len(found.encode("utf-8") if isinstance(found, str) else found)
+        show_result(summary.ExportSummary(model, to, chosen.what, output, size), as_json)

@@ -215,11 +215,11 @@ class Generative(Estimator):
         how: dict[str, Any] = {"out": out, "keep": keep, "force": force, "policy": policy, "intervals": intervals}
         return predict(self.fitted_, source, reading=Reading(**reading), **how)
 
-    def export(self, to: str, out: str | os.PathLike | None = None, *, force: bool = False) -> str:
-        """The model as a file of another language that scores rows without Candide: ``to`` is "js" or "python".
+    def export(self, to: str, out: str | os.PathLike | None = None, *, force: bool = False) -> "str | bytes":
+        """The model as a file that scores rows without Candide: ``to`` is "js", "python" or "onnx".
 
-        Its text comes back, and is written into ``out`` if that is given; over a file that was not exported by
-        ``force`` only. Its probabilities are those of ``predict_proba``.
+        Its text, or of ONNX its bytes, comes back, and is written into ``out`` if that is given; over a file that was
+        not exported by ``force`` only. Its probabilities are those of ``predict_proba``.
 
         >>> import candide as cd
         >>> model = cd.NaiveBayes().fit([[1.0], [2.0], [8.0], [9.0]], ["low", "low", "top", "top"])
@@ -232,6 +232,22 @@ class Generative(Estimator):
 
         self._check_fitted()
         return export(self.fitted_, to, out, force=force)
+
+    def to_onnx(self) -> Any:
+        """The model as an ``onnx.ModelProto``, a graph of standard operations on doubles with one input a column.
+
+        Its bytes, which onnxruntime loads, are ``export("onnx")``.
+
+        >>> import candide as cd
+        >>> X, y = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None]}, ["no", "no", "yes", "yes"]
+        >>> graph = cd.NaiveBayes().fit(X, y).to_onnx().graph
+        >>> [one.name for one in graph.input], [one.name for one in graph.output]
+        (['age', 'job'], ['label', 'probabilities'])
+        """
+        from candide.export.onnx import graph_of
+
+        self._check_fitted()
+        return graph_of(self.fitted_)
 
     # Explaining.
 

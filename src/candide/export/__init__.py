@@ -7,8 +7,9 @@
 """
 
 from candide.export.javascript import javascript
+from candide.export.onnx import onnx
 from candide.export.packed import as_json
 from candide.export.parameters import parameters
 from candide.export.python import python
 
-__all__ = ["as_json", "javascript", "parameters", "python"]
+__all__ = ["as_json", "javascript", "onnx", "parameters", "python"]

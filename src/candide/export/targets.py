@@ -1,7 +1,7 @@
 """Targets: what a model can be exported to, one line each.
 
 >>> list(TARGETS), TARGETS["python"].what
-(['js', 'python'], 'a Python module')
+(['js', 'onnx', 'python'], 'a Python module')
 """
 
 from collections.abc import Callable
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from candide.errors import unknown
 from candide.export.javascript import javascript
 from candide.export.joined import MARK
+from candide.export.onnx import onnx
 from candide.export.python import python
 from candide.model.fitted import Fitted
 
@@ -18,12 +19,14 @@ from candide.model.fitted import Fitted
 class Target:
     """What writes a model, and what that is called."""
 
-    write: Callable[[Fitted], str]
+    write: Callable[[Fitted], str | bytes]
     what: str
+    binary: bool = False  # whether it is no text, and cannot be printed
 
 
 TARGETS = {
     "js": Target(javascript, "a JavaScript module"),
+    "onnx": Target(onnx, "a graph of ONNX", binary=True),
     "python": Target(python, "a Python module"),
 }
 
@@ -36,6 +39,6 @@ def target(name: str) -> Target:
 
 
 def is_exported(path: str) -> bool:
-    """Whether a file is a model that Candide exported, by its first line."""
+    """Whether a file is a model that Candide exported, by how it begins."""
     with open(path, "rb") as file:
-        return MARK.encode() in file.readline(200)
+        return MARK.encode() in file.read(200)

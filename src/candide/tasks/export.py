@@ -17,8 +17,8 @@ from candide.tasks.models import Model, fitted_of
 __all__ = ["Fitted", "export"]
 
 
-def export(model: Model, to: str, out: str | os.PathLike | None = None, *, force: bool = False) -> str:
-    """The text of a module that scores rows, ``to`` "js" or "python"; ``out`` is the file to write it into.
+def export(model: Model, to: str, out: str | os.PathLike | None = None, *, force: bool = False) -> str | bytes:
+    """What scores rows, ``to`` "js" or "python" (text) or "onnx" (bytes); ``out`` is the file to write it into.
 
     A file that is there is replaced if it was exported; another one by ``force`` only. What cannot be exported, such
     as an own event model of which nothing but a Python function is known, is an error that names its column.
@@ -26,7 +26,7 @@ def export(model: Model, to: str, out: str | os.PathLike | None = None, *, force
     chosen = target(to)
     inputs = [model] if isinstance(model, str | os.PathLike) else []
     outputs.check(out, *inputs, ours=is_exported, force=force)
-    text = chosen.write(fitted_of(model))
+    found = chosen.write(fitted_of(model))
     if out is not None:
-        files.write_whole(out, [text.encode("utf-8")])
-    return text
+        files.write_whole(out, [found.encode("utf-8") if isinstance(found, str) else found])
+    return found
