@@ -242,6 +242,18 @@ def test_a_page_without_script_shows_its_pictures(show, tab):
     assert page.run(seen) >= 6
 
 
+def test_paper_is_light_and_shows_the_bars(show):
+    page = show(cd.BayesClassifier().fit(*mixed()).report())
+    dark = [{"name": "prefers-color-scheme", "value": "dark"}]
+    page.ask("Emulation.setEmulatedMedia", media="print", features=dark)
+    try:
+        style = "getComputedStyle(document.querySelector('.strength .bar'))"
+        assert page.run("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
+        assert page.run(f"{style}.printColorAdjust || {style}.webkitPrintColorAdjust") == "exact"
+    finally:
+        page.ask("Emulation.setEmulatedMedia", media="", features=[])
+
+
 @pytest.mark.skipif("CANDIDE_AXE" not in os.environ, reason="CANDIDE_AXE names no axe.min.js (npm install axe-core)")
 @pytest.mark.parametrize("dark", [False, True])
 def test_no_serious_fault_of_accessibility(show, dark):

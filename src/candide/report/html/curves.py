@@ -23,7 +23,7 @@ CURVES = {  # by the names of their summaries: a title, and what is seen
     "lift": ("Lift", "how many times as many of the class as by chance, among so large a share of the rows"),
     "calibration": ("Calibration", "what came true, upwards, against what was stated; on the dotted line it is honest"),
 }
-_DRAWN, _POINTS = 100, 60  # points of a curve that is drawn, and of one in the data of a page
+_DRAWN, _POINTS = 100, 40  # points of a curve that is drawn, and of one in the data of a page
 
 
 def figures(page: PageSummary) -> list[tuple[str, str, Markup]]:

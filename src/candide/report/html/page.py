@@ -31,7 +31,6 @@ _LEAST, MOST, _FEW, _MANY = 200_000, 1_000_000, 100, 1000
 _MATRIX = 30  # classes whose confusions can be read in a matrix; of more they are a list
 _AREAS = ("auc", "weighted_auc", "average_precision")
 _CLASSES = 100  # that are listed with their shares
-_SHARE = 4  # of the room left, the part that curves of other classes have, and confusions: the rest is for voices
 
 
 def render(page: PageSummary, *, whole: bool = False) -> str:
@@ -49,8 +48,8 @@ def render(page: PageSummary, *, whole: bool = False) -> str:
             break
     left = max(space - bare, 0)
     if len(labels) > _MATRIX:
-        known["confusions"], known["rarer"] = data.confusions(page, left // _SHARE)
-    known["curves"] = curves.known(page, left // _SHARE)
+        known["confusions"], known["rarer"] = data.confusions(page, left // 8)
+    known["curves"] = curves.known(page, left // 2)  # the rest is for voices
     left -= sum(len(data.script_json(known.get(name))) for name in ("confusions", "curves"))
     known["voices"], undrawn = data.voices(page, left)
     return _rendered(page, known, rows, case, undrawn)
