@@ -105,7 +105,7 @@ def test_a_body_that_does_not_come(models):
 
 
 def test_the_token(models):
-    served = app(models["naive"], token="secret")
+    served = app(models["naive"], token="secret", private=True)
     row = {"height": 2.0}
     for wrong in (
         {},

@@ -1,12 +1,15 @@
-"""The command that serves a model."""
+"""The commands that serve a model, and give what it has learned meanwhile."""
 
+import os
+import re
 from pathlib import Path
+from typing import Any
 
 import rich_click as click
 
-from candide.cli.group import cli, load_to_predict
-from candide.cli.options import MODEL
-from candide.errors import MissingLibraryError
+from candide.cli.group import cli, load_to_predict, show_result
+from candide.cli.options import AS_JSON, MODEL, output_option
+from candide.errors import InputError, MissingLibraryError
 
 
 @cli.command()
@@ -17,18 +20,38 @@ from candide.errors import MissingLibraryError
     "--token",
     envvar="CANDIDE_TOKEN",
     metavar="TOKEN",
-    help="What every request but a probe must bring. CANDIDE_TOKEN says it unseen by other users of the machine.",
+    help="What a request that changes the model must bring. CANDIDE_TOKEN says it unseen by other users.",
 )
+@click.option("--private", is_flag=True, help="Ask for the token on every request but a probe.")
 @click.option("--public", is_flag=True, help="Listen beyond this machine without a token.")
+@click.option("--learn", metavar="STATE", type=MODEL, help="Learn and forget, and keep that in this file.")
+@click.option("--target", "-t", metavar="COL", help="The column of labels to learn; the model's own if not given.")
+@click.option("--allow-new-classes", is_flag=True, help="Learn rows of classes that the model does not know.")
+@click.option("--window", metavar="TIME", help="Forget what was learned so long ago: 30d, 12h, 90m.")
 @click.option("--name", metavar="NAME", help="The model's name in paths; that of its file if not given.")
 @click.option("--quiet", is_flag=True, help="Write no line for each request.")
-def serve(model: str, host: str, port: int, token: str | None, public: bool, name: str | None, quiet: bool) -> None:
+def serve(
+    model: str,
+    host: str,
+    port: int,
+    token: str | None,
+    private: bool,
+    public: bool,
+    learn: str | None,
+    target: str | None,
+    allow_new_classes: bool,
+    window: str | None,
+    name: str | None,
+    quiet: bool,
+) -> None:
     """Answer over HTTP: predict and explain rows, as JSON, CSV or Arrow, in the words of MLflow's and Triton's clients.
 
     `/docs` says what may be asked. Every request writes a line of JSON on standard error, without any of its values.
-    SIGTERM stops it once what was asked is answered.
+    SIGTERM stops it once what was asked is answered. With --learn it counts rows in and out; what it has answered for
+    is on the disk.
 
-    Examples: `candide serve adult.candide`, `CANDIDE_TOKEN=... candide serve adult.candide --host 0.0.0.0 --port 80`
+    Examples: `candide serve adult.candide`, `CANDIDE_TOKEN=... candide serve adult.candide --host 0.0.0.0 --port 80`,
+    `candide serve adult.candide --learn adult.db --window 30d`
     """
     try:
         from candide.serve import app
@@ -37,6 +60,59 @@ def serve(model: str, host: str, port: int, token: str | None, public: bool, nam
         remedy = "pip install 'candide[serve]'"
         raise MissingLibraryError(f"to serve a model {error.name} is needed", remedy=remedy) from None
     check_host(host, token is not None, public)
+    if private and token is None:
+        raise InputError("--private asks for a token, and there is none", remedy="pass --token (or CANDIDE_TOKEN)")
+    if learn is None and (target or window or allow_new_classes):
+        raise InputError("nothing is learned", remedy="name the file that keeps it: --learn state.db")
     fitted = load_to_predict(model)
-    served = app(fitted, name=name or Path(model).stem, token=token, log=None if quiet else to_stderr)
+    how: dict[str, Any] = {"learn": learn, "target": target, "allow_new_classes": allow_new_classes}
+    how |= {"window": None if window is None else seconds(window), "private": private}
+    served = app(fitted, name=name or Path(model).stem, token=token, log=None if quiet else to_stderr, **how)
     run(served, host, port, lambda address: click.echo(f"serving {model} at {address}/docs", err=True))
+
+
+@cli.command("export-state")
+@click.argument("state", type=MODEL)
+@output_option("MODEL", "Where to keep the model.", required=True)
+@click.option("--target", "-t", metavar="COL", help="The column of the labels; the model's own if not given.")
+@AS_JSON
+def export_state(state: str, output: str, force: bool, target: str | None, as_json: bool) -> None:
+    """Write what a server has learned as a model file.
+
+    The server must be stopped; of one that runs, GET /state gives the same.
+
+    Example: `candide export-state adult.db -o adult.candide`
+    """
+    from candide import store
+    from candide.report import summary
+    from candide.serve import learner
+    from candide.serve.journal import Journal
+    from candide.tasks import outputs
+
+    if not os.path.isfile(state):
+        raise InputError(f"{state} is not there", value=state, remedy="name the file that --learn named")
+    outputs.check(output, state, force=force)
+    journal = Journal(state)
+    try:
+        if journal.base is None:
+            raise InputError(f"{state} has learned nothing", value=state)
+        fitted, _ = learner.state(journal, target)
+    finally:
+        journal.close()
+    store.save(fitted, output, force=force)
+    show_result(summary.WrittenSummary(fitted.census.n_rows, output), as_json)
+
+
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
+
+
+def seconds(text: str) -> float:
+    """A length of time.
+
+    >>> seconds("90m"), seconds("1.5d")
+    (5400.0, 129600.0)
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", text.strip())
+    if not found or not float(found[1]):
+        raise InputError(f"{text!r} is no length of time", value=text, remedy="write such as 30d, 12h or 90m")
+    return float(found[1]) * _UNITS[found[2]]

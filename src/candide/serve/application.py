@@ -1,7 +1,8 @@
 """The application: requests in, answers out, by the ASGI protocol. It holds one model, and what it has done so far.
 
 A request is checked before it is read (path, method, token, size), then answered: small ones at once, others on a
-thread. What is wrong with one is a problem in JSON. No request says a path of this machine, and none is unpickled.
+thread, and what changes the model once that is on the disk. What is wrong with one is a problem in JSON. No request
+says a path of this machine, and none is unpickled.
 
 >>> from candide.demo import garden
 >>> from candide.model.fitted import Fitted
@@ -12,16 +13,20 @@ thread. What is wrong with one is a problem in JSON. No request says a path of t
 
 import asyncio
 import hmac
+import os
 import time
 import traceback
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from candide.errors import CandideError, InputError
 from candide.kernels import threads
+from candide.model.fitted import Fitted
+from candide.serve import teaching
 from candide.serve.endpoints import ENDPOINTS, HTML, NAME, Endpoint
 from candide.serve.exchange import Request, Response
 from candide.serve.formats import encode
+from candide.serve.learner import Learner
 from candide.serve.limits import Limits
 from candide.serve.metrics import Metrics
 from candide.serve.openapi import docs, openapi
@@ -38,32 +43,58 @@ def app(
     *,
     name: str = "model",
     token: str | None = None,
+    private: bool = False,
+    learn: str | os.PathLike | None = None,
+    target: str | None = None,
+    allow_new_classes: bool = False,
+    window: float | None = None,
     limits: Limits | None = None,
     log: Log | None = None,
 ) -> "Application":
     """An ASGI application that serves a model: a fitted estimator, what is fitted in it, or the path of a model file.
 
-    With a ``token`` every request but a probe must bring it, as ``Authorization: Bearer TOKEN``. ``name`` is the
-    model's in paths of the Open Inference Protocol; ``log`` is called with the facts of each request, none of its rows.
+    With ``learn``, the path of a journal, it learns and forgets: ``target`` is the column of the labels, if the model
+    does not say, and rows older than ``window`` seconds are forgotten. A request that changes the model must bring the
+    ``token``, as ``Authorization: Bearer TOKEN``; where the model is ``private`` every request but a probe must.
+    ``name`` is the model's in paths of the Open Inference Protocol; ``log`` is called with the facts of each request,
+    none of its rows. Whoever mounts it elsewhere calls its ``close`` in the end.
     """
-    return Application(Scorer(fitted_of(model)), name, token, limits or Limits(), log)
+    fitted = fitted_of(model)
+    learner = None
+    if learn is not None:
+        learner = Learner(learn, fitted, target=target, new_classes=allow_new_classes, window=window)
+        fitted = learner.fitted
+    return Application(scorer_of(fitted), name, token, limits or Limits(), log, private=private, learner=learner)
 
 
 class Application:
     """A model behind HTTP."""
 
-    def __init__(self, scorer: Scorer, name: str, token: str | None, limits: Limits, log: Log | None):
+    def __init__(
+        self,
+        scorer: Scorer | None,
+        name: str,
+        token: str | None,
+        limits: Limits,
+        log: Log | None,
+        *,
+        private: bool = False,
+        learner: Learner | None = None,
+    ):
         if token is not None and not token.isascii():
             raise InputError("the token is not of ASCII letters", remedy="choose another")
         self.scorer, self.name, self.limits, self.metrics = scorer, name, limits, Metrics()
         self._token = None if token is None else f"Bearer {token}".encode()
-        self._log = log
+        self._log, self._private, self._learner = log, private, learner
         self._free: asyncio.Semaphore | None = None  # made in the loop that it is of
         own = [
             Endpoint("GET", "/metrics", "What the server has done, for Prometheus.", self._measured),
             Endpoint("GET", "/openapi.json", "This description, for programs.", self._described),
             Endpoint("GET", "/docs", "This description, for people.", self._shown),
         ]
+        if learner is not None:
+            own += teaching.endpoints(learner)
+            learner.changed = self._changed
         self.endpoints = [*ENDPOINTS, *own]
         self.paths: dict[str, dict[str, Endpoint]] = {}
         for one in self.endpoints:
@@ -76,7 +107,7 @@ class Application:
         if scope["type"] == "http":
             await self._http(scope, receive, send)
         elif scope["type"] == "lifespan":
-            await _lifespan(receive, send)
+            await self._lifespan(receive, send)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1000})
 
@@ -132,7 +163,7 @@ class Application:
         if endpoint is None:
             allowed = ", ".join(methods)
             raise Problem(405, f"{path} takes {allowed}", headers=(("allow", allowed),), remedy=f"use {allowed}")
-        if self._token is not None and not endpoint.probe:
+        if self._token is not None and (endpoint.changes or (self._private and not endpoint.probe)):
             brought = request.header(b"authorization")
             if not hmac.compare_digest(brought, self._token):
                 asks = (("www-authenticate", "Bearer"),)
@@ -167,16 +198,49 @@ class Application:
             raise Problem(408, f"the body did not come within {self.limits.seconds:g} seconds") from None
 
     async def _answer(self, endpoint: Endpoint, request: Request) -> Response:
-        if len(request.body) <= _SMALL and not endpoint.slow:
-            return endpoint.work(request, self.scorer)
-        if self._free is None:
-            self._free = asyncio.Semaphore(threads.count())
+        scorer = self.scorer
+        if scorer is None:
+            if not (endpoint.changes or endpoint.probe):
+                raise Problem(503, "this model has no rows left, and so no class", remedy="let it learn some")
+            scorer = cast(Scorer, None)  # which these do not ask
+        small = len(request.body) <= _SMALL and not endpoint.slow
+        answer = endpoint.work(request, scorer) if small else None
+        if isinstance(answer, Response):
+            return answer
         try:
-            async with asyncio.timeout(self.limits.seconds), self._free:
-                return await asyncio.to_thread(endpoint.work, request, self.scorer)
+            async with asyncio.timeout(self.limits.seconds):
+                if answer is None:
+                    if self._free is None:
+                        self._free = asyncio.Semaphore(threads.count())
+                    async with self._free:
+                        answer = await asyncio.to_thread(endpoint.work, request, scorer)
+                return answer if isinstance(answer, Response) else await asyncio.wrap_future(answer)
         except TimeoutError:
             what = f"there was no answer within {self.limits.seconds:g} seconds"
             raise Problem(503, what, headers=(("retry-after", "1"),), remedy="send fewer rows, or try later") from None
+
+    def _changed(self, fitted: Fitted) -> Callable[[], None]:
+        """What lets a changed model answer; an error where it cannot be estimated."""
+        scorer = scorer_of(fitted)
+
+        def answer() -> None:
+            self.scorer = scorer
+
+        return answer
+
+    def close(self) -> None:
+        """Let the journal go, if there is one, once what waits is written."""
+        if self._learner is not None:
+            self._learner.close()
+
+    async def _lifespan(self, receive: Any, send: Any) -> None:
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.shutdown":
+                await asyncio.to_thread(self.close)
+            await send({"type": f"{message['type']}.complete"})
+            if message["type"] == "lifespan.shutdown":
+                return
 
     # What the application tells of itself.
 
@@ -185,7 +249,9 @@ class Application:
         return Response(text.encode(), "text/plain; version=0.0.4; charset=utf-8")
 
     def _described(self, request: Request, scorer: Scorer) -> Response:
-        return Response(encode(openapi(self.endpoints, scorer, self.name, self._token is not None)))
+        return Response(
+            encode(openapi(self.endpoints, scorer, self.name, None if self._token is None else self._private))
+        )
 
     def _shown(self, request: Request, scorer: Scorer) -> Response:
         return Response(docs(self.endpoints, scorer, self.name), HTML)
@@ -199,9 +265,6 @@ def _told(problem: Problem) -> Response:
     return Response(encode(problem.facts()), "application/problem+json", problem.status, problem.headers)
 
 
-async def _lifespan(receive: Any, send: Any) -> None:
-    while True:
-        message = await receive()
-        await send({"type": f"{message['type']}.complete"})
-        if message["type"] == "lifespan.shutdown":
-            return
+def scorer_of(fitted: Fitted) -> Scorer | None:
+    """What answers; None where no rows are left to answer by."""
+    return Scorer(fitted) if len(fitted.labels) else None

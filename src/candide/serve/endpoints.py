@@ -23,9 +23,10 @@ class Endpoint:
     method: str
     path: str
     about: str
-    work: Work
+    work: Work  # what it does; where that takes others to be done, a promise
     slow: bool = False  # whether it takes long whatever was sent
-    probe: bool = False  # whether it answers without the token
+    probe: bool = False  # whether it answers to anyone
+    changes: bool = False  # whether it changes the model, or gives it away: a token is for that
     takes: Any = None  # an example of a body
     rows: bool = False  # whether the body may be CSV, JSON lines or Arrow too
 

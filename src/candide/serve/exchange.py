@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import parse_qs
@@ -70,4 +71,4 @@ def noted(remarks: list[Remark]) -> tuple[tuple[str, str], ...]:
     return (("candide-notes", json.dumps(told)),)
 
 
-Work = Callable[[Request, "Scorer"], Response]
+Work = Callable[[Request, "Scorer"], "Response | Future[Response]"]

@@ -30,12 +30,12 @@ def example(scorer: Scorer) -> dict[str, Any]:
     return {name: found.get(name) for name in scorer.reader.names}
 
 
-def openapi(endpoints: Sequence[Endpoint], scorer: Scorer, name: str, has_token: bool) -> dict[str, Any]:
-    """The description for programs."""
+def openapi(endpoints: Sequence[Endpoint], scorer: Scorer, name: str, private: bool | None) -> dict[str, Any]:
+    """The description for programs. ``private``: whether all requests need the token; None where there is none."""
     paths: dict[str, dict[str, Any]] = {}
     for one in endpoints:
-        paths.setdefault(one.path.replace(NAME, name), {})[one.method.lower()] = _operation(one, scorer, has_token)
-    schemes = {"token": {"type": "http", "scheme": "bearer"}} if has_token else {}
+        paths.setdefault(one.path.replace(NAME, name), {})[one.method.lower()] = _operation(one, private)
+    schemes = {} if private is None else {"token": {"type": "http", "scheme": "bearer"}}
     place = {"detail": {"type": "string"}, "column": {}, "row": {}, "value": {}, "remedy": {"type": "string"}}
     known = {"type": {"type": "string"}, "title": {"type": "string"}, "status": {"type": "integer"}, **place}
     problem = {"type": "object", "required": ["type", "title", "status", "detail"], "properties": known}
@@ -49,11 +49,11 @@ def openapi(endpoints: Sequence[Endpoint], scorer: Scorer, name: str, has_token:
     }
 
 
-def _operation(one: Endpoint, scorer: Scorer, has_token: bool) -> dict[str, Any]:
+def _operation(one: Endpoint, private: bool | None) -> dict[str, Any]:
     told: dict[str, Any] = {"summary": one.about, "operationId": f"{one.method.lower()}{one.path.replace('/', '_')}"}
     wrong = _WRONG if one.takes is not None else ("401", "404", "405", "503")
     told["responses"] = {"200": {"description": "the answer"}, **dict.fromkeys(wrong, _PROBLEM)}
-    if has_token and not one.probe:
+    if private is not None and (one.changes or (private and not one.probe)):
         told["security"] = [{"token": []}]
     if one.takes is not None:
         content: dict[str, Any] = {JSON: {"example": one.takes}}

@@ -1,0 +1,124 @@
+"""What is learned: rows with their labels as they are kept, and how they are counted into a model, or out of it.
+
+Rows are kept as they came, as JSON, without columns that the model does not know; what is counted is what is kept, so
+that counting them again after a crash gives the same model.
+"""
+
+import datetime as dt
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from candide.engines import arrays
+from candide.errors import InputError
+from candide.model.census import Census
+from candide.model.fitted import Fitted
+from candide.rows import matching
+from candide.rows.identity import spelled
+from candide.rows.labels import is_absent
+from candide.rows.table import Table
+from candide.serve.formats import Rows, values
+from candide.serve.journal import Entry
+
+_PLAIN = {str, int, float, bool, type(None)}
+_TIMES = dt.date | dt.time | dt.timedelta
+_AT_ONCE = 10_000  # rows that are counted together when a journal is read
+_encode, _decode = msgspec.json.encode, msgspec.json.Decoder(dict[str, list[Any]]).decode
+
+
+def kept(rows: Rows, fitted: Fitted, target: str, new_classes: bool) -> bytes:
+    """Rows with their labels, as the journal keeps them; an error if they cannot be learned."""
+    names = [*map(str, fitted.census.plan.columns), target]
+    lacking = [name for name in names if name not in rows.columns]
+    if lacking:
+        what = f"the request has no column {lacking[0]!r}" + (", that of the labels" if lacking[0] == target else "")
+        raise InputError(what, column=lacking[0], value=lacking, remedy="send it; null where it is missing")
+    held = {name: [_plain(value, name) for value in values(rows.columns[name])] for name in names}
+    held[target] = _labels(held[target], fitted, target, new_classes)
+    try:
+        return _encode(held)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise InputError(
+            f"a value cannot be kept: {error}", remedy="send numbers of at most 64 bits, and text"
+        ) from None
+
+
+def _plain(value: Any, name: str) -> Any:
+    if type(value) in _PLAIN:
+        return None if value != value else value
+    if isinstance(value, _TIMES):
+        return spelled(value)
+    raise InputError(
+        f"{type(value).__name__} cannot be learned", column=name, remedy="send numbers, text, truths or dates"
+    )
+
+
+def _labels(given: list[Any], fitted: Fitted, target: str, new_classes: bool) -> list[Any]:
+    """The labels as the model spells them."""
+    for row, label in enumerate(given):
+        if is_absent(label):
+            raise InputError("the label is missing", column=target, row=row, remedy="leave the row out, or label it")
+        if not new_classes and matching.place(label, fitted.labels) is None:
+            known = ", ".join(map(str, fitted.labels.values[:10]))
+            remedy = f"one of {known}; or start the server with --allow-new-classes"
+            raise InputError(f"the model knows no class {label!r}", column=target, row=row, value=label, remedy=remedy)
+    return [plain if type(plain) in _PLAIN else spelled(plain) for plain in matching.match(given, fitted.labels)]
+
+
+def plus(fitted: Fitted, many: Iterable[bytes], target: str) -> Fitted:
+    """A model into which kept rows are counted."""
+    for census in _counted(fitted, many, target):
+        fitted = fitted.plus(census)
+    return fitted
+
+
+def minus(fitted: Fitted, rows: bytes, target: str) -> Fitted:
+    """A model without kept rows, which must have been counted in it."""
+    for census in _counted(fitted, [rows], target):
+        fitted = fitted.minus(census)
+    return fitted
+
+
+def _counted(fitted: Fitted, many: Iterable[bytes], target: str) -> Iterator[Census]:
+    """Kept rows, counted as the model was: together where their columns are of the same kinds.
+
+    So rows mean the same however requests fall into groups: text in a column makes text of all that is beside it.
+    """
+    groups: dict[tuple[bool, ...], dict[str, list[Any]]] = {}
+    for rows in many:
+        columns = _decode(rows)
+        own = groups.setdefault(tuple(any(type(v) is str for v in column) for column in columns.values()), {})
+        for name, column in columns.items():
+            own.setdefault(name, []).extend(column)
+    plan = fitted.census.plan
+    for columns in groups.values():
+        table = fitted.read(Table.of({name: columns[str(name)] for name in plan.columns}))
+        yield arrays.count(table, columns[target], plan=plan.with_levels(table)).bounded()
+
+
+def replayed(fitted: Fitted, entries: Iterable[Entry], upto: int, target: str) -> tuple[Fitted, int]:
+    """A model after entries of a journal, and the number of the last of them.
+
+    What was learned after the model was kept, and is forgotten by its key since, is passed by, and so is that.
+    """
+    waiting: list[bytes] = []
+    size, last = 0, upto
+
+    def in_one() -> Fitted:
+        out = plus(fitted, waiting, target)
+        waiting.clear()
+        return out
+
+    for entry in entries:
+        last = entry.seq
+        if entry.rows is None or (entry.of is not None and entry.of > upto):
+            continue
+        if entry.sign > 0:
+            waiting.append(entry.rows)
+            size += entry.n
+            if size >= _AT_ONCE:
+                fitted, size = in_one(), 0
+        else:
+            fitted = minus(in_one(), entry.rows, target)
+    return in_one(), last

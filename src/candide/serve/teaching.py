@@ -1,0 +1,68 @@
+"""Teaching: the endpoints by which a model learns and forgets, and what it has learned is fetched."""
+
+from concurrent.futures import Future
+
+from candide.serve import formats
+from candide.serve.endpoints import Endpoint
+from candide.serve.exchange import Request, Response
+from candide.serve.learner import Learner, Outcome
+from candide.serve.problem import Problem
+from candide.serve.scorer import Scorer
+from candide.store import dumps
+
+
+def endpoints(learner: Learner) -> list[Endpoint]:
+    """The endpoints of a model that learns."""
+
+    def learn(request: Request, scorer: Scorer) -> "Future[Response]":
+        return _told(learner.learn(_rows(request), _key(request)), learner)
+
+    def forget(request: Request, scorer: Scorer) -> "Future[Response]":
+        of = request.asked("of", "")
+        if of and request.body:
+            raise Problem(422, "both rows and a key to forget", remedy="send the rows, or ?of=KEY without a body")
+        key = _key(request)
+        return _told(learner.forget_key(of, key) if of else learner.forget(_rows(request), key), learner)
+
+    def state(request: Request, scorer: Scorer) -> Response:
+        named = (("content-disposition", f'attachment; filename="{request.name}.candide"'),)
+        return Response(dumps(learner.fitted), "application/octet-stream", headers=named)
+
+    row = {"column": "value", learner.target: "class"}
+    counted = "Count rows with their labels in; Idempotency-Key (or ?key=) says which request it is."
+    forgotten = "Count rows out that were counted in; or, with ?of=KEY, those that came under a key."
+    return [
+        Endpoint("POST", "/learn", counted, learn, changes=True, takes=row, rows=True),
+        Endpoint("POST", "/forget", forgotten, forget, changes=True, takes=row, rows=True),
+        Endpoint("GET", "/state", "The model as it is now: a model file.", state, changes=True, slow=True),
+    ]
+
+
+def _rows(request: Request) -> formats.Rows:
+    rows = formats.read(request.body, request.media)
+    request.has(rows.n)
+    if not rows.n:
+        raise Problem(422, "there are no rows", remedy="send one, or more")
+    return rows
+
+
+def _key(request: Request) -> str | None:
+    return request.header(b"idempotency-key").decode("latin-1") or request.asked("key", "") or None
+
+
+def _told(outcome: "Future[Outcome]", learner: Learner) -> "Future[Response]":
+    """The answer, once it is known what came of a request."""
+    answer: Future[Response] = Future()
+
+    def tell(done: "Future[Outcome]") -> None:
+        if not answer.set_running_or_notify_cancel():
+            return
+        if (error := done.exception()) is not None:
+            answer.set_exception(error)
+            return
+        found = done.result()
+        told = {"key": found.key, "rows": found.rows, "again": found.again, "model_rows": learner.fitted.rows}
+        answer.set_result(Response(formats.encode(told)))
+
+    outcome.add_done_callback(tell)
+    return answer

@@ -1,0 +1,277 @@
+"""A served model learns and forgets: exactly, durably, once for every key, and nothing that cannot be counted."""
+
+import json
+import sqlite3
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.serve.client import ask
+from tests.serve.conftest import table
+
+import candide as cd
+from candide import store
+from candide.errors import BusyError, InputError
+from candide.rows.table import Table
+from candide.serve import app
+from candide.serve.formats import Rows
+from candide.serve.journal import Journal
+from candide.serve.learner import Learner
+from candide.tasks import update
+
+KINDS = {"naive": cd.NaiveBayes, "bayes": cd.BayesClassifier}
+
+
+def labelled(n, seed):
+    columns, y = table(n, seed)
+    return {**columns, "fate": y}
+
+
+def records(columns):
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def sliced(columns, start, stop):
+    return {name: column[start:stop] for name, column in columns.items()}
+
+
+@pytest.fixture(scope="module", params=list(KINDS))
+def base(request):
+    columns, y = table(300, seed=3)
+    fitted = KINDS[request.param]().fit(columns, y).fitted_
+    return replace(fitted, target="fate")
+
+
+@pytest.fixture(scope="module")
+def naive():
+    columns, y = table(300, seed=3)
+    return replace(cd.NaiveBayes().fit(columns, y).fitted_, target="fate")
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "state.db"
+
+
+def same_counts(one, other):
+    assert one.labels.values == other.labels.values
+    np.testing.assert_allclose(one.census.class_weight, other.census.class_weight)
+    for a, b in zip(one.census.tallies, other.census.tallies, strict=True):
+        for name, state in a.arrays().items():
+            np.testing.assert_allclose(state, b.arrays()[name], rtol=1e-9, atol=1e-9, err_msg=name)
+
+
+def test_learned_row_by_row_is_one_batch(base, path):
+    new = labelled(60, seed=4)
+    new["site"][5], new["soil"][6] = "s77", None  # a level that it has not met, and a gap
+    served = app(base, learn=path)
+    rows = records(new)
+    before = ask(served, "/predict", rows).json
+    for i, row in enumerate(rows[:30]):
+        assert ask(served, f"/learn?key=k{i}", row).json == {
+            "key": f"k{i}",
+            "rows": 1,
+            "again": False,
+            "model_rows": 301 + i,
+        }
+    assert ask(served, "/learn", rows[30:], idempotency_key="rest").json["rows"] == 30
+    assert ask(served, "/predict", rows).json != before
+    wanted = update(base, Table.of(new)).fitted
+    same_counts(store.loads(ask(served, "/state").body), wanted)
+    kept = served.scorer.fitted
+    served.close()
+    again = app(base, learn=path)  # from the model that was kept
+    same_counts(again.scorer.fitted, wanted)
+    same_counts(kept, wanted)
+    for i in range(0, 30, 3):  # and by their keys they go again, though they are compacted
+        assert ask(again, f"/forget?of=k{i}", b"", media="").json["rows"] == 1
+    stay = [i for i in range(60) if i >= 30 or i % 3]
+    same_counts(again.scorer.fitted, update(base, Table.of({n: [c[i] for i in stay] for n, c in new.items()})).fitted)
+    again.close()
+
+
+def test_forgotten_as_if_never_seen(naive, path):
+    new = labelled(20, seed=5)
+    new["site"][0] = "somewhere else"
+    served = app(naive, learn=path)
+    ask(served, "/learn?key=all", records(new))
+    assert b"somewhere else" in path.read_bytes() + path.with_name("state.db-wal").read_bytes()
+    assert ask(served, "/forget?key=gone", records(new)).json["rows"] == 20
+    same_counts(served.scorer.fitted, naive)
+    answer = ask(served, "/forget", records(new))
+    assert answer.status == 422  # they are not there any more
+    ask(served, "/learn?key=once", records(sliced(new, 0, 1)))
+    assert ask(served, "/forget?of=once", b"", media="").json["rows"] == 1
+    assert ask(served, "/forget?of=once", b"", media="").json["again"]
+    assert ask(served, "/forget?of=never", b"", media="").status == 404
+    same_counts(served.scorer.fitted, naive)
+    served.close()
+    with sqlite3.connect(path) as db:
+        assert db.execute("SELECT rows FROM entry WHERE key IN ('gone', 'once')").fetchall() == [(None,), (None,)]
+
+
+def test_a_key_counts_once(naive, path):
+    served = app(naive, learn=path)
+    row, other = records(labelled(2, seed=6))
+    assert not ask(served, "/learn?key=a", row).json["again"]
+    assert ask(served, "/learn?key=a", row).json == {"key": "a", "rows": 0, "again": True, "model_rows": 301}
+    assert ask(served, "/learn?key=a", other).status == 409
+    assert ask(served, "/forget?key=a", row).status == 409
+    assert ask(served, "/learn?key=" + "x" * 201, row).status == 422
+    assert len(ask(served, "/learn", row).json["key"]) == 32
+    served.close()
+
+
+def test_what_cannot_be_counted_enters_nothing(naive, path):
+    served = app(naive, learn=path)
+    row, other = records(labelled(2, seed=7))
+    for change, column, value in [
+        ({"fate": "burn"}, "fate", "burn"),
+        ({"fate": None}, "fate", None),
+        ({"height": "tall"}, "height", "tall"),
+        ({"height": [1]}, "height", ["1"]),
+    ]:
+        answer = ask(served, "/learn", [other, {**row, **change}])
+        assert answer.status == 422
+        assert answer.json["column"] == column
+        assert answer.json.get("value") in (value, [1])
+    for name in ("fate", "soil"):
+        answer = ask(served, "/learn", {n: v for n, v in row.items() if n != name})
+        assert (answer.status, answer.json["column"]) == (422, name)
+    assert ask(served, "/learn", []).status == 422
+    same_counts(served.scorer.fitted, naive)
+    served.close()
+
+
+def test_a_bad_request_among_good_ones(naive, path):
+    """Requests that fall into one group: those that can be counted are, and each is told its own outcome."""
+    learner = Learner(path, naive)
+    good = [Rows(1, {n: [v] for n, v in row.items()}) for row in records(labelled(6, seed=8))]
+    bad = Rows(1, {**good[0].columns, "height": ["tall"]})
+    hold, go = threading.Event(), threading.Event()
+    learner.changed = lambda fitted: (hold.set(), go.wait(20), lambda: None)[2]
+    first = learner.learn(good[0], "0")
+    hold.wait(20)
+    waiting = [learner.learn(rows, key) for rows, key in [(good[1], "1"), (bad, "2"), (good[2], "3"), (good[1], "1")]]
+    waiting += [learner.forget_key("0"), learner.learn(bad, "2"), learner.learn(good[3], "2")]
+    go.set()
+    assert first.result().rows == 1
+    assert [one.exception() is None for one in waiting] == [True, False, True, True, True, False, True]
+    assert [one.result().again for one in waiting if one.exception() is None] == [False, False, True, False, False]
+    assert learner.fitted.rows == 300 + 1 + 3 - 1
+    learner.close()
+
+
+def test_new_classes(naive, path):
+    row = {**records(labelled(1, seed=9))[0], "fate": "burn"}
+    served = app(naive, learn=path, allow_new_classes=True)
+    assert ask(served, "/learn?key=b", row).status == 200
+    assert "p_burn" in ask(served, "/predict", row).json
+    ask(served, "/forget?of=b", b"", media="")
+    assert "p_burn" not in ask(served, "/predict", row).json
+    served.close()
+
+
+def test_nothing_left(path):
+    columns = labelled(4, seed=1)
+    fitted = cd.NaiveBayes(class_prior="uniform").fit({"age": columns["age"]}, ["a", "a", "b", "b"]).fitted_
+    served = app(fitted, learn=path, target="y")
+    rows = [{"age": age, "y": y} for age, y in zip(columns["age"], "aabb", strict=True)]
+    assert ask(served, "/forget", rows).status == 200
+    assert ask(served, "/predict", {"age": 3}).status == 503
+    assert ask(served, "/learn", rows).status in (200, 422)
+    served.close()
+
+
+def test_a_full_disk(naive, path):
+    """Learning is refused, nothing of it is kept, and predicting goes on."""
+    served = app(naive, learn=path)
+    db = served._learner.journal._db
+    rows = records(labelled(200, seed=10))
+    assert ask(served, "/learn?key=first", rows[:1]).status == 200
+    db.execute(f"PRAGMA max_page_count={db.execute('PRAGMA page_count').fetchone()[0]}")
+    answer = ask(served, "/learn?key=more", rows)
+    assert answer.status == 503
+    assert "same key" in answer.json["remedy"]
+    assert ask(served, "/predict", rows[0]).status == 200
+    assert served.scorer.fitted.rows == 301
+    db.execute("PRAGMA max_page_count=100000")
+    assert ask(served, "/learn?key=more", rows).json["rows"] == 200
+    served.close()
+
+
+def test_a_damaged_end_is_cut(naive, path):
+    learner = Learner(path, naive)
+    rows = [Rows(1, {n: [v] for n, v in row.items()}) for row in records(labelled(5, seed=11))]
+    for i, row in enumerate(rows):
+        learner.learn(row, str(i)).result()
+    learner._since = 0  # as if it had died: nothing is kept but the entries
+    learner.close()
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE entry SET rows = CAST(replace(rows, 's', 't') AS BLOB) WHERE seq = 4")
+    db.close()
+    with pytest.warns(UserWarning, match="last 2 entries are damaged"):
+        learner = Learner(path, naive)
+    assert learner.fitted.rows == 303
+    assert learner.learn(rows[4], "4").result().rows == 1
+    learner.close()
+    (path.parent / "no.db").write_bytes(b"nothing" * 1000)
+    with pytest.raises(InputError, match="no journal"):
+        Journal(path.parent / "no.db")
+
+
+def test_one_server_and_one_model_a_file(naive, path, monkeypatch):
+    monkeypatch.setattr("candide.serve.journal._WAIT", 0.05)
+    learner = Learner(path, naive)
+    with pytest.raises(BusyError):
+        Learner(path, naive)
+    learner.close()
+    with pytest.raises(InputError, match="another model"):
+        Learner(path, naive.plus(naive.census))
+
+
+def test_a_window(naive, path):
+    served = app(naive, learn=path, window=3600.0)
+    rows = records(labelled(3, seed=12))
+    for i, row in enumerate(rows):
+        ask(served, f"/learn?key={i}", row)
+    served._learner.journal._db.execute("UPDATE entry SET at = at - 7200 WHERE key IN ('0', '1')")
+    ask(served, "/learn?key=new", rows[0])
+    wanted = update(naive, Table.of({name: [rows[2][name], rows[0][name]] for name in rows[0]})).fitted
+    same_counts(served.scorer.fitted, wanted)
+    served.close()
+
+
+def test_who_may_teach(naive, path):
+    served = app(naive, learn=path, token="secret")
+    row = records(labelled(1, seed=13))[0]
+    assert ask(served, "/learn", row).status == 401
+    assert ask(served, "/state").status == 401
+    assert ask(served, "/forget?of=a", b"", media="").status == 401
+    assert ask(served, "/predict", row).status == 200
+    assert ask(served, "/learn", row, authorization="Bearer secret").status == 200
+    told = ask(served, "/openapi.json").json["paths"]
+    assert [path for path, methods in told.items() if any("security" in m for m in methods.values())] == [
+        "/learn",
+        "/forget",
+        "/state",
+    ]
+    served.close()
+    assert ask(app(naive), "/learn", row).status == 404
+
+
+def test_the_state_exported(naive, path, tmp_path):
+    from click.testing import CliRunner
+
+    from candide.cli import run
+    from candide.cli.group import cli
+
+    assert run.cli is cli
+    served = app(naive, learn=path)
+    ask(served, "/learn", records(labelled(7, seed=14)))
+    served.close()
+    out = str(tmp_path / "out.candide")
+    told = CliRunner().invoke(cli, ["export-state", str(path), "-o", out, "--json"], catch_exceptions=False)
+    assert json.loads(told.output) == {"rows": 307, "output": out}
+    same_counts(store.load(out), served.scorer.fitted)
