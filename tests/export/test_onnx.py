@@ -1,5 +1,6 @@
 """The graph of ONNX says what the model says, run by onnxruntime: every law and voice, real tables, odd names."""
 
+import datetime as dt
 import json
 import sys
 
@@ -159,6 +160,20 @@ def test_levels_of_every_type_and_values_that_mean_missing(tmp_path):
         new = {**X, "code": np.where(rng.random(n) < 0.1, 2.5, X["code"])}
         new["day"] = np.where(rng.random(n) < 0.1, "1999-12-31", X["day"])
         same(fitted, new)
+
+
+def test_levels_of_several_types_and_of_none():
+    rng = np.random.default_rng(0)
+    several = np.array([1, "a", 2.5, dt.date(2024, 1, 2)], object)
+    X = {
+        "zero": rng.choice([-1.0, 0.0, 1.0], 200),
+        "none": np.full(200, None),
+        "several": several[rng.integers(0, 4, 200)],
+        "time": np.array([dt.time(12, 30), dt.time(0)], object)[rng.integers(0, 2, 200)],
+        "huge": rng.choice([2**53, 2**53 + 2, 5], 200),
+    }
+    model = cd.NaiveBayes("categorical").fit(X, rng.integers(0, 2, 200))
+    same(model, {**X, "zero": np.where(X["zero"] == 0, -0.0, X["zero"])})
 
 
 def test_the_graph_is_of_doubles_and_standard_operations():

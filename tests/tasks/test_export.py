@@ -75,6 +75,31 @@ def test_a_module_of_python_scores_a_file(model, tmp_path):
     assert [float(row["p_b"]) for row in found] == pytest.approx(p[:, 1].tolist(), abs=1e-12)
 
 
+@pytest.mark.parametrize(("rows", "told"), [
+    ("size,job\n1.5,cook\nbig,cook\n", "line 3: column 'size': 'big' is not a number"),
+    ("size;job\n1.5;cook\n", "none of the columns size, job"),
+    (None, "No such file"),
+])  # fmt: skip
+def test_a_module_of_python_says_in_one_line_what_is_wrong(model, tmp_path, rows, told):
+    model.export("python", tmp_path / "m.py")
+    if rows is not None:
+        (tmp_path / "rows.csv").write_text(rows)
+    alone = [sys.executable, "-I", "-S", tmp_path / "m.py", tmp_path / "rows.csv"]
+    done = subprocess.run(alone, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert told in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_module_of_python_says_which_columns_are_missing(model, tmp_path):
+    model.export("python", tmp_path / "m.py")
+    (tmp_path / "rows.csv").write_text("size\n1.5\n")
+    alone = [sys.executable, "-I", "-S", tmp_path / "m.py"]
+    done = subprocess.run([*alone, tmp_path / "rows.csv"], capture_output=True, text=True, check=True)
+    assert "job" in done.stderr
+    assert "usage" in subprocess.run(alone, capture_output=True, text=True).stderr
+
+
 def test_a_row_left_open_has_no_label_in_the_file(model, tmp_path):
     model.with_policy(abstain_below=0.999999).export("python", tmp_path / "m.py")
     (tmp_path / "rows.csv").write_text("size,job\n4.0,\n")

@@ -18,11 +18,10 @@ model = load(PARAMETERS)
 columns, classes, voices, score = model.columns, model.classes, model.voices, model.score
 
 if __name__ == "__main__":  # python FILE ROWS.csv > SCORED.csv
-    with open(sys.argv[1], newline="", encoding="utf-8-sig") as rows_to_score:
-        csv.writer(sys.stdout).writerows(scored(model, rows_to_score))
+    sys.exit(main(model, sys.argv))
 """
 
 
 def python(fitted: Fitted) -> str:
     """The text of a module with ``score(row)``; run by itself it scores a CSV file."""
-    return f"# {MARK}\n\n{source('py', ('json', 'sys'))}{_USE.format(parameters=as_json(parameters(fitted)))}"
+    return f"# {MARK}\n\n{source('py', ('json',))}{_USE.format(parameters=as_json(parameters(fitted)))}"

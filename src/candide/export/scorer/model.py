@@ -14,6 +14,7 @@ probabilities, as Candide has them. A row is a dictionary of values by column; N
 
 import csv
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -142,7 +143,29 @@ def load(parameters: dict[str, Any]) -> Model:
 
 def scored(model: Model, lines: Iterable[str]) -> Iterator[list[Any]]:
     """A CSV file scored: a header and the prediction and the probabilities of every row."""
+    rows = csv.DictReader(lines)
+    wanted = [str(column["name"]) for column in model.columns]
+    absent = [name for name in wanted if name not in (rows.fieldnames or ())]
+    if absent and len(absent) == len(wanted):
+        raise ValueError(f"none of the columns {', '.join(wanted)}; pass a CSV file with a header, and with commas")
+    if absent:
+        print(f"missing in every row: {', '.join(absent)}", file=sys.stderr)
     yield ["prediction", *(f"p_{label}" for label in model.classes)]
-    for row in csv.DictReader(lines):
-        found = model.score(dict(row))
+    for row in rows:
+        try:
+            found = model.score(dict(row))
+        except ValueError as error:
+            raise ValueError(f"line {rows.line_num}: {error}") from None
         yield [found["label"], *found["probabilities"]]
+
+
+def main(model: Model, arguments: list[str]) -> str | None:
+    """Score a CSV file that is named in the arguments of a program; what went wrong, in one line."""
+    if len(arguments) != 2:
+        return f"usage: python {arguments[0]} ROWS.csv > SCORED.csv"
+    try:
+        with open(arguments[1], newline="", encoding="utf-8-sig") as lines:
+            csv.writer(sys.stdout).writerows(scored(model, lines))
+    except (OSError, ValueError, csv.Error) as error:
+        return f"{arguments[1]}: {error.strerror if isinstance(error, OSError) else error}"
+    return None
