@@ -10,7 +10,7 @@ from click.shell_completion import ShellComplete
 
 import candide as cd
 from candide.cli import cli
-from candide.cli.completion import WANTED, Bash, Class, Column, Event
+from candide.cli.completion import WANTED, Bash, Class, Column, Dialect, Event
 from candide.plot.picture import PICTURES
 
 ROWS = "age,full name,pay=tax,kind\n30,Ada,1.5,red one\n40,Bo,2.5,blue\n50,Cy,3.5,\n"
@@ -101,9 +101,14 @@ def test_every_option_that_names_a_column_completes_it():
     for command in cli.commands.values():
         for param in command.params:
             if param.metavar in WANTED:
-                assert isinstance(param.type, (Column, Event, Class)), (command.name, param.name)
+                assert isinstance(param.type, (Column, Event, Class, Dialect)), (command.name, param.name)
     [what] = [param for param in cli.commands["plot"].params if param.name == "what"]
     assert sorted(what.type.words) == sorted(PICTURES)
+
+
+def test_targets_and_dialects_of_an_export_are_completed(folder):
+    assert completed("export", "plants.candide", "--to", "s") == ["sql"]
+    assert completed("export", "plants.candide", "--dialect", "s") == ["snowflake", "spark", "sqlite"]
 
 
 def bash_words(line, monkeypatch, folder):

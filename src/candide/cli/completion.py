@@ -159,7 +159,20 @@ class Source(click.ParamType):
         return [CompletionItem(incomplete, type="file")]
 
 
-WANTED = {"COL": Column(), "COL=NAME": Event(), "CLASS": Class()}
+class Dialect(Word):
+    """A dialect of SQL."""
+
+    def __init__(self) -> None:
+        super().__init__(())
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from candide.engines.sql.dialects.table import DIALECTS
+
+        self.words = list(DIALECTS)
+        return super().shell_complete(ctx, param, incomplete)
+
+
+WANTED = {"COL": Column(), "COL=NAME": Event(), "CLASS": Class(), "DIALECT": Dialect()}
 
 
 def attach(group: click.Group) -> None:

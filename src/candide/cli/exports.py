@@ -1,5 +1,7 @@
 """The command that writes a model in another language."""
 
+from typing import Any
+
 import rich_click as click
 
 from candide.cli.completion import Word
@@ -13,19 +15,32 @@ from candide.cli.options import AS_JSON, MODEL, output_option
     "--to",
     metavar="NAME",
     required=True,
-    type=Word(["js", "onnx", "python"]),
-    help="js (an ES module), python (a module without packages) or onnx.",
+    type=Word(["js", "onnx", "python", "sql"]),
+    help="js (an ES module), python (a module without packages), onnx, or sql (one SELECT).",
 )
+@click.option("--dialect", metavar="DIALECT", help="Of sql: duckdb, postgres, spark, sqlite, snowflake, bigquery, ...")
+@click.option("--table", metavar="TABLE", help="Of sql: the table whose rows are scored.")
+@click.option("--keep", multiple=True, metavar="COL", help="Of sql: a column of the table to keep (repeatable).")
 @output_option("FILE", "Where to write it; printed if not given.")
 @AS_JSON
-def export(model: str, to: str, output: str | None, force: bool, as_json: bool) -> None:
+def export(
+    model: str,
+    to: str,
+    dialect: str | None,
+    table: str | None,
+    keep: tuple[str, ...],
+    output: str | None,
+    force: bool,
+    as_json: bool,
+) -> None:
     """Write a model as one file of another language, which scores rows without Candide.
 
     Its probabilities are those of `candide predict`. A module of Python scores a CSV file by itself:
-    `python adult.py new.csv`.
+    `python adult.py new.csv`. A query scores the rows of a table where they are.
 
     Examples: `candide export adult.candide --to js -o adult.mjs`,
-    `candide export adult.candide --to python -o adult.py`, `candide export adult.candide --to onnx -o adult.onnx`
+    `candide export adult.candide --to python -o adult.py`, `candide export adult.candide --to onnx -o adult.onnx`,
+    `candide export adult.candide --to sql --dialect postgres --table people --keep id`
     """
     from candide import tasks
     from candide.errors import InputError
@@ -37,7 +52,8 @@ def export(model: str, to: str, output: str | None, force: bool, as_json: bool) 
     outputs.check(output, model, ours=is_exported, force=force)
     if output is None and chosen.binary:
         raise InputError(f"{chosen.what} is no text, and cannot be printed", remedy="name a file for it: -o FILE")
-    found = tasks.export(load_to_predict(model), to, output, force=force)
+    options: dict[str, Any] = {"dialect": dialect, "table": table, "keep": keep}
+    found = tasks.export(load_to_predict(model), to, output, force=force, **options)
     if output is None:
         click.echo(found, nl=False)
     else:

@@ -249,6 +249,24 @@ class Generative(Estimator):
         self._check_fitted()
         return graph_of(self.fitted_)
 
+    def to_sql(self, dialect: str, table: str, *, keep: Sequence[str] = ()) -> str:
+        """The model as one SELECT: the label and the probabilities of every row of a table, where the table is.
+
+        ``dialect`` is "duckdb", "postgres", "spark", "sqlite", "snowflake", "bigquery", "clickhouse", "mysql",
+        "trino" or "tsql"; ``keep`` names columns of the table to pass through, such as a key.
+
+        >>> import candide as cd, duckdb
+        >>> rows = duckdb.sql("SELECT i AS id, i * 1.5 AS size FROM range(4) r(i)")
+        >>> model = cd.NaiveBayes().fit({"size": [0.0, 1.0, 4.0, 5.0]}, ["low", "low", "top", "top"])
+        >>> query = model.to_sql("duckdb", "rows", keep=["id"])
+        >>> duckdb.sql(query).order("id").project("id, prediction").fetchall()
+        [(0, 'low'), (1, 'low'), (2, 'top'), (3, 'top')]
+        """
+        from candide.tasks.export import export
+
+        self._check_fitted()
+        return str(export(self.fitted_, "sql", dialect=dialect, table=table, keep=keep))
+
     # Explaining.
 
     def linear(self) -> "Linear":

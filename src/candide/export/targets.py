@@ -1,11 +1,12 @@
 """Targets: what a model can be exported to, one line each.
 
 >>> list(TARGETS), TARGETS["python"].what
-(['js', 'onnx', 'python'], 'a Python module')
+(['js', 'onnx', 'python', 'sql'], 'a Python module')
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from candide.errors import unknown
 from candide.export.javascript import javascript
@@ -19,15 +20,23 @@ from candide.model.fitted import Fitted
 class Target:
     """What writes a model, and what that is called."""
 
-    write: Callable[[Fitted], str | bytes]
+    write: Callable[..., str | bytes]
     what: str
     binary: bool = False  # whether it is no text, and cannot be printed
+    options: tuple[str, ...] = ()  # that it takes beside the model
+
+
+def _select(fitted: Fitted, **options: Any) -> str:
+    from candide.export.sql.query import select  # SQL is parsed for it, which takes a while to import
+
+    return select(fitted, **options)
 
 
 TARGETS = {
     "js": Target(javascript, "a JavaScript module"),
     "onnx": Target(onnx, "a graph of ONNX", binary=True),
     "python": Target(python, "a Python module"),
+    "sql": Target(_select, "a query", options=("dialect", "table", "keep")),
 }
 
 

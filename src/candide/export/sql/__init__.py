@@ -1,0 +1,1 @@
+"""A model as one SELECT, in any of ten dialects of SQL."""

@@ -1,0 +1,128 @@
+"""Columns: how a query reads those of a table: as numbers, and as what levels are compared with.
+
+>>> from candide.export.sql.layers import words
+>>> age = Column(Layers(words("duckdb"), "t"), {"name": "age", "kind": "number"}, ["-1"])
+>>> age.read_number()
+'CAST("age" AS DOUBLE)'
+>>> print(age.read_key(["cook", "smith"]))
+NULLIF(NULLIF(CAST("age" AS VARCHAR), ''), '-1')
+"""
+
+import datetime as dt
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from candide.errors import InputError
+from candide.export.scorer.values import NUMBER
+from candide.export.sql.expressions import number
+from candide.export.sql.layers import Layers
+
+_LARGEST = number(1.7976931348623157e308)
+_EPOCH = dt.datetime(1970, 1, 1)
+
+
+class Column:
+    """A column of the table."""
+
+    def __init__(self, layers: Layers, about: dict[str, Any], na: Sequence[str] = ()):
+        self.layers, self.words, self.about, self.na = layers, layers.words, about, list(na)
+        self.name = about["name"]
+        self.raw = self.words.quoted(str(self.name))
+
+    @cached_property
+    def x(self) -> str:
+        """The number; NULL where it is missing, and where it is not finite."""
+        return self._finite(self.layers.read(self.read_number()))
+
+    def key(self, levels: Sequence[Any]) -> str:
+        """What the levels are compared with; NULL where there is no value."""
+        name = self.layers.read(self.read_key(levels))
+        return self._finite(name) if _sort(levels) is float else name
+
+    def _finite(self, x: str) -> str:
+        never = [number(float(text)) for text in self.na if NUMBER.fullmatch(text)]
+        there = f"{x} BETWEEN -{_LARGEST} AND {_LARGEST}"  # NaN lies there in no database
+        there += f" AND {x} NOT IN ({', '.join(never)})" if never else ""
+        return self.layers.let(f"CASE WHEN {there} THEN {x} END")
+
+    def read_number(self) -> str:
+        """A number, or the days of a date; text as in the rows fitted, where the column holds text."""
+        how, is_date = self.about.get("spelled"), self.about["kind"] == "date"
+        plain = self.words.days.replace("{}", self.raw) if is_date else self.words.double(self.raw)
+        if how is None:
+            return plain
+        if is_date:  # of text there are no days, even where it is never asked for them
+            plain = self.words.days.replace("{}", self.words.moment.replace("{}", self.raw))
+        text = self._text(["", *self.na])
+        read = self._date(text, how["date"]) if is_date else self._spelled(text, how)
+        if how["missing"]:
+            gone = ", ".join(map(self.words.string, how["missing"]))
+            read = f"CASE WHEN LOWER({text}) NOT IN ({gone}) THEN {read} END"
+        is_text = self.words.is_text.replace("{}", self.raw)
+        return f"CASE WHEN {is_text} THEN {read} ELSE {plain} END" if is_text else read
+
+    def _text(self, missing: Sequence[str], text: str = "TRIM({})") -> str:
+        text = text.replace("{}", self.words.text.replace("{}", self.raw))
+        for one in missing:
+            text = f"NULLIF({text}, {self.words.string(one)})"
+        return text
+
+    def _spelled(self, text: str, how: dict[str, Any]) -> str:
+        for old, new in how.get("put", ()):
+            text = f"REPLACE({text}, {self.words.string(old)}, {self.words.string(new)})"
+        return self.words.double(self.words.joined.format(text, "'e-2'") if how["percent"] else text)
+
+    def _date(self, text: str, form: str) -> str:
+        from sqlglot import exp
+
+        if not form:
+            return self.words.days.replace("{}", self.words.moment.replace("{}", text))
+        if not self.words.dates_of_text:
+            what = f"its dates are text in the form {form}, which {self.words.name} cannot read"
+            raise InputError(what, column=self.name, remedy="make a column of dates of it, and fit again")
+        moment = exp.StrToTime(this=exp.column("x"), format=exp.Literal.string(form)).sql(self.words.name)
+        return self.words.days.replace("{}", moment.replace("x", text, 1))
+
+    def read_key(self, levels: Sequence[Any]) -> str:
+        sort = _sort(levels)
+        if sort is float:
+            return self.words.double(self.raw)
+        if sort is bool:
+            return f"LOWER({self._text([''], '{}')})"
+        if sort in ("day", "moment"):
+            return getattr(self.words, sort).replace("{}", self.raw)
+        if sort is not str:
+            what = "its levels are times, or of several types"
+            raise InputError(what, column=self.name, remedy="export it to python or js")
+        return self._text([*([] if "" in levels else [""]), *self.na], "{}")
+
+    def keys(self, levels: Sequence[Any]) -> list[tuple[str, int]]:
+        """What each level is called in the query, and its place; a truth is a word, or a number."""
+        sort, out = _sort(levels), []
+        for place, level in enumerate(levels):
+            if sort is bool:
+                out += [(f"'{word}'", place) for word in (("true", "1") if level else ("false", "0"))]
+            elif sort is float:
+                out.append((number(level), place))
+            elif sort is str:
+                out.append((self.words.string(level), place))
+            else:
+                out.append((self._moment(level, str(sort)), place))
+        return out
+
+    def _moment(self, level: dict[str, Any], sort: str) -> str:
+        when = _EPOCH + dt.timedelta(microseconds=level["value"])
+        text = f"{when:%Y-%m-%d}" if sort == "day" else when.isoformat(" ", "microseconds")
+        return getattr(self.words, sort).replace("{}", f"'{text}'")
+
+
+def _sort(levels: Sequence[Any]) -> Any:
+    """Of what type levels are: of a moment and of a day their own name, and None if they are of several."""
+    sorts = {level["type"] if isinstance(level, dict) else type(level) for level in levels} or {str}
+    if sorts <= {int, float}:
+        return float
+    if sorts == {"day", "moment"}:
+        return "moment"
+    [first, *others] = sorts
+    return None if others or first == "duration" else first

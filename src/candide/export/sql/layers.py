@@ -1,0 +1,137 @@
+"""Layers: a query of values that are named once. Each stands in the first layer in which all that it needs is known.
+
+A value that is used twice is thus computed once, where a database would copy the expression; what no later layer needs
+is not passed on.
+
+>>> layers = Layers(words("duckdb"), "t")
+>>> x = layers.read('"x"')
+>>> y = layers.join(x, ["1", "2"]).column(["10e0", "20e0"])
+>>> print(layers.sql([(f"{y} + {x}", '"z"')]))
+WITH l0 AS (SELECT "x" AS q1 FROM t),
+l1 AS (SELECT q1, q3
+  FROM l0
+  LEFT JOIN (VALUES (1, 10e0), (2, 20e0)) AS j2(q2, q3) ON q2 = q1)
+SELECT q3 + q1 AS "z" FROM l1
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from candide.errors import InputError
+from candide.export.sql.words import Words, words
+
+__all__ = ["Join", "Layers", "words"]
+
+_NAME = re.compile(r"\bq\d+\b")
+
+
+@dataclass
+class Join:
+    """A table of constants, in which every row of a query finds at most one."""
+
+    layers: "Layers"
+    name: str
+    key: str  # of the query
+    own: str  # of the table
+    keys: Sequence[str]
+    columns: dict[str, Sequence[str]] = field(default_factory=dict)
+    _known: dict[tuple[str, ...], str] = field(default_factory=dict)
+
+    def column(self, values: Sequence[str]) -> str:
+        """The name of one more column of the table: NULL where the key of a row is not in it."""
+        known = tuple(values)
+        if known not in self._known:
+            self._known[known] = name = self.layers.name_at(self.key)
+            self.columns[name] = known
+        return self._known[known]
+
+    def sql(self, chosen: Sequence[str]) -> str:
+        held = [self.columns[name] for name in chosen]
+        rows = list(zip(self.keys, *held, strict=True))
+        table = self.layers.words.values(self.name, [self.own, *chosen], rows)
+        return f"\n  LEFT JOIN {table} ON {self.own} = {self.key}"
+
+
+@dataclass
+class _Layer:
+    values: dict[str, str] = field(default_factory=dict)  # name -> expression
+    joins: list[Join] = field(default_factory=list)
+
+
+class Layers:
+    """The values of a query, each in its layer."""
+
+    def __init__(self, words: Words, table: str):
+        self.words, self.table = words, table
+        self._layers = [_Layer()]
+        self._depth: dict[str, int] = {}
+        self._known: dict[str, str] = {}
+        self._count = 0
+
+    def read(self, expression: str) -> str:
+        """The name of an expression of the table's own columns."""
+        if expression not in self._known:
+            self._known[expression] = name = self._name()
+            self._depth[name] = 0
+            self._layers[0].values[name] = expression
+        return self._known[expression]
+
+    def let(self, expression: str) -> str:
+        """The name of an expression of names."""
+        if _NAME.fullmatch(expression):
+            return expression
+        if expression not in self._known:
+            self._known[expression] = name = self.name_at(expression)
+            self._layers[self._depth[name]].values[name] = expression
+        return self._known[expression]
+
+    def join(self, key: str, keys: Sequence[str]) -> Join:
+        """A table of constants by a key, which is an expression of names; columns are added to it."""
+        own = self.name_at(key)
+        found = Join(self, f"j{own[1:]}", key, own, keys)
+        self._layers[self._depth[own]].joins.append(found)
+        return found
+
+    def name_at(self, expression: str) -> str:
+        """A new name, in the first layer that knows all names of an expression."""
+        name, depth = self._name(), 1 + max(map(self._depth.__getitem__, self._names_in(expression)), default=-1)
+        self._depth[name] = depth
+        while len(self._layers) <= depth:
+            self._layers.append(_Layer())
+        return name
+
+    def _name(self) -> str:
+        self._count += 1
+        return f"q{self._count}"
+
+    def _names_in(self, *expressions: str) -> set[str]:
+        """The names that stand in expressions; a text in them may look like one."""
+        return {name for text in expressions for name in _NAME.findall(text) if name in self._depth}
+
+    def sql(self, chosen: Sequence[tuple[str, str]]) -> str:
+        """The query for some expressions, each by a name."""
+        needed = self._names_in(*(expression for expression, _ in chosen))
+        found: list[str] = []
+        for i in range(len(self._layers) - 1, -1, -1):
+            text, needed = self._spelled(i, needed)
+            found.append(text)
+        last = f"SELECT {', '.join(f'{expression} AS {name}' for expression, name in chosen)}"
+        return "WITH " + ",\n".join(reversed(found)) + f"\n{last} FROM l{len(self._layers) - 1}"
+
+    def _spelled(self, i: int, needed: set[str]) -> tuple[str, set[str]]:
+        """A layer, and the names that it needs of the one below."""
+        layer = self._layers[i]
+        own = {name: text for name, text in layer.values.items() if name in needed}
+        passed = sorted((name for name in needed if self._depth[name] < i), key=lambda name: int(name[1:]))
+        joins = [(join, some) for join in layer.joins if (some := [name for name in join.columns if name in needed])]
+        chosen = [*passed, *(name for _, some in joins for name in some)]
+        chosen += [f"{text} AS {name}" for name, text in own.items()]
+        if len(chosen) > self.words.widest:
+            what = f"cannot be exported: it takes {len(chosen)} columns at once, more than {self.words.name} has"
+            raise InputError(what, value=len(chosen), remedy="export it to python or js")
+        source = (self.table if i == 0 else f"l{i - 1}") + "".join(join.sql(some) for join, some in joins)
+        line, fence = "\n  " if joins else " ", f" {self.words.fence}" if self.words.fence else ""
+        text = f"l{i} AS (SELECT {', '.join(chosen) or '1 AS q0'}{line}FROM {source}{fence})"
+        under = {*passed, *self._names_in(*own.values(), *(join.key for join, _ in joins))} if i else set()
+        return text, under

@@ -1,0 +1,116 @@
+"""Lookups: what a query finds for the levels of a column, or for the cells of its numbers.
+
+The code of a value comes first, by a join for levels and by comparisons for numbers. With it, all that the model says
+of the column comes from one table of constants, which has a row for every code: for new levels and for no value too.
+
+>>> from candide.export.sql.layers import words
+>>> layers = Layers(words("duckdb"), "t")
+>>> age = Cells(Column(layers, {"name": "age", "kind": "number"}), [{"read": "grid", "edges": [27, 41]}])
+>>> age.codes({"read": "grid", "edges": [41]})
+[-1, 0, 0, 1]
+>>> search("x", [27.0, 41.0])
+'CASE WHEN x <= 41e0 THEN CASE WHEN x <= 27e0 THEN 0 ELSE 1 END ELSE 2 END'
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from candide.export.scorer.numbers import below, numbers
+from candide.export.sql.columns import Column
+from candide.export.sql.expressions import number
+from candide.export.sql.layers import Join, Layers
+
+__all__ = ["Cells", "Known", "Layers", "search"]
+
+ABSENT = -1
+
+
+class _Lookup:
+    """The rows of a column: first that of no value."""
+
+    def __init__(self, column: Column, n: int):
+        self.column, self.layers, self.n = column, column.layers, n  # n: of the codes from 0
+
+    @cached_property
+    def _code(self) -> str:
+        raise NotImplementedError
+
+    @cached_property
+    def _join(self) -> Join:
+        return self.layers.join(self._code, [str(code) for code in range(ABSENT, self.n)])
+
+    def column_of(self, values: Sequence[float]) -> str:
+        """The name of what is looked up: a number for each row."""
+        first, *rest = map(number, values)
+        return self._join.column([self.layers.words.double(first), *rest])
+
+    def codes_of(self, codes: Sequence[int], n: int) -> str:
+        """The name of the code of another encoding, NULL where it is none of its n levels."""
+        return self._join.column([str(code) if 0 <= code < n else "NULL" for code in codes])
+
+
+class Cells(_Lookup):
+    """The cells of numbers: those between the edges of all ways in which the column is read."""
+
+    def __init__(self, column: Column, reads: Sequence[dict[str, Any]]):
+        self.edges = sorted({edge for read in reads for edge in _edges(read)})
+        super().__init__(column, len(self.edges) + 1)
+
+    @cached_property
+    def _code(self) -> str:
+        x = self.column.x
+        return self.layers.let(f"CASE WHEN {x} IS NULL THEN {ABSENT} ELSE {search(x, self.edges)} END")
+
+    def codes(self, read: dict[str, Any]) -> list[int]:
+        """The code by one way to read of every row."""
+        own = _edges(read)
+        return [ABSENT, *(below(own, edge) for edge in self.edges), len(own)]
+
+    def score(self, read: dict[str, Any], scores: Sequence[float]) -> str:
+        """The name of a normal score: the straight line through the values, 0 where there is none."""
+        knots, own = np.array(_edges(read)), np.array(scores)
+        with np.errstate(over="ignore"):
+            rise = np.diff(own) / np.diff(knots)
+        base, slope = np.concatenate([own[:1], own[:-1], own[-1:]]), np.concatenate([[0.0], rise, [0.0]])
+        start, at = np.concatenate([knots[:1], knots[:-1], knots[-1:]]), np.array(self.codes(read))[1:]
+        a, b, c = (self.column_of([0.0, *one[at].tolist()]) for one in (base, slope, start))
+        return self.layers.let(f"COALESCE({a} + {b} * ({self.column.x} - {c}), 0e0)")
+
+
+class Known(_Lookup):
+    """The levels of a column, and after them all others."""
+
+    def __init__(self, column: Column):
+        self.levels = column.about.get("levels", [])
+        super().__init__(column, len(self.levels) + 1)
+
+    @cached_property
+    def _code(self) -> str:
+        key = self.column.key(self.levels)
+        new = f"CASE WHEN {key} IS NULL THEN {ABSENT} ELSE {self.n - 1} END"
+        if not self.levels:
+            return self.layers.let(new)
+        keys = self.column.keys(self.levels)
+        place = self.layers.join(key, [spelled for spelled, _ in keys]).column([str(place) for _, place in keys])
+        return self.layers.let(f"COALESCE({place}, {new})")
+
+    def codes(self, read: dict[str, Any]) -> list[int]:
+        own = {place: code for code, place in enumerate(read["levels"])}
+        return [ABSENT, *(own.get(place, len(own)) for place in range(self.n))]
+
+
+def _edges(read: dict[str, Any]) -> list[float]:
+    return numbers(read["edges"] if read["read"] == "grid" else read["values"])
+
+
+def search(x: str, edges: Sequence[float], low: int = 0, high: int | None = None) -> str:
+    """How many of ascending edges lie below a number, by halves."""
+    high = len(edges) if high is None else high
+    if low == high:
+        return str(low)
+    middle = (low + high) // 2
+    left, right = search(x, edges, low, middle), search(x, edges, middle + 1, high)
+    return f"CASE WHEN {x} <= {number(edges[middle])} THEN {left} ELSE {right} END"

@@ -1,0 +1,163 @@
+"""Words: what a scoring query spells in a way of its own in each database. Few, and text: a query has 100,000 numbers.
+
+>>> words("postgres").double("x"), words("mysql").quoted("a `b"), words("sqlite").most("a", "b")
+('CAST(x AS DOUBLE PRECISION)', '`a ``b`', 'MAX(a, b)')
+>>> print(words("bigquery").values("j", ["a", "b"], [("1", "2"), ("3", "4")]))
+(SELECT * FROM UNNEST([STRUCT(1 AS a, 2 AS b), (3, 4)])) AS j
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from candide.errors import InputError, unknown
+
+_LATER = "CAST(EXTRACT(EPOCH FROM {}) AS DOUBLE PRECISION) / 86400e0"
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of a dialect; ``name`` is sqlglot's for it. In a template ``{}`` is what it is said of."""
+
+    name: str
+    number: str = "DOUBLE"  # the type
+    text: str = "CAST({} AS VARCHAR)"  # compared letter by letter
+    days: str = ""  # of a date or a time, since 1970
+    day: str = "CAST({} AS DATE)"
+    moment: str = "CAST({} AS TIMESTAMP)"
+    log: str = "LN"
+    log1p: str = ""  # accurate near zero; without it by the logarithm alone
+    extremes: tuple[str, str] = ("GREATEST", "LEAST")
+    fence: str = ""  # ends a subquery that is not to be merged with the one around it
+    table: str = "(VALUES {rows}) AS {name}({columns})"  # of constants
+    row: str = "({})"
+    is_text: str = ""  # whether a column holds text; without it the columns that the model read from text do
+    widest: int = 1600  # columns in one SELECT
+    truths: tuple[str, str] = ("FALSE", "TRUE")
+    joined: str = "({} || {})"  # two texts; NULL if one is
+    dates_of_text: bool = True
+    dot: str = ""  # of two lists, where that is quicker than a long sum
+
+    def quoted(self, name: str) -> str:
+        """A name, whatever is in it."""
+        return exp.to_identifier(name, quoted=True).sql(self.name)
+
+    def string(self, text: str) -> str:
+        """A text in a query."""
+        if "\0" in text:
+            raise InputError("SQL has no text with a NUL in it", value=text, remedy="export it to python or js")
+        return exp.Literal.string(text).sql(self.name)
+
+    def double(self, x: str) -> str:
+        return f"CAST({x} AS {self.number})"
+
+    def most(self, *values: str) -> str:
+        return f"{self.extremes[0]}({', '.join(values)})"
+
+    def least(self, *values: str) -> str:
+        return f"{self.extremes[1]}({', '.join(values)})"
+
+    def values(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+        """A table of constants, of rows whose values are spelled."""
+        spelled = [", ".join(row) for row in rows]
+        held = {
+            "rows": ", ".join(map(self.row.format, spelled)),
+            "columns": ", ".join(columns),
+            "numbered": ", ".join(f"column{i} AS {column}" for i, column in enumerate(columns, 1)),
+            "first": ", ".join(f"{value} AS {column}" for value, column in zip(rows[0], columns, strict=True)),
+            "rest": "".join(f", ({row})" for row in spelled[1:]),
+        }
+        return self.table.format(name=name, **held)
+
+
+_HALVED = "CASE WHEN {} < 5e-1 THEN 2e0 * ATANH({} / (2e0 + {})) ELSE LN(1e0 + {}) END"
+_WORDS = (
+    Words(
+        "bigquery",
+        number="FLOAT64",
+        text="CAST({} AS STRING)",
+        days="UNIX_MICROS(CAST({} AS TIMESTAMP)) / 864e8",
+        log1p=_HALVED,
+        table="(SELECT * FROM UNNEST([STRUCT({first}){rest}])) AS {name}",
+    ),
+    Words(
+        "clickhouse",
+        number="Nullable(Float64)",
+        text="CAST({} AS Nullable(String))",
+        days="toUnixTimestamp64Micro(toDateTime64({}, 6, 'UTC')) / 864e8",
+        day="toDate32({})",
+        moment="toDateTime64({}, 6, 'UTC')",
+        log1p="log1p({})",
+    ),
+    Words(
+        "duckdb",
+        days="EPOCH({}) / 86400e0",
+        log1p=_HALVED,
+        is_text="TYPEOF({}) = 'VARCHAR'",
+        dot="LIST_DOT_PRODUCT({}, [{}])",
+    ),
+    Words(
+        "mysql",
+        text="CAST({} AS CHAR) COLLATE utf8mb4_bin",
+        days="TIMESTAMPDIFF(MICROSECOND, '1970-01-01', {}) / 864e8",
+        moment="CAST({} AS DATETIME(6))",
+        fence="LIMIT 18446744073709551615",
+        row="ROW({})",
+        joined="CONCAT({}, {})",
+    ),
+    Words(
+        "postgres",
+        number="DOUBLE PRECISION",
+        text="CAST({} AS TEXT)",
+        days=_LATER,
+        log1p=_HALVED,
+        fence="OFFSET 0",
+        is_text="CAST(PG_TYPEOF({}) AS TEXT) IN ('text', 'character varying', 'character')",
+    ),
+    Words("snowflake", days="DATE_PART(EPOCH_MICROSECOND, {}) / 864e8", log1p=_HALVED),
+    Words(
+        "spark",
+        text="CAST({} AS STRING)",
+        days="TIMESTAMPDIFF(MICROSECOND, TIMESTAMP_NTZ'1970-01-01 00:00:00', CAST({} AS TIMESTAMP_NTZ)) / 864e8",
+        moment="CAST({} AS TIMESTAMP_NTZ)",
+        log1p="LOG1P({})",
+        is_text="TYPEOF({}) = 'string'",
+    ),
+    Words(
+        "sqlite",
+        number="REAL",
+        text="CAST({} AS TEXT)",
+        days="(JULIANDAY({}) - 24405875e-1)",
+        day="DATE({})",
+        moment="STRFTIME('%Y-%m-%d %H:%M:%f000', {})",
+        log1p=_HALVED,
+        extremes=("MAX", "MIN"),
+        fence="LIMIT -1",
+        table="(SELECT {numbered} FROM (VALUES {rows})) AS {name}",
+        is_text="TYPEOF({}) = 'text'",
+        truths=("0", "1"),
+        dates_of_text=False,
+    ),
+    Words("trino", days="TO_UNIXTIME(WITH_TIMEZONE(CAST({} AS TIMESTAMP(6)), 'UTC')) / 86400e0"),
+    Words(
+        "tsql",
+        number="FLOAT(53)",
+        text="CAST({} AS NVARCHAR(MAX)) COLLATE Latin1_General_BIN2",
+        days="DATEDIFF_BIG(MICROSECOND, '1970-01-01', {}) / 864e8",
+        moment="CAST({} AS DATETIME2(6))",
+        log="LOG",
+        fence="ORDER BY (SELECT NULL) OFFSET 0 ROWS",
+        widest=4000,
+        joined="({} + {})",
+        truths=("0", "1"),
+    ),
+)
+DIALECTS = {one.name: one for one in _WORDS}
+
+
+def words(dialect: str) -> Words:
+    """The words of a dialect by its name."""
+    if dialect not in DIALECTS:
+        raise unknown("dialect", dialect, DIALECTS)
+    return DIALECTS[dialect]

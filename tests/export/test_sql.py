@@ -1,0 +1,230 @@
+"""A model as a query says what the model says, in every database: every law, every voice, real tables, odd values."""
+
+import warnings
+
+import numpy as np
+import pytest
+import sqlglot
+from tests.export.databases import DATABASES, arrow, check
+from tests.export.test_policies import POLICIES
+from tests.export.test_policies import rows as drawn
+from tests.export.test_scorers import LAWS, adult, every_law, real
+from tests.model_cases import MODELS
+
+import candide as cd
+from candide.errors import InputError
+from candide.export.sql.query import select
+from candide.export.sql.words import DIALECTS
+from candide.rows.remarks import RemarkWarning
+
+assert adult  # a fixture
+NO_TEXT = {name: law for name, law in LAWS.items() if name != "words"}
+
+
+@pytest.fixture(params=DATABASES)
+def score(request):
+    """What a database says of rows by a model."""
+    return DATABASES[request.param]
+
+
+def same(score, model, data):
+    check(score(model.fitted_, arrow(data, model.fitted_.plan.columns)), model, data)
+
+
+def without_text(drawn):
+    rows, y = drawn
+    return {name: column for name, column in rows.items() if name != "words"}, y
+
+
+def needs_sqlite(name):
+    """A column without a name no other database has; and none has text with a NUL."""
+    return name.startswith(("mixed", "voices", "by-name", "group-and-more"))
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if "text" not in name and not name.endswith("-odd")])
+def test_models_of_every_sort(name, score, request):
+    if needs_sqlite(name) and request.node.callspec.params["score"] != "sqlite":
+        pytest.skip("one of its columns has no name")
+    same(score, *MODELS[name])
+
+
+def test_adult(adult, score):
+    X, _ = real("adult_test")
+    same(score, adult, X[:10_000] if score is DATABASES["duckdb"] else X[:1000])
+
+
+def test_adult_by_naive_bayes(score):
+    X, y = real("adult_train")
+    same(score, cd.NaiveBayes().fit(X, y), real("adult_test")[0][:10_000])
+
+
+@pytest.mark.parametrize("estimate", ["predictive", "mean", "mle"])
+def test_every_law_at_once(score, estimate):
+    rng = np.random.default_rng(0)
+    model = cd.NaiveBayes(NO_TEXT, estimate=estimate).fit(*without_text(every_law(rng, 2000)))
+    rows, _ = without_text(every_law(rng, 10_000 if estimate == "predictive" else 1000, wild=True))
+    same(score, model, rows)
+
+
+def test_every_column_weighed(score):
+    rng = np.random.default_rng(1)
+    model = cd.BayesClassifier().fit(*without_text(every_law(rng, 1000, wild=True)))
+    same(score, model, without_text(every_law(rng, 500, wild=True))[0])
+
+
+def test_many_rows_lose_no_digits(score):
+    """At 10^9 degrees of freedom log(1 + q) has an error of 1e-7."""
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 2, 100)
+    x = {"x": rng.normal(y, 1.0), "n": rng.poisson(2.0 + y).astype(float)}
+    model = cd.NaiveBayes({"x": "gaussian", "n": "negativebinomial"}).fit(x, y, sample_weight=np.full(100, 1e9))
+    same(score, model, {"x": rng.normal(y, 2.0), "n": x["n"]})
+
+
+def test_3000_levels(score):
+    rng = np.random.default_rng(3)
+    data = {"zip": rng.integers(0, 3000, 20_000).astype(str).astype(object), "x": rng.normal(size=20_000)}
+    model = cd.NaiveBayes().fit(data, rng.integers(0, 2, 20_000))
+    same(score, model, {name: column[:2000] for name, column in data.items()})
+
+
+def test_a_calibration_curve(score):
+    for name in ("pima_diabetes", "iris"):
+        X, y = real(name)
+        same(score, cd.BayesClassifier(calibration="isotonic").fit(X, y), X)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_the_label_is_what_a_policy_decides(name, score):
+    X, y = drawn("abc")
+    same(score, cd.NaiveBayes().fit(X, y).with_policy(**POLICIES[name]), X)
+
+
+@pytest.mark.parametrize("classes", ["ab", "abc"])
+def test_bent_probabilities_are_turned_to_other_shares(score, classes):
+    X, y = drawn(classes)
+    model = cd.BayesClassifier(calibration="isotonic").fit(X, y)
+    same(score, model.with_policy(class_prior="uniform", threshold=0.3, positive="b"), X)
+
+
+def test_types_of_levels(score):
+    rng = np.random.default_rng(5)
+    n = 200
+    data = {
+        "flag": rng.random(n) < 0.5,
+        "zip": rng.integers(10, 14, n),
+        "size": rng.choice([0.1, 2.5, 1e21], n),
+        "day": np.datetime64("2024-02-27") + rng.integers(0, 4, n),
+        "when": np.datetime64("2024-02-29T12:30:15.25") + rng.integers(0, 3, n).astype("m8[h]"),
+        'it\'s "q1"': rng.choice(["q1", "it's", "", "\\", "日本🙂", "%s {} $1"], n).astype(object),
+    }
+    model = cd.NaiveBayes(dict.fromkeys(data, "categorical")).fit(data, rng.integers(0, 2, n))
+    other = {
+        "flag": np.array([None] * n),
+        "zip": data["zip"] + 2,
+        "size": np.where(data["size"] == 2.5, np.nan, data["size"]),
+        "day": data["day"] + 2,
+        "when": data["when"] + np.timedelta64(1, "h"),
+        'it\'s "q1"': rng.choice(["q1", "new", None], n),
+    }
+    for rows in (data, other):
+        same(score, model, rows)
+
+
+def test_values_that_mean_missing(score, tmp_path):
+    lines = [f"{i % 7},{'abc'[i % 3]},{'xy'[i % 2]}" for i in range(60)]
+    (tmp_path / "rows.csv").write_text("\n".join(["n,job,kind", *lines]) + "\n")
+    model = cd.fit(str(tmp_path / "rows.csv"), target="kind", model="naive", na=["6", "c"])
+    data = {"n": [6.0, 5.0, np.nan, 0.0], "job": np.array(["a", "c", "", None], object)}
+    same(score, model, {"n": np.array(data["n"]), "job": data["job"]})
+
+
+def test_text_that_spells_numbers_and_dates(tmp_path):
+    """As the file had them; a column that holds numbers and dates by now is read as it is."""
+    rng = np.random.default_rng(6)
+    lines, days = ["price;share;when;kind"], np.datetime64("2023-01-01") + rng.integers(0, 700, 200)
+    for i, day in enumerate(days.astype(str)):
+        price = f"{1000 * (i % 9) + rng.random() * 99:,.2f}".translate(str.maketrans(",.", ".,"))
+        gone = "n/a" if i % 11 == 0 else f"{price} €"
+        lines.append(f"{gone};{rng.random() * 100:.1f}%;{day[8:]}.{day[5:7]}.{day[:4]};{'ab'[i % 9 > 4]}")
+    (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n")
+    model = cd.fit(str(tmp_path / "rows.csv"), target="kind", model="naive")
+    assert set(model.fitted_.spelled) == {"price", "share", "when"}
+    text = {
+        "price": ["1.234,56 €", "€ 7,5", "N/A", "-12", None],
+        "share": ["14.3%", "99%", None, "0 %", "1.5%"],
+        "when": ["29.02.2024", "01.07.2023", "01.05.2023", None, "31.12.1969"],
+    }
+    plain = {"price": [1234.56, 7.5, None, -12.0, None], "share": [0.143, 0.99, None, 0.0, 0.015]}
+    plain["when"] = np.array(["2024-02-29", "2023-07-01", "2023-05-01", "NaT", "1969-12-31"], "M8[D]")
+    rows = {name: np.array(values, object) for name, values in text.items()}
+    same(DATABASES["duckdb"], model, rows)
+    typed = {name: np.array(values, object if name != "when" else None) for name, values in plain.items()}
+    check(DATABASES["duckdb"](model.fitted_, arrow(typed, model.fitted_.plan.columns)), model, rows)
+    with pytest.raises(InputError) as caught:
+        model.to_sql("sqlite", "t")
+    assert caught.value.column == "when"
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_dialect_can_be_parsed(dialect, adult):
+    rng = np.random.default_rng(7)
+    every = cd.NaiveBayes(NO_TEXT).fit(*without_text(every_law(rng, 300)))
+    for model in (every, cd.BayesClassifier(calibration="isotonic").fit(*without_text(every_law(rng, 300)))):
+        query = model.to_sql(dialect, "s.t", keep=["a b"])
+        [parsed] = sqlglot.parse(query, dialect)
+        names = ["a b", "prediction", *(f"p_{label}" for label in model.classes_)]
+        assert [one.alias for one in parsed.expressions] == names
+        assert not list(parsed.find_all(sqlglot.exp.Command))
+
+
+def test_a_text_is_refused():
+    model, _ = MODELS["text-and-more"]
+    with pytest.raises(InputError) as caught:
+        model.to_sql("duckdb", "t")
+    assert caught.value.column == "words"
+    assert "python" in caught.value.remedy
+
+
+def test_of_many_columns_together_none_may_be_missing(score):
+    rng = np.random.default_rng(8)
+    X, y = rng.normal(size=(300, 8)), rng.integers(0, 2, 300)
+    model = cd.GaussianBayes("full").fit(X + y[:, None] * np.arange(8) / 8, y)
+    with pytest.warns(RemarkWarning, match="missing"):
+        same(score, model, X)
+    X[::2, 3] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        said = sorted(score(model.fitted_, arrow(X, model.fitted_.plan.columns)))
+    assert all(set(one[1:]) == {None} for one in said[::2])
+    whole = [(i, *one[1:]) for i, one in enumerate(said[1::2])]
+    check(whole, model, X[1::2])
+
+
+@pytest.mark.parametrize("name", ["people", "my.people", '"My" . people', "x; DROP TABLE x", "{{ ref('people') }}"])
+def test_tables_by_any_name(name):
+    model, _ = MODELS["labels-str"]
+    query = select(model.fitted_, dialect="postgres", table=name)
+    if name.startswith("{{"):
+        assert f"FROM {name})" in query.replace(" OFFSET 0", "")
+    else:
+        assert len(sqlglot.parse(query, "postgres")) == 1
+
+
+def test_names_that_would_stand_twice_are_refused():
+    model, _ = MODELS["labels-str"]
+    with pytest.raises(InputError) as caught:
+        model.to_sql("duckdb", "t", keep=["prediction"])
+    assert caught.value.value == "prediction"
+
+
+def test_words_that_are_not_known_are_refused():
+    model, _ = MODELS["labels-str"]
+    for dialect, name in (("dbase", "t"), ("duckdb", "")):
+        with pytest.raises(InputError):
+            model.to_sql(dialect, name)
+    from candide.tasks.export import export
+
+    with pytest.raises(InputError) as caught:
+        export(model.fitted_, "js", table="t")
+    assert caught.value.value == "t"
