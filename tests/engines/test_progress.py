@@ -1,5 +1,7 @@
 """How far a source is: the shares of a real query grow, and end at 1, whoever counts."""
 
+import subprocess
+import sys
 from contextlib import contextmanager
 
 import numpy as np
@@ -87,3 +89,19 @@ def test_where_the_number_of_rows_is_not_known_nothing_is_said(table):
         source.look_on()
         list(source.batches(["x"], 1000))
         assert source.progress() == 1
+
+
+NOTEBOOK = """
+import sys, types
+notebook = types.ModuleType("IPython")
+notebook.get_ipython = lambda: types.SimpleNamespace(config={"IPKernelApp": {}})
+sys.modules |= {"IPython": notebook, "ipywidgets": None}
+from candide.engines.base import open_source
+with open_source({"x": [1, 2]}) as source:
+    print(list(source.columns))
+"""
+
+
+def test_rows_are_read_in_a_notebook_that_cannot_show_progress():
+    told = subprocess.run([sys.executable, "-c", NOTEBOOK], capture_output=True, text=True, check=False)
+    assert told.stdout.strip() == "['x']", told.stderr

@@ -130,7 +130,7 @@ def test_the_answer_of_two_classes_needs_no_scrolling(show):
 def test_text_and_many_columns_are_scored_on_the_page_as_in_python(show):
     rng = np.random.default_rng(3)
     y = rng.choice(["up", "down"], 200)
-    wide = {f"c{j}": rng.normal(size=200) + 0.5 * (y == "up") * (j % 5 == 0) for j in range(1000)}
+    wide = {f"c{j}": rng.normal(size=200) + 0.5 * (y == "up") * (j % 5 == 0) for j in range(300)}
     model = cd.BayesClassifier().fit(wide, y)
     rows = {name: column[:20] for name, column in wide.items()}
     np.testing.assert_allclose(on_the_page(show(model.report()), rows), model.predict_proba(rows), rtol=0, atol=1e-9)

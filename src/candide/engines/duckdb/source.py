@@ -12,6 +12,7 @@ folders of documents (:mod:`candide.engines.duckdb.folders`).
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
@@ -69,7 +70,8 @@ class DuckDBSource(SqlSource):
         """Open anything that holds rows."""
         reading = reading or Reading()
         con = duckdb.connect(config={"autoinstall_known_extensions": "false"})
-        con.execute("SET enable_progress_bar = false")  # that of the command line counts rows
+        with suppress(duckdb.InvalidInputException):  # a notebook without ipywidgets has none, and may not be told so
+            con.execute("SET enable_progress_bar = false")  # that of the command line counts rows
         con.execute("SET enable_external_file_cache = false")  # memory must not grow with the file
         # The least and largest values that Parquet files note leave NaN out, and with them isnan() is taken for false.
         con.execute("SET disabled_optimizers = 'statistics_propagation'")
