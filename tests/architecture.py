@@ -38,7 +38,7 @@ ROOMS = [
     {"conjugate": "how a prior and a tally make a law"},
     {"events": "families, one a file, the same sections in the same order"},
     {"model": "plan (columns to blocks), census (counts), settings, and the model they make"},
-    {"engines": "who counts and who scores: arrays, DuckDB, PostgreSQL"},
+    {"engines": "who counts and who scores: arrays, DuckDB, PostgreSQL, Spark"},
     {
         "explain": "what a model knows, why a row has its class, how two models differ",
         "export": "a model as data, and as one file of another language that scores rows without Candide",
@@ -60,7 +60,7 @@ ROOMS = [
 ]
 # Inside a package modules may import each other in any order without a circle, except where an order is written here.
 INSIDE = {
-    "engines": [{"base"}, {"sql"}, {"arrays"}, {"duckdb", "postgres"}],
+    "engines": [{"base"}, {"sql"}, {"arrays"}, {"duckdb", "postgres", "spark"}],
     "report": [{"summary"}, {"terminal", "json", "html"}, {"make"}],
 }
 HEIGHT = {name: height for height, row in enumerate(ROOMS) for name in row}

@@ -11,7 +11,7 @@ A password in one is for the server alone: whatever is printed, written or raise
 import re
 from typing import Any
 
-_ENGINES = {"postgresql": "postgres", "postgres": "postgres"}  # scheme -> engine
+_ENGINES = {"postgresql": "postgres", "postgres": "postgres", "spark": "spark"}  # scheme -> engine
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 # A password, were it written as it may not be: one with an @ or / in it goes to the last @ there is.
 _USER = re.compile(r"(?<=://)([^/?#@:\s]*):(?:[^/@\s]*@|(?!\d*(?:[/?]|$))\S*@)")

@@ -8,12 +8,12 @@ An engine says some tally kinds itself; what it cannot say is counted from its b
 ('duckdb', ['age', 'job'], [{'age': 30, 'job': 'cook'}])
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from candide.engines.addresses import engine_of
 from candide.engines.batch import Scan, batches_of
@@ -129,6 +129,32 @@ class Rows:
     def n_folds(self) -> int:
         return self.folds.n if self.folds else 1
 
+    @property
+    def keep(self) -> list[str]:
+        """What is read beside the columns of a plan."""
+        return [self.target, *([self.weight] if self.weight else [])]
+
+
+T = TypeVar("T")
+
+
+class Work(Protocol[T]):
+    """What is made of rows where they lie, piece by piece: it goes to them, and what it makes of the pieces adds up.
+
+    An engine whose rows lie in several places sends it there by pickle, and its results come back so.
+    """
+
+    def __call__(self, batches: Iterable[Any], first: int) -> T:
+        """What a piece makes, read once in batches; its rows are numbered from ``first``, and each has its own number.
+
+        Between the numbers of two pieces there may be a gap.
+        """
+        ...
+
+    def add(self, parts: Sequence[T]) -> T:
+        """What pieces make together that follow each other."""
+        ...
+
 
 @dataclass(frozen=True)
 class Prepared:
@@ -181,6 +207,10 @@ class Engine(Protocol):
         """One census a fold (one in all without folds) of a plan whose parts it says."""
         raise NotImplementedError
 
+    def gather(self, rows: Rows, plan: Plan, work: Work[T]) -> T:
+        """What work makes of a plan's columns, the labels ``k0``, the weights ``k1`` and the folds of all rows."""
+        return work(self.score(rows.source, plan, rows.keep, folds=rows.folds, codes=False).batches, 0)
+
     def score(
         self,
         source: Source,
@@ -213,6 +243,7 @@ _ENGINES = {  # name -> module and class, imported at first use
     "arrays": ("candide.engines.memory", "Arrays"),
     "duckdb": ("candide.engines.duckdb.engine", "DuckDB"),
     "postgres": ("candide.engines.postgres.engine", "Postgres"),
+    "spark": ("candide.engines.spark.engine", "Spark"),
 }
 
 
@@ -223,13 +254,17 @@ def engine(name: str) -> Engine:
 
 
 def engine_for(data: Any) -> Engine:
-    """Who opens some data: a table in memory the array engine; the address of a database the engine that it names;
-    files, queries, frames and relations DuckDB.
+    """Who opens some data: a table in memory the array engine; an address the engine that it names; a data frame of
+    Spark Spark; files, queries, other frames and relations DuckDB.
 
-    >>> engine_for("rows.csv").name, engine_for(Table.of({"x": [1.0]})).name, engine_for("postgresql://host/shop").name
-    ('duckdb', 'arrays', 'postgres')
+    >>> engine_for("rows.csv").name, engine_for(Table.of({"x": [1.0]})).name
+    ('duckdb', 'arrays')
+    >>> engine_for("postgresql://host/shop").name, engine_for("spark://host:7077::orders").name
+    ('postgres', 'spark')
     """
-    return engine("arrays" if isinstance(data, Table) else engine_of(data) or "duckdb")
+    if isinstance(data, Table):
+        return engine("arrays")
+    return engine("spark" if hasattr(data, "mapInArrow") else engine_of(data) or "duckdb")
 
 
 def open_source(data: Any, reading: Reading | None = None) -> AbstractContextManager[Source]:

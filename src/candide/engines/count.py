@@ -12,16 +12,17 @@ a query of them is slow to plan. Both are one census a fold.
 ['Terms', 'Moments']
 """
 
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from candide.encode import Levels, Move
 from candide.engines import arrays
-from candide.engines.base import Counted, Prepared, Rows
+from candide.engines.base import Counted, Folds, Prepared, Rows
 from candide.engines.batch import places
 from candide.errors import InputError
 from candide.kernels import threads
@@ -128,40 +129,64 @@ def _each_once(plan: Plan) -> Plan:
 
 
 def _from_batches(rows: Rows, prepared: Prepared) -> Counted:
-    """Batches are counted on threads, and their censuses added in order."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    plan, source = prepared.plan, rows.source
-    once = _each_once(plan)
+    """All parts of a plan by the array engine."""
+    once = _each_once(prepared.plan)
     names = [part.columns[j] for part, j in places(once)]
-    keep = [rows.target, *([rows.weight] if rows.weight else [])]
-    scan = source.engine.score(source, once, keep, folds=rows.folds, codes=False)
+    counting = Counting(prepared.plan, names, rows.weight, rows.folds)
+    censuses, unlabelled = rows.source.engine.gather(rows, once, counting)
+    if not all(censuses):
+        raise InputError(f"too few rows of {rows.source.name} have a label", column=rows.target)
+    return Counted(_read_spelled([census for census in censuses if census], prepared.spelled), unlabelled)
 
-    def work(batch: Any) -> tuple[list[Census | None], int]:
+
+class Counts(NamedTuple):
+    """What some rows make: a census a fold, None where there is no row of it, and the rows without a label."""
+
+    censuses: list[Census | None]
+    unlabelled: int
+
+
+@dataclass(frozen=True)
+class Counting:
+    """Batches are counted on threads, and their censuses added in order."""
+
+    plan: Plan
+    names: list[Any]  # of the columns of a batch
+    weight: str | None = None
+    folds: Folds | None = None
+
+    def __call__(self, batches: Iterable[Any], first: int = 0) -> Counts:
+        return self._sum(threads.ahead(self._batch, batches))
+
+    def add(self, parts: Sequence[Counts]) -> Counts:
+        return self._sum(parts)
+
+    def _sum(self, parts: Iterable[Counts]) -> Counts:
+        totals, unlabelled = [_Total() for _ in range(self.folds.n if self.folds else 1)], 0
+        for censuses, missing in parts:
+            unlabelled += missing
+            for total, census in zip(totals, censuses, strict=True):
+                if census is not None:
+                    total.add(census)
+        return Counts([total.census() if total.runs else None for total in totals], unlabelled)
+
+    def _batch(self, batch: Any) -> Counts:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
         out: list[Census | None] = []
         there = labelled(batch.column("k0"))
         known = batch.filter(there) if pc.any(pc.invert(there)).as_py() else batch
-        for f in range(rows.n_folds):
-            some = known.filter(pc.equal(known.column("fold"), f)) if rows.folds else known
+        for f in range(self.folds.n if self.folds else 1):
+            some = known.filter(pc.equal(known.column("fold"), f)) if self.folds else known
             if not some.num_rows:
                 out.append(None)
                 continue
-            table = Table.of(dict(zip(names, some.columns, strict=False)))
-            w = weights(rows.weight, some.column("k1")) if rows.weight else None
+            table = Table.of(dict(zip(self.names, some.columns, strict=False)))
+            w = weights(self.weight, some.column("k1")) if self.weight else None
             y = pa.chunked_array([some.column("k0")])
-            out.append(arrays.count(table, y, w, plan=plan.with_levels(table)))
-        return out, batch.num_rows - known.num_rows
-
-    totals, unlabelled = [_Total() for _ in range(rows.n_folds)], 0
-    for censuses, missing in threads.ahead(work, scan.batches):
-        unlabelled += missing
-        for total, census in zip(totals, censuses, strict=True):
-            if census is not None:
-                total.add(census)
-    if not all(total.runs for total in totals):
-        raise InputError(f"too few rows of {source.name} have a label", column=rows.target)
-    return Counted(_read_spelled([total.census() for total in totals], prepared.spelled), unlabelled)
+            out.append(arrays.count(table, y, w, plan=self.plan.with_levels(table)))
+        return Counts(out, batch.num_rows - known.num_rows)
 
 
 class _Total:

@@ -8,13 +8,16 @@
 (['f0', 'k0', 'row'], [84.66666666666667, 122.0, 136.66666666666666], [254, 366, 410])
 """
 
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from candide.engines.base import Rows, Source
+from candide.engines.base import Rows
 from candide.engines.batch import places
 from candide.engines.count import labelled, weights
+from candide.errors import InputError
 from candide.model.plan import Plan
 from candide.rows.arrow import arrow_indices, arrow_numbers
 from candide.rows.lots import drawn, lots
@@ -29,54 +32,84 @@ def sample(rows: Rows, plan: Plan, most: int, seed: int = 0, letters: int = 1 <<
     Fewer, where their documents would have more than so many bytes of ``letters``. The same rows whatever the batches
     and threads, as long as the source gives its rows in the same order.
     """
-    source, share = (rows.source, 1.0) if rows.folds else rows.source.thin(_MORE * most)
-    found, n = _drawn_from(source, share, rows, plan, most, seed, letters)
-    if share < 1 and n < most:  # too few of them have a label: all are looked at
-        found, _ = _drawn_from(rows.source, 1.0, rows, plan, most, seed, letters)
-    return found
-
-
-def _drawn_from(
-    source: Source, share: float, rows: Rows, plan: Plan, most: int, seed: int, letters: int
-) -> tuple[Any, int]:
-    """The sample, and how many rows of a source, which has a share of all, it was drawn from at least."""
-    import pyarrow as pa
-
-    keep = [rows.target, *([rows.weight] if rows.weight else [])]
     texts = [f"f{i}" for i, (part, _) in enumerate(places(plan)) if part.holds == "documents"]
-    scan = source.engine.score(source, plan, keep, folds=rows.folds, codes=False)
-    found = [pa.Table.from_batches([], scan.schema.append(pa.field("row", pa.int64())))]
-    start, there, bound = 0, 0, np.uint64(2**64 - 1)
-    for batch in scan.batches:
-        numbers = (np.arange(start, start + batch.num_rows) / share).astype(np.int64)  # about, where they are a share
-        start += batch.num_rows
-        taken = np.flatnonzero((lots(numbers, seed) <= bound) & _there(rows, batch))
-        there += len(taken)
-        some = pa.Table.from_batches([batch.take(arrow_indices(taken))])
-        found.append(some.append_column("row", arrow_indices(numbers[taken])))
-        if sum(map(len, found)) > 2 * most or sum(one.nbytes for one in found) > 2 * letters:
-            found = [_drawn(found, most, seed, texts, letters)]
-            bound = lots(arrow_numbers(found[0]["row"]), seed).max()
-    return _drawn(found, most, seed, texts, letters).unify_dictionaries().combine_chunks(), there
+    drawing = Drawing(rows.weight, most, seed, letters, texts)
+    source, share = (rows.source, 1.0) if rows.folds else rows.source.thin(_MORE * most)
+    found = source.engine.gather(replace(rows, source=source), plan, drawing)
+    if share < 1 and found.there < most:  # too few of them have a label: all are looked at
+        found, share = rows.source.engine.gather(rows, plan, drawing), 1.0
+    if found.table is None:
+        raise InputError(f"{rows.source.name} has no rows")
+    return found.numbered(share).unify_dictionaries().combine_chunks()
 
 
-def _there(rows: Rows, batch: Any) -> Any:
-    """Which rows have a label, and count."""
-    there = arrow_numbers(labelled(batch.column("k0")))
-    return there & (weights(rows.weight, batch.column("k1")) > 0) if rows.weight else there
+class Drawn(NamedTuple):
+    """Some rows of pieces, and how many rows these have, by the number of their first."""
+
+    table: Any  # an Arrow table; None of no batch
+    there: int  # how many rows could be drawn, as far as they were looked at
+    sizes: dict[int, int]
+
+    def numbered(self, share: float) -> Any:
+        """The table, with the numbers that its rows have without gaps; about, where pieces are a share of all rows."""
+        first, sizes = np.array(list(self.sizes)), list(self.sizes.values())
+        gapless = np.cumsum([0, *sizes[:-1]])
+        row = arrow_numbers(self.table["row"])
+        piece = np.searchsorted(first, row, side="right") - 1
+        place = self.table.column_names.index("row")
+        number = ((row - first[piece] + gapless[piece]) / share).astype(np.int64)
+        return self.table.set_column(place, "row", arrow_indices(number))
 
 
-def _drawn(found: list[Any], most: int, seed: int, texts: list[str], letters: int) -> Any:
-    """The rows with the smallest lots, as many as have room: where more rows come, some of these go, and no other."""
-    import pyarrow as pa
+@dataclass(frozen=True)
+class Drawing:
+    """Each row draws a lot by its number, and the smallest are taken."""
 
-    some = pa.concat_tables(found)
-    numbers = arrow_numbers(some["row"])
-    if texts and len(numbers):
-        size = np.sum([_sizes(some[name]) for name in texts], axis=0)
-        room = np.searchsorted(np.cumsum(size[np.argsort(lots(numbers, seed))]), letters, side="right")
-        most = min(most, max(1, int(room)))
-    return some.take(arrow_indices(drawn(numbers, most, seed)))
+    weight: str | None
+    most: int
+    seed: int
+    letters: int
+    texts: list[str]  # the columns of documents
+
+    def __call__(self, batches: Iterable[Any], first: int) -> Drawn:
+        import pyarrow as pa
+
+        found, start, there, bound = list[Any](), first, 0, np.uint64(2**64 - 1)
+        for batch in batches:
+            numbers = np.arange(start, start + batch.num_rows)
+            start += batch.num_rows
+            taken = np.flatnonzero((lots(numbers, self.seed) <= bound) & self._there(batch))
+            there += len(taken)
+            some = pa.Table.from_batches([batch.take(arrow_indices(taken))])
+            found.append(some.append_column("row", arrow_indices(numbers[taken])))
+            if sum(map(len, found)) > 2 * self.most or sum(one.nbytes for one in found) > 2 * self.letters:
+                found = [self._drawn(found)]
+                bound = lots(arrow_numbers(found[0]["row"]), self.seed).max()
+        return Drawn(self._drawn(found), there, {first: start - first})
+
+    def add(self, parts: Sequence[Drawn]) -> Drawn:
+        sizes = {first: n for part in parts for first, n in part.sizes.items()}
+        found = self._drawn([part.table for part in parts if part.table is not None])
+        return Drawn(found, sum(part.there for part in parts), sizes)
+
+    def _there(self, batch: Any) -> Any:
+        """Which rows have a label, and count."""
+        there = arrow_numbers(labelled(batch.column("k0")))
+        return there & (weights(self.weight, batch.column("k1")) > 0) if self.weight else there
+
+    def _drawn(self, found: list[Any]) -> Any:
+        """The smallest lots, as many as have room: where more rows come, some of these go, and no other."""
+        import pyarrow as pa
+
+        if not found:
+            return None
+        some, most = pa.concat_tables(found), self.most
+        numbers = arrow_numbers(some["row"])
+        if self.texts and len(numbers):
+            size = np.sum([_sizes(some[name]) for name in self.texts], axis=0)
+            room = np.searchsorted(np.cumsum(size[np.argsort(lots(numbers, self.seed))]), self.letters, side="right")
+            most = min(most, max(1, int(room)))
+        return some.take(arrow_indices(drawn(numbers, most, self.seed)))
 
 
 def _sizes(column: Any) -> Any:

@@ -1,0 +1,1 @@
+"""Spark: rows that lie on a cluster are counted and scored there."""

@@ -1,0 +1,193 @@
+"""Sources of Spark: a data frame, or an address of one, whose rows stay on the cluster.
+
+Inside, its columns have names without dots, quotes or capitals, which Spark would read in ways of its own.
+"""
+
+import io
+import pickle
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from candide.engines.base import Folds, Source, Work
+from candide.engines.batch import BATCH, batch_size
+from candide.engines.reading import Reading
+from candide.engines.spark import executors
+from candide.engines.spark.executors import PARTS, Meeting, Reads
+from candide.engines.spark.folds import Dealing, Keyed, dealt_from
+from candide.engines.spark.session import open_frame
+from candide.engines.spark.spark_errors import explained
+from candide.errors import InputError, InputTypeError, SourceError
+from candide.model.plan import Plan
+from candide.rows.spelling import numbers_among
+
+if TYPE_CHECKING:
+    from candide.engines.spark.engine import Spark
+
+T = TypeVar("T")
+_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
+_SHUFFLED = re.compile(r"(?<!Broadcast)Exchange|JDBC")  # in a plan whose rows may come in another order each time
+
+
+class SparkSource(Source):
+    """An open data frame."""
+
+    def __init__(self, frame: Any, name: str, engine: "Spark", reading: Reading, owned: bool = False):
+        self.name, self.owned = name, owned
+        self.engine: Spark = engine
+        names = list(frame.columns)
+        if twice := [name for name in names if names.count(name) > 1]:
+            remedy = "rename or drop one of them"
+            raise SourceError(f"two columns are named {twice[0]!r}", where=name, value=twice[0], remedy=remedy)
+        self.columns = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
+        if not names:
+            raise InputError(f"{name} has no columns")
+        _check_types(frame)
+        self._at = {name: f"c{i}" for i, name in enumerate(names)}
+        self.frame = _without(frame.toDF(*self._at.values()), reading.missing)
+        self._dealt: dict[Folds, Dealing] = {}
+
+    @classmethod
+    def open(cls, data: Any, reading: Reading, engine: "Spark") -> "SparkSource":
+        if not isinstance(data, str):
+            with explained("the data frame"):
+                return cls(data, "the data frame", engine, reading)
+        frame, started = open_frame(data, reading)
+        try:
+            return cls(frame, data, engine, reading, started)
+        except BaseException:
+            if started:
+                frame.sparkSession.stop()
+            raise
+
+    def close(self) -> None:
+        """Stop a session that was started for this source."""
+        if self.owned:
+            self.frame.sparkSession.stop()
+
+    def head(self, n: int) -> Any:
+        with explained(self.name):
+            return self.frame.limit(n).toArrow().rename_columns(list(self.columns))
+
+    def batches(self, columns: Sequence[str], size: int, folds: Folds | None = None) -> Iterator[Any]:
+        import pyarrow as pa
+
+        dealing = None if folds is None else self._dealing(folds)
+        read = self._read(columns, dealing)
+        chosen = list(range(len(columns))) + ([len(read)] if folds else [])
+        names = [*columns, *(["fold"] if folds else [])]
+        with explained(self.name), self._wide(BATCH):
+            sent = self._select(read).mapInArrow(executors.send(read, dealing), PARTS)
+            rows = sent.toLocalIterator(prefetchPartitions=True)
+        while (row := self._next(rows)) is not None:
+            [batch] = pa.ipc.open_stream(row.data)
+            self.rows_read += batch.num_rows
+            some = pa.RecordBatch.from_arrays([batch.column(i) for i in chosen], names)
+            yield from (some.slice(start, size) for start in range(0, len(some), size))
+
+    def _next(self, rows: Iterator[Any]) -> Any:
+        with explained(self.name):
+            return next(rows, None)
+
+    # Work on executors
+
+    def gather(self, plan: Plan, keep: Sequence[str], work: Work[T], folds: Folds | None = None) -> T:
+        """What work makes of all rows, where they lie."""
+        dealing = None if folds is None else self._dealing(folds)
+        wanted = dict.fromkeys([*map(str, plan.columns), *keep])
+        read = self._read([name for name in wanted if name in self.columns], dealing)
+        reads = Reads(tuple(read), plan, tuple(keep), folds, dealing)
+        with explained(self.name), self._wide(batch_size(plan)):
+            made = self._select(read).mapInArrow(executors.work_on(reads, work), PARTS)
+            rows = self._fewer(made, work).collect()
+        rows.sort(key=lambda row: row.part)
+        for row in rows:
+            if row.error is not None:
+                raise pickle.loads(row.error)
+        self.rows_read += sum(row.n for row in rows)
+        parts = [pickle.loads(row.data) for row in rows if row.data is not None]
+        if not parts:
+            raise InputError(f"{self.name} has no rows")
+        return work.add(parts)
+
+    def _fewer(self, made: Any, work: Work) -> Any:
+        """Results of very many partitions, those that follow each other added up on executors."""
+        if self._partitions <= self.engine.most_parts:
+            return made
+        from pyspark.sql.functions import floor
+
+        n = self.engine.added_at_once
+        near = made.repartition(-(-self._partitions // n), floor(made.part / n))
+        return near.mapInArrow(executors.add_up(work, n), PARTS)
+
+    @cached_property
+    def _partitions(self) -> int:
+        """How many there are, at most, without computing what the data frame has to shuffle."""
+        session = self.frame.sparkSession
+        if self._shuffled or not hasattr(session, "_jsparkSession"):  # a client alone does not know
+            return int(session.conf.get("spark.sql.shuffle.partitions"))
+        return self.frame.rdd.getNumPartitions()
+
+    @cached_property
+    def _shuffled(self) -> str | None:
+        """What in its plan has rows come in another order each time."""
+        with explained(self.name), redirect_stdout(io.StringIO()) as plan:
+            self.frame.explain()
+        found = _SHUFFLED.search(plan.getvalue())
+        return found[0] if found else None
+
+    @property
+    def has_order(self) -> bool:  # type: ignore[override]
+        return self._shuffled is None
+
+    def _dealing(self, folds: Folds) -> Dealing:
+        """How rows are divided into folds: without a key, by a pass over their labels."""
+        if folds.key is not None:
+            return Keyed(folds.key, folds.n, folds.seed)
+        if folds not in self._dealt:
+            by = folds.by or next(iter(self.columns))
+            met = self.gather(Plan((), ()), [by], Meeting())
+            each = [met.get(part, {}) for part in range(max(met) + 1)]
+            self._dealt[folds] = dealt_from(by, folds.n, folds.seed, each)
+        return self._dealt[folds]
+
+    def _read(self, columns: Sequence[str], dealing: Dealing | None) -> list[str]:
+        """The columns to read: folds need that by which rows are divided."""
+        by = [] if dealing is None else [dealing.column]
+        return list(dict.fromkeys([*columns, *by])) or [next(iter(self.columns))]
+
+    def _select(self, columns: Sequence[str]) -> Any:
+        return self.frame.select([self._at[name] for name in columns])
+
+    @contextmanager
+    def _wide(self, rows: int) -> Iterator[None]:
+        """Let batches have so many rows, for what is started meanwhile."""
+        conf = self.frame.sparkSession.conf
+        before = conf.get(_BATCH)
+        conf.set(_BATCH, str(rows))
+        try:
+            yield
+        finally:
+            conf.set(_BATCH, before)
+
+
+def _check_types(frame: Any) -> None:
+    """Refuse a column whose values have no form that leaves the cluster."""
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    for field in frame.schema.fields:
+        try:
+            to_arrow_type(field.dataType, timezone="UTC")
+        except Exception:
+            what = f"its values are of the type {field.dataType.simpleString()}, which cannot be read"
+            raise InputTypeError(what, column=field.name, remedy="drop the column, or cast it to text") from None
+
+
+def _without(frame: Any, missing: Sequence[str]) -> Any:
+    """A data frame in which what was said to mean a missing value is one."""
+    if missing:
+        frame = frame.replace(list(missing), None)
+    numbers = numbers_among(missing)
+    return frame.replace([float(number) for number in numbers], None) if numbers else frame

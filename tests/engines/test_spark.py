@@ -1,0 +1,169 @@
+"""Spark counts, scores and refuses as the array engine does, wherever its rows lie."""
+
+import datetime
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from tests.engines.spark_session import needs_spark, session
+
+import candide as cd
+from candide.engines.base import Rows, engine
+from candide.engines.prepare import prepare
+from candide.engines.spark.engine import Spark
+from candide.errors import InputError, SourceError
+from candide.rows.table import Table
+from candide.tasks.learn import learn
+from candide.tasks.look import look
+from candide.tasks.predict import predict
+from candide.tasks.validate import cross_validate
+from candide.testing import check_engine
+from candide.testing.laws import same_state
+
+pytestmark = [needs_spark, pytest.mark.filterwarnings("ignore:.*pandas >= 3:FutureWarning")]
+
+
+@pytest.fixture(scope="module")
+def spark():
+    with session() as spark:
+        yield spark
+
+
+def test_it_keeps_the_laws(spark):
+    check_engine(engine("spark"), spark.createDataFrame)
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    """Rows of every type that Spark has for one value."""
+    rng = np.random.default_rng(0)
+    n = 600
+    kind = rng.integers(0, 2, n)
+    x = rng.normal(kind, 1.0, n)
+    gaps = rng.random(n) < 0.1
+    start = datetime.datetime(2024, 1, 1, 12)
+    return pa.table(
+        {
+            "a.b": pa.array(x, from_pandas=True),
+            "say `x`": pa.array(x + 1e8 + rng.normal(size=n)),
+            'the "y"': pa.array([Decimal(round(v * 100)) / 100 for v in x], pa.decimal128(12, 2)),
+            "Day": pa.array([start.date() + datetime.timedelta(int(k * 30 + i % 40)) for i, k in enumerate(kind)]),
+            "moment": pa.array([start + datetime.timedelta(hours=int(i % 50)) for i in range(n)], pa.timestamp("us")),
+            "flag": pa.array(x > 0.5),
+            "job": pa.array(np.where(gaps, None, np.array(["cook", "smith", "tailor"])[rng.integers(0, 3, n)])),
+            "small": pa.array(rng.integers(0, 5, n), pa.int8()),
+            "key": pa.array([f"k{i % 97}" for i in range(n)]),
+            "w": pa.array(rng.choice([0.0, 0.5, 2.0], n)),
+            "label": pa.array([None if i % 50 == 7 else ("no", "yes")[k] for i, k in enumerate(kind)]),
+        }
+    )
+
+
+@pytest.mark.parametrize("model", ["naive", "bayes"])
+def test_every_type_is_counted_as_the_array_engine_does(spark, mixed, model):
+    frame = spark.createDataFrame(mixed).repartition(3).localCheckpoint()
+    mine, theirs = (learn(rows, "label", model=model, weight="w") for rows in (frame, Table.of(frame.toArrow())))
+    assert mine.fitted.census.n_rows == 588
+    assert mine.fitted.plan == theirs.fitted.plan
+    for a, b in zip(mine.fitted.census.tallies, theirs.fitted.census.tallies, strict=True):
+        same_state(a, b, 1e-9)
+    assert [remark.code for remark in mine.remarks] == [remark.code for remark in theirs.remarks]
+    p, q = (predict(one, mixed, keep=["job"]) for one in (mine.fitted, theirs.fitted))
+    np.testing.assert_allclose(p["p_yes"].to_numpy(), q["p_yes"].to_numpy(), atol=1e-9)
+
+
+class Patient(Spark):
+    """As if a few partitions were very many."""
+
+    most_parts, added_at_once = 3, 2
+
+
+def test_results_of_many_partitions_are_added_on_executors(spark):
+    frame = spark.range(2000, numPartitions=7).selectExpr("sin(id) AS x", "id % 3 AS y", "string(id % 7) AS z")
+    x = np.sin(np.arange(2000))
+    with Patient().open(frame) as source:
+        census = learn(source, "y", model="naive").fitted.census
+        seen = look(Rows(source, "y"), prepare(source, "y"), rows=500)
+    np.testing.assert_allclose(census.tallies[0].mean[:, 0], [x[k::3].mean() for k in range(3)], atol=1e-12)
+    np.testing.assert_allclose(seen.table.column("x"), x[seen.row])
+    assert len(seen) == 500
+    assert len(set(seen.row // 286)) == 7
+
+
+def test_folds_are_the_same_again_or_refused(spark, mixed):
+    frame = spark.createDataFrame(mixed.drop_columns(["w"]))
+    found = cross_validate(frame, "label", folds=4, model="naive")
+    assert found.total.n == 588
+    assert cross_validate(frame, "label", folds=4, model="naive").total.confusion.tolist() == (
+        found.total.confusion.tolist()
+    )
+    shuffled = frame.repartition(2)
+    with pytest.raises(InputError) as caught:
+        cross_validate(shuffled, "label", folds=4, model="naive")
+    assert "fold_by" in caught.value.remedy
+    assert cross_validate(shuffled, "label", folds=4, model="naive", fold_by="key").total.n == 588
+
+
+def test_what_cannot_be_read_is_named(spark):
+    nested = spark.sql("SELECT id AS x, array(id) AS many, id % 2 AS y FROM range(50)")
+    with pytest.raises(InputError) as caught:
+        learn(nested, "y", events={"many": "gaussian"})
+    assert caught.value.column == "many"
+    with pytest.raises(InputError) as caught:
+        learn(spark.sql("SELECT make_interval(0, 0, 0, 1) AS v, id % 2 AS y FROM range(50)"), "y")
+    assert caught.value.column == "v"
+    with pytest.raises(SourceError) as caught:
+        learn(spark.sql("SELECT id AS x, 1 AS x, id % 2 AS y FROM range(50)"), "y")
+    assert caught.value.value == "x"
+    with pytest.raises(InputError, match="no rows"):
+        learn(spark.sql("SELECT 1 AS x, 2 AS y WHERE 1 = 0"), "y")
+    with pytest.raises(InputError) as caught:
+        learn(
+            spark.sql("SELECT if(id = 40, double('inf'), sin(id)) AS x, id % 2 AS y FROM range(50)"), "y", model="naive"
+        )
+    assert caught.value.column == "x"
+
+
+def test_an_address_names_a_table_a_path_or_a_query(spark, tmp_path):
+    spark.range(60).selectExpr("sin(id) AS x", "id % 2 AS y").write.parquet(str(tmp_path / "rows.parquet"))
+    spark.read.parquet(str(tmp_path / "rows.parquet")).createOrReplaceTempView("rows")
+    for what in ("rows", str(tmp_path / "rows.parquet"), "select * from rows"):
+        assert cd.fit(f"spark://local::{what}", target="y").fitted_.census.n_rows == 60
+    assert cd.fit("spark://local", target="y", table="rows").fitted_.census.n_rows == 60
+    for what in ("no_such_table", str(tmp_path / "none.parquet")):
+        with pytest.raises(SourceError) as caught:
+            cd.fit(f"spark://local::{what}", target="y")
+        assert what in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+def test_the_setting_of_batches_is_left_as_it_was(spark, mixed):
+    before = spark.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch")
+    cd.fit(spark.createDataFrame(mixed), target="label")
+    assert spark.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch") == before
+
+
+def test_executors_without_the_package_are_told_of(spark, monkeypatch):
+    frame = spark.range(50).selectExpr("sin(id) AS x", "id % 2 AS y")
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", "/usr/bin/python3")
+    monkeypatch.setitem(spark.sparkContext.environment, "PYTHONPATH", "")
+    with pytest.raises(SourceError) as caught:
+        learn(frame, "y", model="naive")
+    assert "PYSPARK_PYTHON" in caught.value.remedy
+
+
+@pytest.mark.parametrize("address", ["spark://127.0.0.1:1::rows", "spark://nowhere::rows", "spark://local"])
+def test_a_wrong_address_is_refused_at_once(address, monkeypatch):
+    monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
+    with pytest.raises(SourceError) as caught:
+        learn(address, "y")
+    assert caught.value.where == address
+    assert caught.value.remedy
+
+
+def test_no_java_is_told_of(monkeypatch, tmp_path):
+    monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(ImportError, match="JRE"):
+        learn("spark://local::rows", "y")
