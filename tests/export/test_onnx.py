@@ -20,6 +20,7 @@ from candide.export.scorer.values import number_of, spelled
 
 proto = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")
+ReferenceEvaluator = pytest.importorskip("onnx.reference").ReferenceEvaluator
 TABLES = [name for name in MODELS if not name.startswith("text")]
 pytestmark = pytest.mark.filterwarnings("ignore::candide.rows.remarks.RemarkWarning")
 
@@ -94,6 +95,29 @@ def test_huge_numbers():
     for name in ("bell", "size", "shared", "above", "wait", "cells", "side 1"):
         far = np.array([1e308, -1e308, 1e200, -1e155, 1e30, 5e-324, -0.0])
         same(model, {**{each: column[: len(far)] for each, column in without_words(X).items()}, name: far})
+
+
+def test_many_degrees_of_freedom():
+    """Where log(1 + x) would lose the small x."""
+    rng = np.random.default_rng(0)
+    X, y = every_law(rng, 500)
+    model = cd.NaiveBayes(without_words(LAWS)).fit(without_words(X), y)
+    for factor in (1e4, 1e8, 1e12):
+        same(model.scale(factor), without_words(X))
+
+
+def test_the_reference_of_onnx_says_the_same():
+    """An evaluator that is not onnxruntime: nothing depends on what one of them makes of an operation."""
+    rng = np.random.default_rng(0)
+    X, y = every_law(rng, 500)
+    rows = without_words(every_law(rng, 200, wild=True)[0])
+    for make in (lambda: cd.NaiveBayes(without_words(LAWS)), cd.BayesClassifier):
+        model = make().fit(without_words(X), y)
+        graph = graph_of(model.fitted_)
+        asked = inputs(graph, rows_of(rows, model.fitted_.plan.columns))
+        labels, found = ReferenceEvaluator(graph).run(["label", "probabilities"], asked)
+        assert np.abs(found - model.predict_proba(rows)).max() <= CLOSE
+        assert list(labels) == model.predict(rows).tolist()
 
 
 @pytest.mark.parametrize("name", DROPINS)

@@ -2,7 +2,7 @@
 // each voice adds to each class, and the probabilities, as Candide has them. An ES module, for browsers and Node.
 
 /**
- * @typedef {string | number | boolean | Date | null | undefined | string[]} Value  a string[] is a text in words
+ * @typedef {string | number | bigint | boolean | Date | null | undefined | string[]} Value  a string[] is a text in words
  * @typedef {{[column: string]: Value}} Row  null, undefined and "" are missing
  * @typedef {string | number | boolean} Label
  * @typedef {"number" | "level" | "text" | "date" | "boolean"} Kind
