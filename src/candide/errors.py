@@ -89,6 +89,7 @@ class MergeError(InputError):
     """Two tallies, censuses or models whose encodings do not agree."""
 
 
+_KNOWN = 16  # names that an error lists
 ALIKE = "fit one model like the other (like=..., or candide fit --like MODEL)"  # what a MergeError may ask for
 
 
@@ -117,8 +118,12 @@ def unknown(what: str, name: object, known: Iterable[object]) -> UnknownNameErro
     from difflib import get_close_matches
 
     names = [str(k) for k in known]
+    if type(name).__module__ == "numpy" and getattr(name, "ndim", 1) == 0:
+        name = name.item()  # type: ignore[attr-defined]  # a text as Python shows it
     near = get_close_matches(str(name), names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ";"
     several = [part.strip() for part in str(name).split(",")]
     remedy = "" if len(several) == 1 or not set(several) <= set(names) else "repeat the option for each, or pass a list"
-    return UnknownNameError(f"unknown {what} {name!r}{hint} Known: {', '.join(names)}", value=name, remedy=remedy)
+    more = f" and {len(names) - _KNOWN:,} more" if len(names) > _KNOWN + 1 else ""
+    shown = ", ".join(names[:_KNOWN] if more else names) + more
+    return UnknownNameError(f"unknown {what} {name!r}{hint} Known: {shown}", value=name, remedy=remedy)

@@ -91,10 +91,21 @@ def shortened(text: str, most: int = _LONG) -> str:
 def plural(n: float, what: str = "row", many: str = "") -> str:
     """A number of things in words.
 
-    >>> plural(0.5), plural(2, "class", "classes")
-    ('0.5 rows', '2 classes')
+    >>> plural(1712.747252), plural(2, "class", "classes")
+    ('rows of weight 1,712.7', '2 classes')
     """
+    if what == "row" and n != round(n):
+        return f"rows of weight {weight(n)}"
     return f"{n:,.10g} {what if n == 1 else many or what + 's'}"
+
+
+def weight(n: float) -> str:
+    """The weight of rows, which is their number where each counts once.
+
+    >>> weight(1712.747252), weight(1712.0), weight(0.0123)
+    ('1,712.7', '1,712', '0.0123')
+    """
+    return f"{n:,.10g}" if n == round(n) else f"{n:,.1f}" if abs(n) >= 10 else f"{n:.3g}"
 
 
 def date(days: float) -> Any:
@@ -174,6 +185,19 @@ def probability(p: float, digits: int = 4) -> str:
     if p < least / 2:
         return f"< {least:.{digits}f}"
     return f"> {1 - least:.{digits}f}" if 1 - p < least / 2 else f"= {p:.{digits}f}"
+
+
+def threshold(p: float) -> str:
+    """A probability from which on something is done: with as many digits as tell it from 1.
+
+    >>> threshold(0.23456), threshold(1 - 1.23e-7), threshold(1.0)
+    ('0.2346', '0.99999988', '1')
+    """
+    from math import ceil, log10
+
+    if p < 0.999 or p == 1:
+        return f"{p:.4g}"
+    return f"{p:.{ceil(-log10(1 - p)) + 1}f}".rstrip("0")
 
 
 _FRAME = "display:inline-block;max-width:100%;overflow-x:auto;border:1px solid rgba(128,128,128,.4);border-radius:6px"

@@ -10,7 +10,7 @@ from click.shell_completion import ShellComplete
 
 import candide as cd
 from candide.cli import cli
-from candide.cli.completion import WANTED, Bash, Class, Column, Dialect, Event
+from candide.cli.completion import WANTED, Bash
 from candide.plot.picture import PICTURES
 
 ROWS = "age,full name,pay=tax,kind\n30,Ada,1.5,red one\n40,Bo,2.5,blue\n50,Cy,3.5,\n"
@@ -54,6 +54,10 @@ COLUMNS = ["age", "full name", "pay=tax", "kind"]
         (("fit", "rows.csv", "--event", "pay=tax=pois"), ["pay=tax=poisson"]),
         (("plot", "plants.candide", "--what", "con"), ["confusion"]),
         (("fit", "rows.csv", "--model", ""), ["naive", "bayes"]),
+        (("fit", "rows.csv", "-t", "kind", "--positive", "b"), ["blue"]),
+        (("predict", "plants.candide", "rows.csv", "--positive", ""), ["low", "tall"]),
+        (("predict", "plants.candide", "rows.csv", "--class-prior", ""), ["uniform", "low=", "tall="]),
+        (("fit", "rows.csv", "-t", "kind", "--class-prior", "blue=.2,"), ["blue=.2,red one="]),
     ],
 )
 def test_what_an_option_wants_comes_from_the_file_on_the_line(folder, words, wanted):
@@ -95,13 +99,15 @@ def test_nothing_is_said_of_what_cannot_be_read(folder, name, capfd):
 def test_a_file_is_completed_where_one_is_wanted(folder):
     assert completed("fit", "ro", kind="file") == ["ro"]
     assert completed("predict", "plants.candide", "", kind="file") == [""]
+    assert completed("predict", "plants.candide", "rows.csv", "--costs", "co", kind="file") == ["co"]
+    assert completed("drift", "plants.candide", "rows.csv", "--before", "ro", kind="file") == ["ro"]
 
 
 def test_every_option_that_names_a_column_completes_it():
     for command in cli.commands.values():
         for param in command.params:
             if param.metavar in WANTED:
-                assert isinstance(param.type, (Column, Event, Class, Dialect)), (command.name, param.name)
+                assert param.type is WANTED[param.metavar], (command.name, param.name)
     [what] = [param for param in cli.commands["plot"].params if param.name == "what"]
     assert sorted(what.type.words) == sorted(PICTURES)
 

@@ -114,8 +114,8 @@ def test_the_next_commands_repeat_the_options_and_run(tmp_path):
     _, output = model_of(folder, rows, *options)
     shown = output.partition("Next")[2]
     steps = [line.strip() for line in joined(shown).splitlines() if line.strip()]
-    assert [step.split()[1] for step in steps] == ["predict", "explain", "show", "evaluate"]
-    assert steps[3].endswith(
+    assert [step.split()[1] for step in steps] == ["predict", "explain", "show", "report", "evaluate"]
+    assert steps[4].endswith(
         "--target y --folds 10 --event 'the job=categorical' --drop age --class-prior uniform --na '?' --header"
     )
     assert "--na '?' --header" in steps[0]

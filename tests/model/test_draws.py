@@ -129,3 +129,11 @@ def test_where_there_is_no_posterior_an_error_says_why():
     fitted = tasks.learn({**X, "y": y}, "y", settings=Settings(), model="naive").fitted
     with pytest.raises(InputError, match="keeps no counts"):
         tasks.predict(fitted.without_counts(), X, intervals=0.9)
+
+
+@pytest.mark.parametrize("level", ["x", 0, 1.5, None])
+def test_what_is_no_level(level):
+    X = {"x": [1.0, 2.0, 4.0, 4.5]}
+    with pytest.raises(InputError) as error:
+        cd.NaiveBayes().fit(X, [0, 0, 1, 1]).predict_interval(X, level)
+    assert error.value.value == level

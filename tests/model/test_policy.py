@@ -10,6 +10,7 @@ from candide import store, tasks
 from candide.demo import rows
 from candide.errors import InputError, ModelFileError
 from candide.model.policy import Policy
+from candide.report import summary
 from candide.rows.labels import Labels
 
 PLANTS, HERBS = rows(300, seed=0)
@@ -165,6 +166,7 @@ WRONG = [
     ({"threshold": float("nan")}, None, "0 to 1"),
     ({"abstain_below": -0.1}, -0.1, "0 to 1"),
     ({"referral": float("inf")}, None, "finite"),
+    ({"referral": -0.5}, -0.5, ">= 0"),
     ({"costs": {("sage", "thyme"): float("nan")}}, None, "finite"),
     ({"costs": {("sage", "mint"): 2}}, "mint", ""),
     ({"costs": {"sage": 2}}, "sage", "pass"),
@@ -187,6 +189,38 @@ def test_what_is_no_policy_is_refused(fields, value, remedy):
         model.with_policy(fields)
     assert value is None or error.value.value == value
     assert remedy in (error.value.remedy or "")
+
+
+def test_an_error_shows_names_as_they_are_written():
+    model = cd.fit(TABLE, "herb", model="naive")
+    for fields in ({"costs": {(np.str_("sage"), np.str_("thyme")): np.inf}}, {"costs": {("sage", np.str_("mint")): 1}},
+                   {"threshold": 0.5, "positive": np.str_("mint")}):  # fmt: skip
+        with pytest.raises(InputError) as error:
+            model.with_policy(fields)
+        assert "np.str_" not in str(error.value)
+    assert "np." not in repr(Policy(costs={(np.str_("sage"), np.str_("thyme")): np.float64(2)}))
+    many = Labels(tuple(f"class{i}" for i in range(40)))
+    with pytest.raises(InputError, match="and 24 more"):
+        Policy(threshold=0.5, positive="mint").rule(many)
+
+
+def test_an_explanation_says_what_the_policy_decides():
+    model = cd.fit(TABLE, "herb", model="naive")
+    X = {name: values for name, values in TABLE.items() if name != "herb"}
+    deciding = model.with_policy(costs={("thyme", "sage"): 300, ("thyme", "lavender"): 300})
+    likely, given = model.predict(X).tolist(), deciding.predict(X).tolist()
+    found = deciding.explain(X)
+    assert [one.prediction for one in found] == likely
+    assert [one.given if one.policy else one.prediction for one in found] == given
+    [first, *_] = [one for one, a, b in zip(found, likely, given, strict=True) if a != b]
+    assert str(first).startswith(f"decides thyme: least expected cost; most probable: {first.prediction}\n")
+    assert "decides thyme: least expected cost" in first._repr_html_()
+    assert "more rows" in found._repr_html_()
+    assert "decides: least expected cost" in deciding._repr_html_()
+    assert "decides: least expected cost" in str(summary.of_model(deciding))
+    assert "decides" not in str(summary.of_model(model))
+    [left, *_] = model.with_policy(abstain_below=1.0).explain(X, by="column")
+    assert left.decided == f"left open: less sure than 1; most probable: {left.prediction}"
 
 
 def test_a_file_with_a_broken_policy(tmp_path, monkeypatch):

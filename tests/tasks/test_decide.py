@@ -130,7 +130,11 @@ def test_commands_decide_by_costs(file, tmp_path):
     costs = tmp_path / "costs.csv"
     costs.write_text("true,predicted,cost\nyes,no,5\n")
     model, out = tmp_path / "m.candide", tmp_path / "out.jsonl"
-    run("fit", file, "-t", "y", "--model", "naive", "--costs", costs, "-o", model)
+    told = " ".join(
+        run("fit", file, "-t", "y", "--model", "naive", "--costs", costs, "-o", model).replace("\\", "").split()
+    )
+    assert f"--costs {costs}" in told
+    assert f"candide report {model}" in told
     run("predict", model, file, "-o", out)
     given = [json.loads(line)["prediction"] for line in out.read_text().splitlines()]
     plain = cd.fit(file, "y", model="naive")
@@ -151,8 +155,48 @@ def test_a_threshold_is_chosen_and_kept(file, tmp_path):
     assert facts["chosen"]["recall"] == pytest.approx(0.9, abs=0.03)
     text = run("fit", file, "-t", "y", "--model", "naive", "--at-recall", "0.9", "-o", model)
     assert "have not chosen it" in " ".join(text.split())
+    at = facts["chosen"]
+    assert f"Confusion, yes from a probability of {at['threshold']:.4g} on" in text
+    own = sum(facts["confusion"][1])
+    assert text.split("Confusion, yes")[1].splitlines()[3].split()[-1] == f"{at['recall'] * own:.0f}"
+    assert "Confusion, most probable class" in text
     assert cd.load(model).fitted_.policy.threshold == pytest.approx(facts["chosen"]["threshold"])
     assert evaluate.evaluate(model, file).by_class(["no", "yes"])[1].recall == pytest.approx(0.9, abs=0.02)
+
+
+def test_a_threshold_near_1_is_not_said_to_be_1():
+    from candide.report.summary.scores import chosen_words
+    from candide.tasks.curves import at_odds
+
+    for threshold, said in ((1 - 1e-7, "of 0.9999999 on"), (1.0, "nearly 1 on"), (0.25, "0.25 on")):
+        assert said in chosen_words(at_odds("yes", threshold, 1, 1, 2, 2))
+    sure = cd.Policy(threshold=1.0, positive="yes", log_odds=50.0)
+    assert sure.said(LABELS) == "'yes' from a probability of nearly 1 on"
+
+
+@pytest.mark.parametrize("k", [0, -1, 1.5, "2"])
+def test_no_number_of_classes(k):
+    scores = Scores.of(np.log([[0.5, 0.5]]), np.array([1]))
+    with pytest.raises(InputError) as error:
+        scores.top(k)
+    assert error.value.value == k
+
+
+def test_scores_of_no_probability():
+    with pytest.raises(InputError) as error:
+        Scores.of(np.array([[-1.0, -1.0], [np.nan, -1.0]]), np.array([1, 0]))
+    assert error.value.row == 1
+
+
+def test_rows_that_have_weights_are_told_by_their_weight(tmp_path):
+    table = {**rows(300), "w": np.round(np.random.default_rng(0).random(300), 6)}
+    told = run("evaluate", write(tmp_path / "rows.csv", table), "-t", "y", "--model", "naive", "--weight", "w")
+    assert f"rows of weight {table['w'].sum():,.1f}" in told
+
+
+def test_a_setting_that_is_named_twice(file):
+    with pytest.raises(InputError, match="naive is named twice"):
+        run("compare", file, "-t", "y", "--model", "naive", "--model", "naive")
 
 
 def test_doubt_leaves_rows_open(file, tmp_path):

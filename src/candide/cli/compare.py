@@ -63,6 +63,9 @@ def compare(
     common = retyped(set(LEARNING) - {"model"})
     variants = dict[str, Any]()
     for text in texts:
+        if _named(text) in variants:
+            remedy = "name each setting once; --try '--model naive --select 10' makes another of the same model"
+            raise InputError(f"{_named(text)} is named twice", value=text, remedy=remedy)
         variants[_named(text)] = _variant([*common, *_words(text)], data, options)
     shared = next(iter(variants.values()))
     how = {"fold_by": fold_by, "weight": shared["weight"], "reading": shared["reading"]}

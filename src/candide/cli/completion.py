@@ -1,8 +1,8 @@
 """What a shell may complete: the columns and classes of a file that is named already, on the same line.
 
-An option says by its metavar what it wants: COL a column, COL=NAME a column and its event model, CLASS a class. The
-header of a text table is read by Python alone, any other source as it is for counting. Whatever goes wrong,
-nothing is completed and nothing is said.
+An option says by its metavar what it wants: COL a column, COL=NAME a column and its event model, CLASS a class, SHARES
+classes with their shares, DATA a file. The header of a text table is read by Python alone, any other source as it is
+for counting. Whatever goes wrong, nothing is completed and nothing is said.
 
 >>> import os, tempfile
 >>> path = os.path.join(tempfile.mkdtemp(), "rows.csv")
@@ -138,6 +138,18 @@ class Class(_Wanted):
         return classes(path, ctx.params.get("target"), _reading(ctx))
 
 
+class Shares(_Wanted):
+    """Classes with shares, such as yes=.02,no=.98: the class that comes next."""
+
+    def found(self, path: str, ctx: click.Context, incomplete: str) -> Sequence[str]:
+        before, comma, last = incomplete.rpartition(",")
+        known = {piece.partition("=")[0] for piece in before.split(",")}
+        if "=" in last:
+            return []
+        each = classes(path, ctx.params.get("target"), _reading(ctx))
+        return [*([] if comma else ["uniform"]), *(f"{before}{comma}{name}=" for name in each if name not in known)]
+
+
 class Word(click.ParamType):
     """One of some words; another is left to whoever reads it, who says what is wrong."""
 
@@ -172,7 +184,14 @@ class Dialect(Word):
         return super().shell_complete(ctx, param, incomplete)
 
 
-WANTED = {"COL": Column(), "COL=NAME": Event(), "CLASS": Class(), "DIALECT": Dialect()}
+WANTED = {
+    "COL": Column(),
+    "COL=NAME": Event(),
+    "CLASS": Class(),
+    "SHARES": Shares(),
+    "DATA": Source(),
+    "DIALECT": Dialect(),
+}
 
 
 def attach(group: click.Group) -> None:

@@ -10,6 +10,7 @@ import rich_click as click
 from candide.cli.group import cli, load_to_predict, show_result
 from candide.cli.options import (
     AS_JSON,
+    DECIDING,
     FOLD_BY,
     LEARNING,
     MODEL,
@@ -140,13 +141,14 @@ def fit(
         validation = tasks.cross_validate(data, target, **again) if folds else None
         how = {"calibration": calibration, "trust": not quick, "like": like, **learning}
         learned = validation.learned if validation else tasks.learn(data, target, watch=watch, **how)
-    learned = _deciding(learned, policy, chosen(validation, policy, aim))
+    at = chosen(validation, policy, aim)
+    learned = _deciding(learned, policy, at)
     if output:
-        typed = retyped([*LEARNING, "like", *READING])
+        typed = retyped([*LEARNING, "like", *DECIDING, *READING])
         origin = {} if not provenance else provenance_of(data, learned.fitted.census.n_rows, typed)
         store.save(learned.fitted, output, provenance=origin, force=force)
     commands = _next_commands(data, target, output, like, bool(validation))
-    show_result(summary.of_fit(learned, validation, output, commands), as_json)
+    show_result(summary.of_fit(learned, validation, output, commands, at), as_json)
 
 
 def chosen(validation: "Validation | None", policy: "Policy | None", aim: dict[str, float]) -> "Chosen | None":
@@ -172,15 +174,18 @@ def _deciding(learned: "Learned", policy: "Policy | None", found: "Chosen | None
 
 def _next_commands(data: str, target: str, output: str | None, like: str | None, validated: bool) -> list[str]:
     """Commands to go on with, ready to be copied: with the options that were typed for learning and reading."""
-    data, learning, reading = shown(data), retyped(LEARNING), retyped(READING)
+    data, learning, reading = shown(data), retyped([*LEARNING, *DECIDING]), retyped(READING)
     if output:
         steps: list[Sequence[str]] = [
             ["predict", output, "NEW_DATA", *reading, "-o", "scored.parquet"],
             ["explain", output, "NEW_DATA", *reading, "--row", "1"],
             ["show", output],
+            ["report", output, "NEW_DATA", *reading, "-o", "report.html"],
         ]
     else:
-        steps = [["fit", data, "--target", target, *retyped([*LEARNING, "like"]), *reading, "-o", "model.candide"]]
+        steps = [
+            ["fit", data, "--target", target, *retyped([*LEARNING, "like", *DECIDING]), *reading, "-o", "model.candide"]
+        ]
     if like is not None:
         steps.append(["merge", like, output or "model.candide", "-o", "all.candide"])
     elif not validated:

@@ -126,7 +126,9 @@ FOLD_BY = click.option(
     metavar="COL",
     help="A column whose value says the fold of a row: rows of one value stay together. It is no feature then.",
 )
-LEARNING, READING = ([str(option.name) for option in some] for some in (_LEARNING, _READING))
+LEARNING, READING, DECIDING = (
+    [str(option.name) for option in some] for some in (_LEARNING, _READING, [*_POLICY, *_AIMS])
+)
 
 
 def planning_options(command: Callable) -> Callable:

@@ -40,7 +40,7 @@ from candide.rows.table import Name, Table
 
 _VALUES = 1 << 22  # (row, class, feature) terms at a time
 BY = ("voice", "column")
-_LINES, _WORDS = 20, 5  # columns, and words of a document, in print
+_LINES, _WORDS, _SHOWN = 20, 5, 10  # columns, words of a document, and rows, in print
 
 
 @dataclass(frozen=True)
@@ -116,6 +116,20 @@ class Decision:
     contributions: tuple[Contribution, ...]
     has_bias: bool = False
     calibration: float = 0.0  # nats by which a curve bends the sum of the others at last
+    given: Any = None  # what the policy decides, where that is another class; None too where the row is left open
+    policy: str = ""  # why, in words; empty where the most probable class is given
+
+    @property
+    def decided(self) -> str:
+        """What the policy decides, where it is not the most probable class; else empty.
+
+        >>> replace(Decision("no", 0.7, "yes", 0.3, 0.0, ()), given="yes", policy="least expected cost").decided
+        'decides yes: least expected cost; most probable: no'
+        """
+        if not self.policy:
+            return ""
+        what = "left open" if self.given is None else f"decides {self.given}"
+        return f"{what}: {self.policy}; most probable: {self.prediction}"
 
     @property
     def log_odds(self) -> float:
@@ -162,7 +176,8 @@ class Decision:
         rows += [("calibration", "", wording.nats(self.calibration, 2))] if self.calibration else []
         first = f"{self.prediction}, p {wording.probability(self.probability, 3)}, against {self.runner_up}"
         second = wording.probability(self.runner_up_probability, 3)
-        return "\n".join([f"{first}, p {second}", *wording.aligned(rows)])
+        decided = [self.decided] if self.decided else []
+        return "\n".join([*decided, f"{first}, p {second}", *wording.aligned(rows)])
 
     __repr__ = __str__
 
@@ -175,10 +190,19 @@ class Decision:
         rows = [[self.heading, "value", "nats"], *([name, value, wording.nats(v, 2)] for name, value, v in said)]
         title = f"{self.prediction}, p {wording.probability(self.probability, 3)}"
         note = f"against {self.runner_up}, p {wording.probability(self.runner_up_probability, 3)}"
+        title = f"{self.decided}; {title}" if self.decided else title
         return wording.framed(title, rows, 2, [v if v == v else 0.0 for *_, v in said], note)
 
 
-def explain(fitted: Fitted, rows: Any, shown: Any = None, by: str = "voice") -> list[Decision]:
+class Decisions(list[Decision]):
+    """Decisions of rows, in order: a list that a notebook shows one below another, the first of many."""
+
+    def _repr_html_(self) -> str:
+        more = f"<p>and {len(self) - _SHOWN:,} more rows</p>" if len(self) > _SHOWN else ""
+        return "<br>".join(one._repr_html_() for one in self[:_SHOWN]) + more
+
+
+def explain(fitted: Fitted, rows: Any, shown: Any = None, by: str = "voice") -> "Decisions":
     """Why each of some rows in memory is given its class; ``shown`` has the values to show, where these are encoded.
 
     ``by`` is "voice", or "column" to have what columns say together shared out to them.
@@ -191,13 +215,14 @@ def explain(fitted: Fitted, rows: Any, shown: Any = None, by: str = "voice") -> 
         [label] = fitted.labels.values
         raise InputError(f"the model knows one class only, {label!r}: there is nothing to decide", value=label)
     if table.n_rows == 0:
-        return []
+        return Decisions()
     log_posterior = fitted.apply(Model.log_posterior, table)  # names the column of a value that cannot be used
     order = np.argsort(-log_posterior, axis=1, kind="stable")[:, :2]
     parts = zip(fitted.plan.parts, fitted.model.distributions, fitted.plan.blocks(table), strict=True)
     each = [list(_contributions(part, law, block, values_of, order, fitted.dates)) for part, law, block in parts]
     p, prior, values = np.exp(log_posterior), fitted.model.log_prior, fitted.labels.values
-    decisions, weighted = list[Decision](), fitted.voices is not None
+    decisions, weighted = Decisions(), fitted.voices is not None
+    given = None if fitted.rule is None else fitted.rule(log_posterior).tolist()
     for row, (first, second) in enumerate(order.tolist()):
         contributions = sorted((r for part in each for r in part[row]), key=lambda one: -abs(one.nats))
         odds = (p[row, first], p[row, second], _difference(prior[first], prior[second]))
@@ -206,8 +231,11 @@ def explain(fitted: Fitted, rows: Any, shown: Any = None, by: str = "voice") -> 
         if fitted.model.curve is not None:
             stated = float(_difference(log_posterior[row, first], log_posterior[row, second]))
             found = replace(found, calibration=stated - found.log_odds)
-        decisions.append(found)
-    return decisions if by == "voice" else [decision.by_column() for decision in decisions]
+        if given is not None and given[row] != first:
+            label = None if given[row] < 0 else values[given[row]]
+            found = replace(found, given=label, policy=fitted.policy.why)  # type: ignore[union-attr]
+        decisions.append(found if by == "voice" else found.by_column())
+    return decisions
 
 
 def _contributions(

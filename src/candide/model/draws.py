@@ -84,5 +84,7 @@ def intervals(models: Sequence[Model], blocks: Sequence[Block], level: float = 0
 
 def check_level(level: float) -> None:
     """An error where a level is none."""
-    if not 0 < level < 1:
-        raise InputError(f"level: {level} is no level of an interval", value=level, remedy="pass a number such as 0.95")
+    if not (isinstance(level, int | float | np.number) and 0 < level < 1):
+        raise InputError(
+            f"level: {level!r} is no level of an interval", value=level, remedy="pass a number such as 0.95"
+        )

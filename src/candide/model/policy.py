@@ -25,6 +25,7 @@ from candide import wording
 from candide.errors import InputError, unknown
 from candide.rows import matching
 from candide.rows.blocks import Codes, Floats
+from candide.rows.identity import plain
 from candide.rows.labels import Labels
 
 __all__ = ["Labels", "Policy", "Rule", "shares_of"]
@@ -68,8 +69,12 @@ class Policy:
                 raise InputError(f"{name}: {value} is no probability", value=value, remedy="pass a number from 0 to 1")
         for what, cost in (("referral", self.referral), *(self.costs or {}).items()):
             if cost is not None and not _is_number(cost):
-                named = what if isinstance(what, str) else f"costs of {what}"
+                named = what if isinstance(what, str) else f"costs of {_shown(what)}"
                 raise InputError(f"{named}: {cost} is no cost", value=cost, remedy="pass a finite number")
+        least = min([0.0, *(self.costs or {}).values()])
+        if self.referral is not None and self.referral < least:
+            remedy = f"pass a number >= {least:g}: no decision costs less, and every row would be left open"
+            raise InputError(f"referral: {self.referral:g} is no cost", value=self.referral, remedy=remedy)
         if self.costs is not None and self.threshold is not None:
             remedy = "pass one of them: costs choose a threshold themselves"
             raise InputError("costs and a threshold both decide", value=self.threshold, remedy=remedy)
@@ -80,7 +85,7 @@ class Policy:
 
     def __repr__(self) -> str:
         known = [(f.name, getattr(self, f.name)) for f in fields(self) if f.name != "log_odds"]
-        return f"Policy({', '.join(f'{name}={value!r}' for name, value in known if value is not None)})"
+        return f"Policy({', '.join(f'{name}={_shown(value)!r}' for name, value in known if value is not None)})"
 
     def __bool__(self) -> bool:
         return self.decides or self.class_prior is not None
@@ -96,6 +101,46 @@ class Policy:
         return self.class_prior is not None and not (
             isinstance(self.class_prior, str) and self.class_prior == "empirical"
         )
+
+    @property
+    def why(self) -> str:
+        """By what a row is given another class than its most probable one."""
+        if self.costs is not None or self.referral is not None:
+            return "least expected cost"
+        if self.threshold is not None:
+            return f"threshold {self._at}"
+        return "" if self.abstain_below is None else f"less sure than {self.abstain_below:g}"
+
+    @property
+    def _at(self) -> str:
+        nearly = self.threshold == 1 and self.log_odds is not None and np.isfinite(self.log_odds)
+        return "nearly 1" if nearly else wording.threshold(self.threshold or 0.0)
+
+    def said(self, labels: Labels) -> str:
+        """The policy in a line.
+
+        >>> Policy(threshold=0.2, abstain_below=0.6).said(Labels(("no", "yes")))
+        "'yes' from a probability of 0.2 on; left open if less sure than 0.6"
+        >>> Policy(costs={("yes", "no"): 5}, referral=0.4).said(Labels(("no", "yes")))
+        "least expected cost ('yes' taken for 'no' costs 5); left open if any class costs more than 0.4"
+        """
+        found = []
+        if self.costs is not None:
+            wrong = [(pair, cost) for pair, cost in self.costs.items() if cost != (pair[0] != pair[1])]
+            each = [f"{plain(true)!r} taken for {plain(given)!r} costs {cost:g}" for (true, given), cost in wrong[:3]]
+            more = [f"{len(wrong) - 3} more"] if len(wrong) > 3 else []
+            found.append(f"least expected cost ({'; '.join([*each, *more]) or 'every error costs 1'})")
+        if self.threshold is not None:
+            found.append(f"{labels.values[self._positive(labels)]!r} from a probability of {self._at} on")
+        if self.abstain_below is not None:
+            found.append(f"left open if less sure than {self.abstain_below:g}")
+        if self.referral is not None:
+            found.append(f"left open if any class costs more than {self.referral:g}")
+        if self.moves and self.class_prior is not None:
+            shares = zip(labels.values, shares_of(self.class_prior, labels).tolist(), strict=True)
+            some = [f"{label}={share:.4g}" for label, share in shares]
+            found.append(f"class shares {', '.join(some[:8])}{f' and {len(some) - 8} more' if len(some) > 8 else ''}")
+        return "; ".join(found)
 
     def over(self, other: "Policy | None") -> "Policy":
         """What this one says; where it does not decide, or has no shares, what another says."""
@@ -197,7 +242,7 @@ def shares_of(given: Mapping[Any, float] | str, labels: Labels, what: str = "cla
         code = _code(what, label, labels)
         if not (_is_number(share) and share >= 0):
             remedy = "pass a number from 0 to 1"
-            raise InputError(f"{what}: {share} is no share of {label!r}", value=share, remedy=remedy)
+            raise InputError(f"{what}: {share} is no share of {plain(label)!r}", value=share, remedy=remedy)
         found[code] = share
     if np.isnan(found).any():
         gone = [label for label, share in zip(labels.values, found, strict=True) if np.isnan(share)]
@@ -226,6 +271,13 @@ def _code(what: str, label: Any, labels: Labels) -> int:
     if code is None:
         raise unknown(f"class in {what}", label, labels.values)
     return code
+
+
+def _shown(value: Any) -> Any:
+    """A value with Python's own texts and numbers in the place of NumPy's."""
+    if isinstance(value, Mapping):
+        return {_shown(name): _shown(one) for name, one in value.items()}
+    return tuple(map(_shown, value)) if isinstance(value, tuple) else plain(value)
 
 
 def _is_number(value: Any) -> bool:

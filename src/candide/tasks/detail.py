@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from candide.errors import InputError
 from candide.tasks import curves as drawing
 from candide.tasks import metrics as measures
 from candide.tasks.bootstrap import DRAWS, Sample
@@ -89,6 +90,8 @@ class Detailed:
         >>> Scores.of(np.log([[0.5, 0.3, 0.2], [0.5, 0.3, 0.2]]), np.array([1, 2])).top(2)
         0.5
         """
+        if not (isinstance(k, int | np.integer) and k >= 1):
+            raise InputError(f"top: {k!r} is no number of classes", value=k, remedy="pass a whole number, at least 1")
         return float(self.place[:k].sum() / self.place.sum())
 
     def curves(

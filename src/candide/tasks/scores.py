@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import wording
-from candide.errors import unknown
+from candide.errors import InputError, unknown
 from candide.model.policy import Rule
 from candide.tasks import metrics as measures
 from candide.tasks.bootstrap import Sample
@@ -92,6 +92,9 @@ class Scores(Detailed):
         What is said of decisions, from accuracy to Matthews, is of the rows that are not left open; the rest of all.
         """
         n, k = log_posterior.shape
+        if np.isnan(log_posterior).any():
+            row = int(np.isnan(log_posterior).any(axis=1).argmax())
+            raise InputError("a probability is NaN", row=row, value=float("nan"), remedy="pass log p(class | x)")
         w = np.ones(n) if weight is None else weight
         p = np.exp(log_posterior)
         first = np.arange(0, n * k, k)  # where each row starts in the flat arrays, which are quicker to take from

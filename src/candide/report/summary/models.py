@@ -14,6 +14,7 @@ from candide.report.record import Summary
 from candide.report.summary.columns import ColumnSummary, counted, given_the_class, remarks, strongest_first
 from candide.report.summary.scores import ScoreSummary, TrustSummary, of_scores, of_trust
 from candide.rows.table import Name
+from candide.tasks.decide import Chosen
 from candide.tasks.models import Model, fitted_of
 from candide.tasks.weighing import stale
 
@@ -50,6 +51,7 @@ class ModelSummary(Summary):
     narrowed: bool = False  # whether only some of the columns or classes are in it
     voices: Voices | None = None  # of a weighted model, strongest first; None: every column counts once
     weights: str | None = None  # from which rows they were learned, in words
+    policy: str = ""  # how it decides, where that is not by the most probable class
 
 
 @dataclass(frozen=True, repr=False)
@@ -149,7 +151,12 @@ def _of_model(fitted: Fitted, levels: int) -> ModelSummary:
         (*remarks(known), *map(str, stale(fitted))),
         voices=speak,
         weights=_weights(fitted),
+        policy=_policy(fitted),
     )
+
+
+def _policy(fitted: Fitted) -> str:
+    return fitted.policy.said(fitted.labels) if fitted.policy is not None and fitted.policy else ""
 
 
 def _weights(fitted: Fitted) -> str | None:
@@ -180,7 +187,13 @@ def _strengths(strongest: Sequence[ColumnSummary]) -> dict[Name, float]:
     return {one.column: one.strength for one in strongest if one.strength is not None}
 
 
-def of_fit(learned: Any, validation: Any = None, output: str | None = None, commands: Sequence[str] = ()) -> FitSummary:
+def of_fit(
+    learned: Any,
+    validation: Any = None,
+    output: str | None = None,
+    commands: Sequence[str] = (),
+    chosen: Chosen | None = None,
+) -> FitSummary:
     """The summary of what was learned of a source, with the folds if it was cross-validated."""
     fitted: Fitted = learned.fitted
     columns = counted(fitted, {one.name: one.kind for one in learned.columns})
@@ -196,7 +209,7 @@ def of_fit(learned: Any, validation: Any = None, output: str | None = None, comm
         len(fitted.plan.columns) if fitted.settings.select else None,
         _strengths(strongest),
         (*learned.notes, *remarks(columns)),
-        of_scores(fitted, validation.folds) if validation else None,
+        of_scores(validation.learned.fitted, validation.folds, (), chosen) if validation else None,
         output,
         tuple(commands),
         of_trust(fitted, learned.held_out) if learned.held_out is not None else None,
@@ -224,6 +237,7 @@ def in_short(title: str, fitted: Fitted) -> str:
     classes = wording.listing([str(one) for one in fitted.labels.values], 5)
     counted = "" if fitted.rows is None else f"{wording.plural(fitted.rows)}, "
     note = f"{counted}{wording.plural(len(fitted.labels), 'class', 'classes')}: {classes}; report() makes a page of it"
+    note = f"decides: {_policy(fitted)}; {note}" if _policy(fitted) else note
     found = voices(fitted)[:_STRONGEST] if len(fitted.labels) > 1 else Voices(())
     rows = [["voice", "kind", "weight", "nats"]]
     rows += [[one.title, one.kind, f"{one.weight:.2f}", said(one.strength)] for one in found]

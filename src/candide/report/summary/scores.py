@@ -158,11 +158,16 @@ def _decided(fitted: Fitted, total: Scores, shares: Scores) -> DecidedSummary:
     return DecidedSummary(repr(fitted.policy), total.coverage, total.mean_cost, float(total.cost), shares.mean_cost)
 
 
+def chosen_at(at: Threshold) -> str:
+    """A threshold that was chosen; one of 1 stands for log-odds beyond what doubles tell from it."""
+    return "nearly 1" if at.threshold == 1 else wording.threshold(at.threshold)
+
+
 def chosen_words(at: Threshold) -> str:
     """What a threshold that was chosen comes to."""
     many = wording.percent(at.flagged)
     return (
-        f"rows are taken for {at.label!r} from a probability of {at.threshold:.4g} on, {many} of them: "
+        f"rows are taken for {wording.value(at.label)!r} from a probability of {chosen_at(at)} on, {many} of them: "
         f"precision {at.precision:.4f}, recall {at.recall:.4f}, on folds that have not chosen it"
     )
 

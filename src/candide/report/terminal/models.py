@@ -40,6 +40,8 @@ def _(found: ModelSummary) -> Parts:
     counted = "no counts kept" if found.rows is None else f"{wording.plural(found.rows)} counted"
     target = "" if found.target is None else f"predicts {escape(repr(found.target))}; "
     text = f"{counted}; {target}estimate: {found.estimate}; class prior: {escape(found.class_prior)}"
+    if found.policy:
+        text += f"\ndecides: {escape(found.policy)}"
     if found.weights is not None:
         text += f"\n{found.weights}"
     if found.provenance:
@@ -88,7 +90,7 @@ def classes(some: Sequence[ClassSummary]) -> Sheet:
     rows = [
         [
             escape(str(one.label)),
-            *([f"{one.weight:,.10g}"] if with_weights else []),
+            *([wording.weight(one.weight or 0.0)] if with_weights else []),
             f"{one.share:6.1%}",
             *([f"{one.bias:+.3f}"] if with_bias else []),
         ]

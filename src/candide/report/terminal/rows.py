@@ -23,6 +23,8 @@ def _(found: DecisionSummary) -> Parts:
     first, second = escape(str(decision.prediction)), escape(str(decision.runner_up))
     one, other = wording.probability(decision.probability), wording.probability(decision.runner_up_probability)
     text = f"{first}, p {one}; then {second}, p {other}"
+    if decision.decided:
+        text = f"{escape(decision.decided)}\n{text}"
     if found.label is not None:
         text += f"\nlabelled {escape(str(found.label))}"
     rows = [[escape(one.title), escape(one.shown), wording.nats(one.nats)] for one in decision.contributions[:_LINES]]

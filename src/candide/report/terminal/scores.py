@@ -1,10 +1,10 @@
 """Scores on a terminal: every metric beside its baseline, and the confusion matrix."""
 
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 
 from candide import wording
 from candide.report.summary import ScoreSummary, TrustSummary
-from candide.report.summary.scores import chosen_words
+from candide.report.summary.scores import chosen_at, chosen_words
 from candide.report.terminal.layout import Parts, Sheet, escape, notes, parts
 
 
@@ -31,7 +31,7 @@ def _in_detail(found: ScoreSummary) -> Parts:
     by_class = list[list[str]]()
     for one in found.by_class:
         figures = map(_number, (one.precision, one.recall, one.f1, one.auc, one.average_precision))
-        by_class.append([escape(str(one.label)), f"{one.rows:,.10g}", *figures, _times(one.lift)])
+        by_class.append([escape(str(one.label)), wording.weight(one.rows), *figures, _times(one.lift)])
     heads = "class", "rows", "precision", "recall", "F1", "AUC", "PR-AUC", "lift"
     title = "By class [dim](lift: of the tenth of the rows that are its most probable ones)[/dim]"
     shown.append(Sheet(title, *heads, spare=["PR-AUC", "lift"], rows=by_class))
@@ -98,17 +98,32 @@ def metrics(found: ScoreSummary, title: str) -> Sheet:
         between = "" if one.low != one.low else f"{_number(one.low)} to {_number(one.high)}"
         rows.append([one.name.replace("_", " "), values[0], between, *values[1:], f"[dim]{one.meaning}[/dim]"])
     heads = ["metric", "value", "95 %", *(["± fold sd"] if several else []), "baseline", "meaning"]
+    title += ", most probable class" if found.chosen is not None else ""
     title = f"{title} [dim](95 %: on other such rows; baseline: the class shares alone)[/dim]"
     return Sheet(title, *heads, text=["meaning"], spare=["95 %"], rows=rows)
 
 
 def confusion(found: ScoreSummary) -> RenderableType:
-    """True classes down, predicted classes across."""
+    """True classes down, predicted classes across; under a threshold that was chosen too, if one was."""
+    if (at := found.chosen) is None:
+        return _matrix(found, "Confusion")
+    title = f"Confusion, {escape(str(at.label))} from a probability of {chosen_at(at)} on"
+    own = sum(found.confusion[found.labels.index(at.label)])
+    taken, wrong = at.recall * own, at.false_positive_rate * (found.rows - own)
+    label, rest = escape(str(at.label)), f"not {escape(str(at.label))}"
+    counts = {rest: (found.rows - own - wrong, wrong), label: (own - taken, taken)}
+    rows = [[name, *(wording.weight(round(n, 6)) for n in each)] for name, each in counts.items()]
+    return Group(
+        Sheet(title, "true \\ predicted", rest, label, rows=rows), "", _matrix(found, "Confusion, most probable class")
+    )
+
+
+def _matrix(found: ScoreSummary, title: str) -> RenderableType:
     if len(found.labels) > 12:
         return f"[dim]The confusion matrix of {len(found.labels)} classes is in --json.[/dim]"
     names = [escape(str(label)) for label in found.labels]
-    rows = [[name, *(f"{n:,.10g}" for n in row)] for name, row in zip(names, found.confusion, strict=True)]
-    return Sheet("Confusion", "true \\ predicted", *names, rows=rows)
+    rows = [[name, *map(wording.weight, row)] for name, row in zip(names, found.confusion, strict=True)]
+    return Sheet(title, "true \\ predicted", *names, rows=rows)
 
 
 def _times(value: float) -> str:
