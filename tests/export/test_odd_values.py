@@ -10,7 +10,7 @@ import subprocess
 import numpy as np
 import pandas as pd
 import pytest
-from tests.export.scorers import CLOSE, node, rows_of
+from tests.export.scorers import CLOSE, SCORERS, check, node, rows_of
 from tests.export.test_scorers import LAWS, every_law
 
 import candide as cd
@@ -155,3 +155,12 @@ def test_huge_numbers_are_no_error(estimate):
 
 def test_huge_logarithms_keep_their_shares():
     assert normalised([-1e300, -1e300, -math.inf]) == pytest.approx([-math.log(2)] * 2 + [-math.inf])
+
+
+@pytest.mark.parametrize("scorer", SCORERS.values(), ids=SCORERS)
+def test_many_levels_that_are_fractions(scorer, tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 9, 300)
+    X = {"x": np.where(rng.random(300) < 0.5, y, rng.integers(0, 12, 300)) / 7}
+    model = cd.NaiveBayes(events={"x": "categorical"}).fit(X, y)
+    check(scorer(model.fitted_, rows_of(X, ["x"]), str(tmp_path)), model, X)

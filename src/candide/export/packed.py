@@ -15,6 +15,7 @@ import struct
 from typing import Any
 
 _LONG = 8  # numbers from which on a list may be packed: shorter ones are read by people
+_VALUES = ("classes", "levels")  # lists of values, which a scorer looks up: numbers among them stay as they are written
 _WHOLE = 1 << 53  # up to here a whole number is the same in any spelling
 
 
@@ -26,7 +27,7 @@ def as_json(parameters: Any) -> str:
 
 def _packed(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _packed(one) for key, one in value.items()}
+        return {key: [_packed(each) for each in one] if key in _VALUES else _packed(one) for key, one in value.items()}
     if isinstance(value, list):
         plain = [_packed(one) for one in value]
         return _shorter(value, plain) if any(isinstance(one, float) for one in value) else plain
