@@ -5,7 +5,19 @@ import importlib
 
 from benchmarks import results
 
-SUBJECTS = ("arrays", "tables", "scale", "text", "files", "corpora", "gaussian", "accuracy", "bayes", "stability")
+SUBJECTS = (
+    "arrays",
+    "tables",
+    "scale",
+    "text",
+    "files",
+    "corpora",
+    "gaussian",
+    "accuracy",
+    "bayes",
+    "stability",
+    "serve",
+)
 
 
 def main() -> None:

@@ -65,7 +65,7 @@ def test_open_inference(served):
         assert one["shape"] == [8]
         assert one["data"] == [row[one["name"]] for row in wanted]
     assert ask(served, "/v2/models/other").status == 404
-    for path in ("/v2", "/v2/health/live", "/v2/health/ready", "/v2/models/trees/ready"):
+    for path in ("/ping", "/health", "/v2", "/v2/health/live", "/v2/health/ready", "/v2/models/trees/ready"):
         assert ask(served, path).status == 200
 
 

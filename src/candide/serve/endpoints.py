@@ -119,6 +119,8 @@ ENDPOINTS = [
     Endpoint(
         "POST", "/invocations", "Predictions as MLflow's clients ask for them.", invocations, takes=_SPLIT, rows=True
     ),
+    Endpoint("GET", "/ping", "Whether the server runs, for MLflow's clients.", live, probe=True),
+    Endpoint("GET", "/health", "The same.", live, probe=True),
     Endpoint("GET", "/v2", "What this server is (Open Inference Protocol).", server),
     Endpoint("GET", "/v2/health/live", "Whether the server runs.", live, probe=True),
     Endpoint("GET", "/v2/health/ready", "Whether it answers.", ready, probe=True),
