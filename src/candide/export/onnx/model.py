@@ -148,7 +148,8 @@ def _labels(found: dict[str, Any]) -> NDArray:
     classes = found["classes"]
     if may_leave_open(found):
         return np.array([*map(str, classes), OPEN], object)
-    for kind, dtype in ((bool, bool), (int, np.int64), (float, np.float64)):
-        if all(isinstance(one, kind) or (kind is float and type(one) is int) for one in classes):
-            return np.array(classes, dtype)
+    if all(isinstance(one, int | float) for one in classes):
+        array = np.array(classes)
+        if array.dtype.kind in "bif":  # whole numbers of more than 64 bits are objects
+            return array
     return np.array([str(one) for one in classes], object)
