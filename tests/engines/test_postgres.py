@@ -1,5 +1,7 @@
 """PostgreSQL: the server counts what the array engine counts; what goes wrong there is one line, without a password."""
 
+import re
+import shlex
 import sys
 from decimal import Decimal
 from pathlib import Path
@@ -12,6 +14,7 @@ from tests.cli.typed import run
 from tests.engines.postgres_server import PASSWORD
 
 import candide as cd
+from candide.demo import rows as demo_rows
 from candide.engines.base import Folds, Rows, engine, open_source
 from candide.engines.sample import sample
 from candide.errors import InputError, MissingLibraryError, SourceError
@@ -199,6 +202,21 @@ def test_what_means_a_missing_value_is_one(types):
     assert [(row["mood"], row["w"]) for row in head] == [("ok", None), (None, 2)]
 
 
+def test_the_page_on_it_says_what_happens(postgres, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    plants, herb = demo_rows(2000, seed=0)
+    columns = {name: pa.array(column, from_pandas=True) for name, column in plants.items()}
+    postgres.make(pa.table({"id": np.arange(2000), **columns, "herb": herb}), "plants")
+    text = (Path(__file__).parents[2] / "docs" / "how-to" / "postgres.md").read_text()
+    commands = re.findall("^candide (.*)$", text, re.MULTILINE)
+    said = [run(*shlex.split(command.replace("$DB", postgres.address()))) for command in commands]
+    assert [result.exit_code for result in said] == [0] * 5, [result.output for result in said]
+    printed = "".join(result.output for result in said)
+    for shown in re.findall("^```\n```\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        for line in shown.splitlines():
+            assert line in printed
+
+
 # Bad input ------------------------------------------------------------------------------------------------------------
 
 BAD = {  # what is asked of the server, and a word of the remedy
@@ -258,7 +276,7 @@ def test_a_connection_that_drops_leaves_nothing_behind(postgres, rows, tmp_path,
     postgres.run("DROP TABLE long")
 
 
-def test_a_rows_that_are_written_to_a_file_leave_none(shop, tmp_path, monkeypatch):
+def test_rows_that_are_written_to_a_file_leave_none(shop, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with open_source(f"{shop}::recent") as source:
         source.materialise()
