@@ -104,7 +104,11 @@ class Policy:
 
     @property
     def why(self) -> str:
-        """By what a row is given another class than its most probable one."""
+        """By what a row is given another class than its most probable one.
+
+        >>> Policy(costs={("yes", "no"): 5}).why, Policy(threshold=0.2).why
+        ('least expected cost', 'threshold 0.2')
+        """
         if self.costs is not None or self.referral is not None:
             return "least expected cost"
         if self.threshold is not None:
