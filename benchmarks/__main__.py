@@ -16,11 +16,8 @@ SUBJECTS = (
     "accuracy",
     "bayes",
     "stability",
-<<<<<<< HEAD
     "serve",
-=======
     "engines",
->>>>>>> b1d2620 (Say how a table of PostgreSQL is fitted where it is; measure engines against their bare queries)
 )
 
 
