@@ -8,7 +8,7 @@ says a path of this machine, and none is unpickled.
 >>> from candide.model.fitted import Fitted
 >>> herbs = app(Fitted(garden()), name="herbs")
 >>> sorted(herbs.paths)[:4]
-['/docs', '/explain', '/invocations', '/metrics']
+['/', '/docs', '/explain', '/health']
 """
 
 import asyncio
@@ -30,6 +30,7 @@ from candide.serve.learner import Learner
 from candide.serve.limits import Limits
 from candide.serve.metrics import Metrics
 from candide.serve.openapi import docs, openapi
+from candide.serve.page import page
 from candide.serve.problem import Problem, problem_of
 from candide.serve.scorer import Scorer
 from candide.tasks.models import Model, fitted_of
@@ -88,6 +89,7 @@ class Application:
         self._log, self._private, self._learner = log, private, learner
         self._free: asyncio.Semaphore | None = None  # made in the loop that it is of
         own = [
+            Endpoint("GET", "/", "A page to try it.", self._page),
             Endpoint("GET", "/metrics", "What the server has done, for Prometheus.", self._measured),
             Endpoint("GET", "/openapi.json", "This description, for programs.", self._described),
             Endpoint("GET", "/docs", "This description, for people.", self._shown),
@@ -155,7 +157,7 @@ class Application:
         """The endpoint that is asked for, if whoever asks may; paths start where the application is mounted."""
         path, root = scope["path"], scope.get("root_path", "")
         if root and path.startswith(root):
-            path = path[len(root) :]
+            path = path[len(root) :] or "/"
         methods = self.paths.get(path)
         if methods is None:
             raise Problem(404, "there is nothing at this path", remedy="see /docs")
@@ -252,6 +254,9 @@ class Application:
         return Response(
             encode(openapi(self.endpoints, scorer, self.name, None if self._token is None else self._private))
         )
+
+    def _page(self, request: Request, scorer: Scorer) -> Response:
+        return page(scorer, self.name, None if self._learner is None else self._learner.target)
 
     def _shown(self, request: Request, scorer: Scorer) -> Response:
         return Response(docs(self.endpoints, scorer, self.name), HTML)

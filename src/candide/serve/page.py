@@ -1,0 +1,57 @@
+"""The page at the root of a server: a form of the model's columns, what it makes of them, and where it may be taught.
+
+>>> from candide.demo import garden
+>>> from candide.model.fitted import Fitted
+>>> [field["kind"] for field in fields(Scorer(Fitted(garden())))]
+['number', 'number', 'number', 'level', 'level']
+"""
+
+import json
+from functools import cache
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from candide.serve.exchange import Response
+from candide.serve.scorer import Scorer
+
+_LEVELS = 1000  # of a column that are offered
+# Nothing is loaded from elsewhere, and nothing is sent there, whatever the names of columns and classes hold.
+_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'"
+)
+
+
+def fields(scorer: Scorer) -> list[dict[str, Any]]:
+    """What the form asks for: each column with its kind, its levels, or between which numbers its values lay."""
+    found: dict[Any, dict[str, Any]] = {}
+    dates = scorer.fitted.dates
+    for part in scorer.reader.plan.parts:
+        for name, encoding in zip(part.columns, part.encodings, strict=False):
+            told = found.setdefault(name, {"name": str(name), "kind": encoding.kind})
+            told["kind"] = "date" if name in dates else told["kind"]
+            if encoding.kind == "level" and "levels" not in told:
+                told["levels"] = [_plain(level) for level in encoding.labels.values[:_LEVELS]]  # type: ignore[attr-defined]
+            elif (extent := encoding.extent()) is not None and "low" not in told:
+                told["low"], told["high"] = map(float, extent)
+    return [found[name] for name in scorer.reader.plan.columns]
+
+
+def page(scorer: Scorer, name: str, target: str | None) -> Response:
+    """The page; ``target`` is the column of the labels where the model learns."""
+    known = {"fields": fields(scorer), "target": target, "classes": [_plain(label) for label in scorer.labels]}
+    told = json.dumps(known).replace("<", "\\u003c")  # so that no name ends the script
+    text = _template().replace("{{name}}", escape(name)).replace("{{known}}", told)
+    return Response(text.encode(), "text/html; charset=utf-8", headers=(("content-security-policy", _POLICY),))
+
+
+@cache
+def _template() -> str:
+    style = (files("candide.report") / "html" / "page.css").read_text("utf-8")
+    own = files("candide.serve")
+    text = (own / "page.html").read_text("utf-8")
+    return text.replace("{{style}}", style).replace("{{script}}", (own / "page.js").read_text("utf-8"))
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, str | int | float) else str(value)

@@ -1,0 +1,65 @@
+"""The page of a server in a real browser: predict, change a value, teach, and see the answer change."""
+
+import json
+import time
+from dataclasses import replace
+
+import pytest
+from tests.report import browser
+from tests.serve.client import ask
+from tests.serve.conftest import table
+from tests.serve.test_run import started
+
+import candide as cd
+from candide import store
+from candide.serve import app
+
+
+def test_it_asks_for_every_column(models):
+    answer = ask(app(models["documents"], name="<b>"), "/")
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    text = answer.body.decode()
+    assert "<title>&lt;b&gt;</title>" in text
+    known = json.loads(text.partition('id="known">')[2].partition("</script>")[0])
+    assert [(one["name"], one["kind"]) for one in known["fields"]] == [("text", "text"), ("year", "number")]
+    assert known["target"] is None
+
+
+@pytest.mark.skipif(browser.found() is None, reason="Chromium is not installed")
+def test_in_a_browser(tmp_path):
+    columns, y = table(60, seed=3)
+    columns["soil"] = ["</script>" if soil == "sand" else soil for soil in columns["soil"]]
+    fitted = replace(cd.NaiveBayes().fit(columns, y).fitted_, target="fate")
+    store.save(fitted, tmp_path / "m.candide")
+    process, port = started(str(tmp_path / "m.candide"), "--learn", str(tmp_path / "state.db"), "--quiet")
+    try:
+        with browser.tab() as tab:
+            tab.ask("Page.navigate", url=f"http://127.0.0.1:{port}/")
+            tab.until("!!globalThis.candide && document.getElementById('answer').textContent !== ''")
+            row = tab.run("candide.row()")
+            assert set(row) == set(columns)
+            answer = "document.getElementById('answer').textContent"
+            changes = {"height": 19.5, "soil": "clay", "wet": 1, "age": None}
+            before = tab.run(answer)
+            tab.run(f"Object.entries({json.dumps(changes)}).forEach(([name, value]) => candide.sets[name](value))")
+            tab.until(f"{answer} !== {json.dumps(before)}")
+            assert tab.run("candide.row()") == {**row, **changes}
+            wanted = fitted.posterior({name: [value] for name, value in {**row, **changes}.items()})[0]
+            label = fitted.labels.values[wanted.argmax()]
+            assert tab.run(answer) == f"{label}, {100 * wanted.max():.1f} %"
+            other = next(one for one in fitted.labels.values if one != label)
+            for n in range(40):  # the page offers the other class, until the model is convinced
+                if tab.run(answer).startswith(other):
+                    break
+                tab.run("document.getElementById('teach').click()")
+                tab.until(f"document.getElementById('taught').textContent.includes('counted {61 + n} rows')")
+                time.sleep(0.05)
+                tab.until("document.getElementById('problem').textContent === ''")
+            assert n > 0
+            assert tab.run(answer).startswith(other)
+            assert tab.run("document.getElementById('last').rows.length") >= 2
+            assert tab.said == []
+            assert all(url.startswith(f"http://127.0.0.1:{port}/") for url in tab.requests)
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
