@@ -204,8 +204,9 @@ def gallery(markdown: str) -> str:
 def commands() -> str:
     """Every command of the command line, from its own help: what it does, an example, its options."""
     from candide.cli import cli
+    from candide.cli.group import commands_of
 
-    return "\n".join(_command(name, command) for name, command in sorted(cli.commands.items()))
+    return "\n".join(_command(name, command) for name, command in commands_of(cli))
 
 
 def _command(name: str, command: Any) -> str:

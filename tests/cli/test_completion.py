@@ -11,6 +11,7 @@ from click.shell_completion import ShellComplete
 import candide as cd
 from candide.cli import cli
 from candide.cli.completion import WANTED, Bash
+from candide.cli.group import commands_of
 from candide.plot.picture import PICTURES
 
 ROWS = "age,full name,pay=tax,kind\n30,Ada,1.5,red one\n40,Bo,2.5,blue\n50,Cy,3.5,\n"
@@ -104,7 +105,7 @@ def test_a_file_is_completed_where_one_is_wanted(folder):
 
 
 def test_every_option_that_names_a_column_completes_it():
-    for command in cli.commands.values():
+    for _, command in commands_of(cli):
         for param in command.params:
             if param.metavar in WANTED:
                 assert param.type is WANTED[param.metavar], (command.name, param.name)

@@ -22,6 +22,8 @@ from typing import Any
 import rich_click as click
 from click.shell_completion import BashComplete, CompletionItem, add_completion_class, split_arg_string
 
+from candide.cli.group import commands_of
+
 _START = 1 << 18  # bytes of a text table that are looked at
 _ROWS = 2000  # rows of any other in which classes are looked for
 _MOST = 200  # classes that are offered
@@ -196,7 +198,7 @@ WANTED = {
 
 def attach(group: click.Group) -> None:
     """Let every option of every command complete what its metavar says, and every argument a file."""
-    for command in group.commands.values():
+    for _, command in commands_of(group):
         for param in command.params:
             if isinstance(param.type, type(click.STRING)):
                 argument = isinstance(param, click.Argument)

@@ -5,6 +5,7 @@ import shlex
 import sys
 import textwrap
 import warnings
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
@@ -42,6 +43,15 @@ def _note(message: Warning | str, *_: object, **__: object) -> None:
         lines = textwrap.wrap(text, width - _INDENT, break_long_words=False, break_on_hyphens=False)
         text = f"\n{' ' * _INDENT}".join(lines)
     click.echo(text, err=True)
+
+
+def commands_of(group: Any) -> Iterator[tuple[str, Any]]:
+    """Every command by its whole name, those of groups among them."""
+    for name, command in sorted(group.commands.items()):
+        if hasattr(command, "commands"):
+            yield from ((f"{name} {inner}", one) for inner, one in commands_of(command))
+        else:
+            yield name, command
 
 
 def show_result(found: Any, as_json: bool) -> None:

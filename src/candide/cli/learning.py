@@ -25,6 +25,7 @@ from candide.cli.options import (
     reading_options,
     retyped,
 )
+from candide.cli.sql import fit_counts
 from candide.engines.addresses import shown
 from candide.errors import InputError
 from candide.model.settings import CALIBRATIONS
@@ -68,8 +69,14 @@ def check(data: str, target: str, as_json: bool, **options: Any) -> None:
 
 
 @cli.command()
-@click.argument("data")
-@click.option("--target", "-t", required=True, metavar="COL", help="The column to learn.")
+@click.argument("data", required=False)
+@click.option("--target", "-t", metavar="COL", help="The column to learn.")
+@click.option(
+    "--from-counts",
+    type=MODEL,
+    metavar="FILE",
+    help="Instead of DATA, the CSV that the query of candide sql count returned; the model is naive Bayes.",
+)
 @output_option("MODEL", "Where to keep the model (a .candide file).")
 @click.option("--folds", type=click.IntRange(2), metavar="N", help="Cross-validate with this many folds as well.")
 @FOLD_BY
@@ -95,8 +102,9 @@ def check(data: str, target: str, as_json: bool, **options: Any) -> None:
 @reading_options
 @AS_JSON
 def fit(
-    data: str,
-    target: str,
+    data: str | None,
+    target: str | None,
+    from_counts: str | None,
     output: str | None,
     force: bool,
     folds: int | None,
@@ -112,8 +120,14 @@ def fit(
 
     Costs, a threshold or --abstain-below are kept with the model, and decide wherever it predicts.
 
-    Example: `candide fit adult.parquet --target class -o adult.candide`
+    Examples: `candide fit adult.parquet --target class -o adult.candide`,
+    `candide fit --from-counts counts.csv -o adult.candide`
     """
+    if from_counts is not None:
+        fit_counts(from_counts, data, target, output, force, provenance, as_json, options)
+        return
+    if data is None or target is None:
+        raise click.UsageError("Missing argument 'DATA'." if data is None else "Missing option '--target' / '-t'.")
     from candide import store, tasks
     from candide.cli import progress
     from candide.report import summary

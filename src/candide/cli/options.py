@@ -111,6 +111,7 @@ _POLICY = [
     click.Option(["--abstain-below"], type=float, metavar="P", help="Leave rows open that are less sure than this."),
     click.Option(["--referral"], type=float, metavar="COST", help="Leave rows open of which any class costs more."),
 ]
+POLICY = tuple(str(option.name) for option in _POLICY)
 _AIMS = [
     click.Option(["--at-precision"], type=float, metavar="P", help="Choose the threshold of this precision, by folds."),
     click.Option(["--at-recall"], type=float, metavar="P", help="Choose the threshold of this recall, by folds."),
@@ -182,6 +183,11 @@ def several_models(command: Callable) -> Callable:
 def reading_options(command: Callable) -> Callable:
     """How a source is read; shared by every command that takes DATA."""
     return _with(command, _READING)
+
+
+def reading_options_but(*names: str) -> Callable:
+    """How a sample is read, where a command has another use for some of the names."""
+    return partial(_with, options=[option for option in _READING if option.name not in names])
 
 
 def _with(command: Any, options: list[click.Option]) -> Any:

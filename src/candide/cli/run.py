@@ -13,6 +13,7 @@ from candide.cli import (  # noqa: F401  each adds its commands
     pictures,
     rows,
     server,
+    sql,
 )
 from candide.cli.group import cli
 from candide.engines.addresses import shown

@@ -15,6 +15,7 @@ A model is a fitted estimator, what is fitted in it, or the path of a model file
 from candide.tasks.adapt import adapt
 from candide.tasks.check import check
 from candide.tasks.compare import compare
+from candide.tasks.counts import counting_query, learn_counts
 from candide.tasks.diff import diff
 from candide.tasks.drift import drift
 from candide.tasks.evaluate import evaluate
@@ -30,6 +31,7 @@ __all__ = [
     "adapt",
     "check",
     "compare",
+    "counting_query",
     "cross_validate",
     "diff",
     "drift",
@@ -39,6 +41,7 @@ __all__ = [
     "forget",
     "judge",
     "learn",
+    "learn_counts",
     "merge",
     "predict",
     "slide",

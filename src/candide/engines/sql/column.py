@@ -25,6 +25,7 @@ class Column:
     weight: str | None = None  # the alias of the weight
     nan: bool = True  # whether a number may be NaN
     near: float | Mapping[Any, float] = 0.0  # a value near the middle, or one for each label, for sums around it
+    around: bool = False  # whether moments come from sums around it, though the database has a variance
     cells: Encoding | None = None  # of numbers that are counted by the cell in which they lie
 
     @property

@@ -82,14 +82,14 @@ def _counted(rows: Rows, prepared: Prepared) -> Counted:
 
 def places(source: SqlSource, prepared: Prepared, weight: str | None) -> Iterator[Asked]:
     """The columns of every part, as SQL sees them; each place has an alias of its own."""
-    i, w = 0, None if weight is None else "w"
+    i, w, around = 0, None if weight is None else "w", source.needs_middle
     for part in prepared.plan.parts:
         nan = prepared.nan or part.spec.threshold is not None  # a threshold would take NaN for the largest number
         columns = []
         for name, encoding in zip(map(str, part.columns), part.encodings, strict=True):
             near, kind, is_level = prepared.near.get(name, 0.0), source.columns[name], encoding.as_written
             cells = encoding if part.holds == "codes" and not is_level else None
-            columns.append(Column(name, kind, source.dialect, f"f{i}", is_level, w, nan, near, cells))
+            columns.append(Column(name, kind, source.dialect, f"f{i}", is_level, w, nan, near, around, cells))
             i += 1
         yield part, columns
 

@@ -54,7 +54,7 @@ class OfMoments(Statistic):
             x, at = _tallied(column, part.spec), column.alias
             out[f"{at}_n"] = column.present(x)
             mean, variance = dialect.mean(x), dialect.variance(x)
-            if column.weight is None and mean is not None and variance is not None:
+            if column.weight is None and not column.around and mean is not None and variance is not None:
                 out |= {f"{at}_mean": mean, f"{at}_variance": variance}
             else:
                 gap = exp.Paren(this=exp.Sub(this=x, expression=column.middle))

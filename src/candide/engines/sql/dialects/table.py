@@ -4,11 +4,15 @@
 ('snowflake', ['bigquery', 'clickhouse', 'duckdb'])
 """
 
-from candide.engines.sql.dialect import Dialect
+from typing import TYPE_CHECKING
+
 from candide.errors import unknown
 from candide.tables import Table
 
-DIALECTS: Table[Dialect] = Table(
+if TYPE_CHECKING:
+    from candide.engines.sql.dialect import Dialect
+
+DIALECTS: "Table[Dialect]" = Table(
     "candide.engines.sql.dialects",
     {
         "bigquery": "BigQueryDialect",
@@ -25,7 +29,7 @@ DIALECTS: Table[Dialect] = Table(
 )
 
 
-def dialect(name: str) -> Dialect:
+def dialect(name: str) -> "Dialect":
     """A dialect by its name."""
     if name not in DIALECTS:
         raise unknown("dialect", name, DIALECTS)

@@ -1,0 +1,183 @@
+"""Counting by hand: one query that a person runs where the rows are, whose result is a table of a fixed shape.
+
+A line of the result says what it is (``what``) and of which column (``place``), then class, level, and numbers under
+the names of the statistics that were asked. The first lines repeat the plan, so that a result says how it was counted.
+No line has a null for a label or a level: what is missing has a name of its own, so that nothing is lost in a CSV. All
+numbers of a class come from one pass; levels take one pass for thirty columns, or for each where a database does not
+group in several ways.
+
+>>> from candide.engines.base import Prepared, Rows
+>>> from candide.engines.sql.dialects.table import dialect
+>>> from candide.events import Categorical
+>>> from candide.model.plan import Part, Plan
+>>> jobs = Prepared(Plan(("job",), (Part(Categorical(), ("job",)),)))
+>>> away = Elsewhere(dialect("mysql"), "shop.people", {"job": "VARCHAR", "buys": "VARCHAR"})
+>>> print(query(Rows(away, "buys"), jobs, ["the plan"]).splitlines()[-1][-70:])
+ FROM shop.people) AS t) AS t WHERE NOT y IS NULL GROUP BY y, f0) AS g
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from candide.engines.base import Prepared, Rows
+from candide.engines.sql.column import Column
+from candide.engines.sql.count import SETS, Asked, places, projected, totals
+from candide.engines.sql.dialect import Dialect, Expr
+from candide.engines.sql.statistics import statistic
+from candide.errors import InputError
+
+PLAN, CLASS, UNLABELLED, NUMBERS, LEVEL, MISSING = "plan", "class", "unlabelled", "numbers", "level", "missing"
+# Of a line the weight; of a class its rows and those of the table; of numbers the answers of their statistic.
+FIGURES = (
+    "n", "rows", "table_rows", "gap", "square", "middle", "total", "low", "log_factorial", "above",
+    "absent",
+)  # fmt: skip
+HEADER = ("what", "place", "label", "level", *FIGURES)
+ALL = -1  # the place of what is no column
+
+
+class Elsewhere:
+    """A table that nobody has opened, as queries need it: its name, its dialect, and the types of its columns."""
+
+    tick = None
+    needs_middle = True  # which loses no digits, whatever its own variance does
+
+    def __init__(self, dialect: Dialect, table: str, columns: Mapping[str, str]):
+        self.name, self.dialect, self.columns = table, dialect, columns
+        try:
+            self.view: Any = exp.to_table(table, dialect=dialect.name)
+        except SqlglotError:
+            self.view = None
+        if not isinstance(self.view, exp.Table) or not self.view.name:
+            remedy = "pass the name as it stands after FROM, such as shop.orders"
+            raise InputError(f"{table!r} is no name of a table in {dialect.name}", value=table, remedy=remedy)
+
+
+def query(rows: Rows, prepared: Prepared, told: Sequence[str]) -> str:
+    """The counts of a plan of moments, sums and levels as one table; before them some lines of text, as they are."""
+    dialect = rows.source.dialect  # type: ignore[attr-defined]
+    asked = list(places(rows.source, prepared, rows.weight))  # type: ignore[arg-type]
+    lines = [_line(dialect, _text(PLAN), _whole(i), level=_text(text)) for i, text in enumerate(told)]
+    found = [*lines, _classes(rows, asked), *_levels(rows, [c for _, columns in asked for c in columns if c.by_level])]
+    return "\nUNION ALL\n".join(select.sql(dialect.name) for select in found)
+
+
+def _classes(rows: Rows, asked: Sequence[Asked]) -> exp.Select:
+    """A line a class, and one a class and column of numbers: aggregates in one row a class, spread over lines."""
+    source: Any = rows.source
+    dialect = source.dialect
+    wanted: dict[str, Expr] = {"rows": exp.Count(this=exp.Star(), big_int=True)}
+    wanted |= {_FIGURE_OF[name]: value for name, value in totals(rows.weight, dialect).items()}
+    each, numbers = {ALL: list(wanted)}, list[Column]()
+    for part, columns in asked:
+        some = [column for column in columns if not column.by_level]
+        for column in some:
+            answers = statistic(part).ask(part, [column], dialect)
+            each[_place(column)] = [key.removeprefix(f"{column.alias}_") for key in answers]
+            wanted |= answers
+        numbers += some
+    grouped = exp.Select(expressions=[exp.column("y"), *(exp.alias_(e, f"c_{key}") for key, e in wanted.items())])
+    grouped = grouped.from_(_read(rows, numbers), copy=False).group_by("y", copy=False)
+    table_rows = exp.Window(this=exp.Sum(this=dialect.double(exp.column("c_rows"))))
+    whole = exp.select("*", exp.alias_(table_rows, "c_table_rows")).from_(grouped.subquery("g", copy=False), copy=False)
+    each[ALL].append("table_rows")
+    k, y = exp.column("k"), exp.column("y")
+    spread = {figure: _by_place(dialect, each, figure) for figure in FIGURES}
+    of_class = exp.If(this=exp.EQ(this=k, expression=_whole(ALL)), true=_text(CLASS))
+    what = exp.Case(ifs=[exp.If(this=_is_null(y), true=_text(UNLABELLED)), of_class], default=_text(NUMBERS))
+    line = _line(dialect, what, k.copy(), label=y.copy(), **spread)
+    line = line.from_(whole.subquery("c", copy=False), copy=False)
+    line = line.join(_list(list(each)).subquery("p"), join_type="cross", copy=False)
+    unlabelled = exp.Or(this=exp.Not(this=_is_null(y.copy())), expression=exp.EQ(this=k.copy(), expression=_whole(ALL)))
+    return line.where(unlabelled, copy=False)
+
+
+_FIGURE_OF = {"weight": "n", "least weight": "low", "weights missing": "absent"}
+
+
+def _by_place(dialect: Dialect, each: Mapping[int, Sequence[str]], figure: str) -> Expr | None:
+    """Of a figure the answer of the column that a line is of."""
+    ifs = [
+        exp.If(this=_whole(at), true=dialect.double(exp.column(f"c_{figure}" if at == ALL else f"c_f{at}_{figure}")))
+        for at, figures in each.items()
+        if figure in figures
+    ]
+    return exp.Case(this=exp.column("k"), ifs=ifs) if ifs else None
+
+
+def _levels(rows: Rows, columns: Sequence[Column]) -> Iterator[exp.Select]:
+    """A line a class and level, some columns in one pass where the database groups in several ways."""
+    source: Any = rows.source
+    dialect = source.dialect
+    step = SETS if dialect.grouping_sets else 1
+    for start in range(0, len(columns), step):
+        some = columns[start : start + step]
+        names = [exp.column(column.alias) for column in some]
+        total = exp.Count(this=exp.Star(), big_int=True) if rows.weight is None else dialect.total(exp.column("w"))
+        place: Expr
+        level: Expr
+        place, level = _whole(_place(some[0])), names[0].copy()
+        if len(some) > 1:
+            bits = [(1 << len(some)) - 1 - (1 << (len(some) - 1 - j)) for j in range(len(some))]
+            ifs = [exp.If(this=_whole(bit), true=_whole(_place(c))) for bit, c in zip(bits, some, strict=True)]
+            place = exp.Case(this=dialect.grouping(*names), ifs=ifs)
+            level = exp.Coalesce(this=level, expressions=[name.copy() for name in names[1:]])
+        chosen = [exp.column("y"), exp.alias_(place, "k"), exp.alias_(level, "v"), exp.alias_(total, "c_n")]
+        grouped = exp.Select(expressions=chosen).from_(_read(rows, some), copy=False)
+        grouped = grouped.where(exp.Not(this=_is_null(exp.column("y"))), copy=False)
+        if len(some) > 1:
+            sets = [exp.Tuple(expressions=[exp.column("y"), name.copy()]) for name in names]
+            grouped.set("group", exp.Group(grouping_sets=[exp.GroupingSets(expressions=sets)]))
+        else:
+            grouped = grouped.group_by("y", *(name.copy() for name in names), copy=False)
+        v, n = exp.column("v"), dialect.double(exp.column("c_n"))
+        what = exp.Case(ifs=[exp.If(this=_is_null(v), true=_text(MISSING))], default=_text(LEVEL))
+        line = _line(dialect, what, exp.column("k"), label=exp.column("y"), level=v.copy(), n=n)
+        yield line.from_(grouped.subquery("g", copy=False), copy=False)
+
+
+def _read(rows: Rows, columns: Sequence[Column]) -> Expr:
+    """The columns as the model wants them, labels and levels as text."""
+    dialect = rows.source.dialect  # type: ignore[attr-defined]
+    kept = [exp.alias_(dialect.text(exp.column("y")), "y"), *([exp.column("w")] if rows.weight else [])]
+    for column in columns:
+        kept.append(exp.alias_(dialect.text(column.x), column.alias) if column.by_level else column.x)
+    return exp.Select(expressions=kept).from_(projected(rows, columns).subquery("t"), copy=False).subquery("t")
+
+
+def _line(dialect: Dialect, what: Expr, place: Expr, **known: Expr | None) -> exp.Select:
+    """A line of the result: of what is not known a null of its type."""
+    cells = {"what": what, "place": place, **known}
+    out = []
+    for name in HEADER:
+        cell = cells.get(name)
+        if cell is None:
+            null = exp.Null()
+            cell = dialect.double(null) if name in FIGURES else dialect.text(null)
+        out.append(exp.alias_(cell, name, quoted=True))
+    return exp.Select(expressions=out)
+
+
+def _list(numbers: Sequence[int]) -> Expr:
+    """A table of some whole numbers."""
+    selects = [exp.select(exp.alias_(_whole(number), "k")) for number in numbers]
+    return exp.union(*selects, distinct=False) if len(selects) > 1 else selects[0]
+
+
+def _place(column: Column) -> int:
+    return int(column.alias.removeprefix("f"))
+
+
+def _is_null(x: Expr) -> Expr:
+    return exp.Is(this=x, expression=exp.Null())
+
+
+def _text(value: str) -> Expr:
+    return exp.Literal.string(value)
+
+
+def _whole(value: int) -> Expr:
+    return exp.Literal.number(value)

@@ -1,0 +1,221 @@
+"""Counts that came back: the result of the query of :mod:`candide.engines.sql.long` in a file, checked, and its census.
+
+Nothing is taken on trust. The rows of the classes must be those of the table, every class must have its line of every
+column of numbers, and the levels of a column with what is missing must be as many as the class has rows: a result that
+was cut short, pasted twice or changed by hand is refused, with the line where that shows.
+
+>>> lines = parse(["what;place;" + ";".join(HEADER[2:]), "plan;0;;some text" + ";" * len(FIGURES)])
+>>> lines[0].what, lines[0].level, lines[0].figure("n")
+('plan', 'some text', None)
+"""
+
+import csv
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from candide.engines.base import Counted, Prepared, Rows
+from candide.engines.sql.column import Column
+from candide.engines.sql.count import Asked, censuses_of, check_weights, places
+from candide.engines.sql.long import ALL, CLASS, FIGURES, HEADER, LEVEL, MISSING, NUMBERS, PLAN, UNLABELLED
+from candide.engines.sql.statistics import levels_key, statistic
+from candide.errors import InputError
+from candide.rows.identity import meaning
+from candide.rows.matching import read_levels
+
+_NULLS = ("", "null", "none", "\\n", "(null)", "<null>")  # as programs write a null into a file
+_NEVER_NEGATIVE = ("n", "rows", "table_rows", "square", "above", "absent")
+_TYPED = re.compile("U?(TINY|SMALL|BIG|HUGE)?INT|DOUBLE|FLOAT|REAL|DECIMAL|NUMERIC|DATE|TIME|INTERVAL")
+_TRUTHS = {"1": True, "0": False}  # as SQL Server and MySQL have them
+_AGAIN = "run the query of candide sql count again, and keep its whole result"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a result: what it is, of which column, and its cells; ``row`` is where it stands in the file."""
+
+    row: int
+    what: str
+    place: int
+    cells: Mapping[str, str]
+
+    @property
+    def label(self) -> str:
+        return self.cells["label"]
+
+    @property
+    def level(self) -> str:
+        return self.cells["level"]
+
+    def figure(self, name: str) -> float | None:
+        """One of its numbers; None where it has none."""
+        text = self.cells[name].strip()
+        if text.lower() in _NULLS:
+            return None
+        try:
+            value = float(text)
+        except ValueError:
+            raise self.error(f"{name} is {text!r}, which is no number", text) from None
+        if not math.isfinite(value) or (value < 0 and name in _NEVER_NEGATIVE):
+            what = "negative" if value < 0 else "not finite"
+            raise self.error(f"{name} is {text}; it cannot be {what}", value)
+        return value
+
+    def number(self, name: str) -> float:
+        """One of its numbers that cannot be missing."""
+        value = self.figure(name)
+        if value is None:
+            raise self.error(f"{name} is missing", None)
+        return value
+
+    def error(self, what: str, value: Any) -> InputError:
+        return InputError(f"line {self.row}: {what}", row=self.row, value=value, remedy=_AGAIN)
+
+
+def parse(text: Iterable[str]) -> list[Line]:
+    """The lines of a CSV, whatever its separator and the order and case of its columns."""
+    csv.field_size_limit(1 << 30)  # a plan may be long
+    lines = iter(text)
+    header = next(lines, "").lstrip("\ufeff")
+    separator = max(",;\t|", key=header.count)
+    names = [name.strip().lower() for name in next(csv.reader([header], delimiter=separator), [])]
+    if lacking := [name for name in HEADER if name not in names]:
+        what = f"no column {lacking[0]!r}" + (f" and {len(lacking) - 1} more" if len(lacking) > 1 else "")
+        raise InputError(f"it has {what}, and is no result of candide sql count", value=lacking, remedy=_AGAIN)
+    out, reader = [], csv.reader(lines, delimiter=separator)
+    for cells in reader:
+        if any(cell.strip() for cell in cells):
+            out.append(_line(reader.line_num + 1, names, cells))
+    return out
+
+
+def _line(row: int, names: Sequence[str], cells: Sequence[str]) -> Line:
+    held = dict(zip(names, cells, strict=False))
+    if len(cells) != len(names):
+        what = f"line {row} has {len(cells)} cells of {len(names)}: it is cut short, or text in it is not quoted"
+        raise InputError(what, row=row, value=len(cells), remedy=_AGAIN)
+    what, place = held["what"].strip(), held["place"].strip()
+    known = (PLAN, CLASS, UNLABELLED, NUMBERS, LEVEL, MISSING)
+    if what not in known:
+        raise InputError(f"line {row}: {what!r} is none of {', '.join(known)}", row=row, value=what, remedy=_AGAIN)
+    try:
+        return Line(row, what, int(float(place)), held)
+    except ValueError:
+        raise InputError(f"line {row}: place is {place!r}", row=row, value=place, remedy=_AGAIN) from None
+
+
+def told(lines: Sequence[Line]) -> list[str]:
+    """The lines of text that stand before the counts, in their order."""
+    some = _once((line for line in lines if line.what == PLAN), lambda line: line.place)
+    if sorted(some) != list(range(len(some))) or not some:
+        raise InputError("the lines that tell the plan are not all there", value=sorted(some), remedy=_AGAIN)
+    return [some[i].level for i in range(len(some))]
+
+
+def census(lines: Sequence[Line], rows: Rows, prepared: Prepared) -> Counted:
+    """The census of a plan whose counts came back; ``rows`` are those of the query, ``prepared.spelled`` as it was."""
+    classes = _once((line for line in lines if line.what == CLASS), lambda line: line.label)
+    asked = list(places(rows.source, prepared, rows.weight))  # type: ignore[arg-type]
+    unlabelled = sum(line.number("rows") for line in lines if line.what == UNLABELLED)
+    _check_rows(classes, unlabelled)
+    answers: dict[str, list[Any]] = {
+        "rows": [line.number("rows") for line in classes.values()],
+        "weight": [line.number("n") for line in classes.values()],
+    }
+    if rows.weight is not None:
+        answers["least weight"] = [line.figure("low") for line in classes.values()]
+        answers["weights missing"] = [line.number("absent") for line in classes.values()]
+    check_weights(answers, rows.weight)
+    answers |= _numbers(lines, asked, classes)
+    for column in (column for _, columns in asked for column in columns if column.by_level):
+        answers[levels_key(column)] = _levels(lines, column, classes, column.name in prepared.spelled)
+    labels = meant(classes, rows.source.columns[rows.target], rows.target in prepared.spelled)
+    keys = {(labels[label], 0): g for g, label in enumerate(classes)}
+    return Counted(censuses_of(prepared.plan, asked, keys, answers, 1), int(unlabelled))
+
+
+def _numbers(lines: Sequence[Line], asked: Sequence[Asked], classes: Mapping[str, Line]) -> dict[str, list[Any]]:
+    """What was asked of columns of numbers, in every class."""
+    found = _once((line for line in lines if line.what == NUMBERS), lambda line: (line.place, line.label))
+    out: dict[str, list[Any]] = {}
+    for part, columns in asked:
+        for column in (column for column in columns if not column.by_level):
+            mine = [found.get((_place(column), label)) for label in classes]
+            if any(line is None for line in mine):
+                label = list(classes)[mine.index(None)]
+                what = f"no line of the numbers of class {label!r}: the result is cut short"
+                raise InputError(what, column=column.name, value=label, remedy=_AGAIN)
+            for key in statistic(part).ask(part, [column], column.dialect):
+                out[key] = [line.figure(key.removeprefix(f"{column.alias}_")) for line in mine if line is not None]
+    return out
+
+
+def _levels(
+    lines: Sequence[Line], column: Column, classes: Mapping[str, Line], spelled: bool
+) -> list[dict[Any, float]]:
+    """The weight of each level of a column in every class."""
+    mine = [line for line in lines if line.place == _place(column) and line.what in (LEVEL, MISSING)]
+    _once(mine, lambda line: (line.what, line.label, line.level if line.what == LEVEL else None))
+    met: dict[str, dict[str, float]] = {label: {} for label in classes}
+    total = dict.fromkeys(classes, 0.0)
+    for line in mine:
+        if line.label not in met:
+            raise line.error(f"class {line.label!r} has no line of its own", line.label)
+        total[line.label] += line.number("n")
+        if line.what == LEVEL:
+            met[line.label][line.level] = line.number("n")
+    for label, line in classes.items():
+        if not math.isclose(total[label], line.number("n"), rel_tol=1e-6, abs_tol=1e-9):
+            what = f"levels of {total[label]:g} rows in class {label!r}, which has {line.number('n'):g}"
+            raise InputError(f"{what}: the result is cut short", column=column.name, value=label, remedy=_AGAIN)
+    texts = {level for some in met.values() for level in some}
+    if column.cells is not None:
+        values: dict[str, Any] = {text: int(float(text)) for text in texts}
+    else:
+        values = meant(texts, column.type, spelled)
+    return [{values[text]: n for text, n in met[label].items()} for label in classes]
+
+
+def meant(texts: Collection[str], kind: str, spelled: bool) -> dict[str, Any]:
+    """What labels or levels were before they became text: by the type of their column, or by what all of them spell.
+
+    >>> meant(["1", "0"], "BOOLEAN", False), meant(["1", "2"], "VARCHAR", False), meant(["1", "2"], "VARCHAR", True)
+    ({'1': True, '0': False}, {'1': '1', '2': '2'}, {'1': 1, '2': 2})
+    """
+    if spelled:
+        return read_levels(list(texts))
+    if kind.upper() == "BOOLEAN":
+        return {text: _TRUTHS.get(text, meaning(text)) for text in texts}
+    if _TYPED.match(kind.upper()) is None:
+        return dict(zip(texts, texts, strict=True))
+    return {text: text if (value := meaning(text)) is None else value for text in texts}
+
+
+def _check_rows(classes: Mapping[str, Line], unlabelled: float) -> None:
+    """Refuse a result without classes, or in which they have other than the rows of the table."""
+    if not classes:
+        raise InputError("no line of a class: the result is cut short, or no row has a label", remedy=_AGAIN)
+    found = sum(line.number("rows") for line in classes.values()) + unlabelled
+    for line in classes.values():
+        if found != line.number("table_rows"):
+            what = f"classes of {found:g} rows in a table of {line.number('table_rows'):g}: the result is cut short"
+            raise InputError(what, row=line.row, value=found, remedy=_AGAIN)
+
+
+def _once(lines: Iterable[Line], key: Any) -> dict[Any, Line]:
+    """Lines by what tells them apart, each once."""
+    out: dict[Any, Line] = {}
+    for line in lines:
+        before = out.setdefault(key(line), line)
+        if before is not line:
+            raise line.error(f"it says what line {before.row} says: a result was pasted twice", key(line))
+    return out
+
+
+def _place(column: Column) -> int:
+    return int(column.alias.removeprefix("f"))
+
+
+__all__ = ["ALL", "FIGURES", "HEADER", "Line", "census", "meant", "parse", "told"]

@@ -1,0 +1,198 @@
+"""Counting where nobody can connect: a query to be pasted, and the model of what it returned.
+
+What is made of each column is found from a sample, any source of the same columns. The query counts as the engines do,
+and its result says how it was counted; so the result alone, in a CSV, makes the model: naive Bayes, for weights are
+learned from rows.
+
+>>> import csv, io
+>>> import duckdb
+>>> rows = {"size": [1.0, 1.5, 3.0, 3.5] * 5, "colour": ["red", "red", "blue", None] * 5, "fruit": [*"aabb"] * 5}
+>>> con = duckdb.connect()
+>>> each = ", ".join(f"unnest(?) AS {name}" for name in rows)
+>>> _ = con.execute(f"CREATE TABLE far AS SELECT {each}", [*rows.values()])
+>>> found = con.execute(counting_query(rows, "fruit", table="far", dialect="duckdb"))
+>>> returned = io.StringIO()
+>>> csv.writer(returned).writerows([[column[0] for column in found.description], *found.fetchall()])
+>>> learned = learn_counts(returned.getvalue().splitlines(keepends=True))
+>>> learned.fitted.census.labels.values, learned.fitted.census.tallies[0].mean.tolist()
+(('a', 'b'), [[1.25], [3.25]])
+"""
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from candide import wording
+from candide.engines.base import Prepared, Rows, open_source
+from candide.engines.reading import Reading
+from candide.engines.sql import long, returned
+from candide.engines.sql.dialects.table import dialect as dialect_of
+from candide.engines.sql.statistics import KINDS, statistic
+from candide.errors import CandideError, InputError
+from candide.model.census import Census
+from candide.model.fitted import Fitted
+from candide.model.plan import Part, Plan
+from candide.model.settings import Settings, usual
+from candide.rows.remarks import Remark
+from candide.store import values
+from candide.tasks.learn import Learned, as_read, checked, unlabelled
+from candide.tasks.look import with_grids
+
+FORMAT = 1  # of the lines in which a result tells its plan
+_NAIVE = Remark(
+    "naive-of-counts", "the model is naive Bayes: how much each column weighs would be learned from rows, not counts"
+)
+
+
+def counting_query(
+    data: Any,
+    target: str,
+    *,
+    table: str,
+    dialect: str,
+    events: Any = "auto",
+    drop: Sequence[str] = (),
+    weight: str | None = None,
+    reading: Reading | None = None,
+) -> str:
+    """A query that counts a table of a database as a sample of it, ``data``, is counted; :func:`learn_counts` reads on.
+
+    ``table`` is named as after FROM, ``dialect`` is that of the database. What a query cannot count, words of text and
+    columns modelled together, is refused by the names of its columns.
+    """
+    from candide.engines.prepare import hints, prepare
+
+    spoken = dialect_of(dialect)
+    with open_source(data, reading) as source:
+        sampled = Rows(source, target, weight)
+        prepared = with_grids(sampled, prepare(source, target, events, drop, weight))
+        _refuse(prepared.plan)
+        prepared = replace(prepared, near=hints(prepared.plan, prepared.head, True)[1], nan=True)
+        types, known = dict(source.columns), as_read(source, prepared, reading)
+        spelled = [*prepared.spelled, *([target] if source.untyped else [])]
+    for part in prepared.plan.parts:
+        for name, encoding in zip(map(str, part.columns), part.encodings, strict=True):
+            if not encoding.as_written and not spoken.is_time(types[name].upper()):
+                types[name] = "DOUBLE"  # whatever number it is there
+    used = {name: types[name] for name in [*map(str, prepared.plan.columns), target]}
+    head = {
+        "candide": FORMAT, "dialect": dialect, "table": table, "target": target, "weight": weight,
+        "columns": list(map(str, prepared.plan.columns)), "types": used, "spelled": spelled,
+        "dates": sorted(known["dates"]), "near": prepared.near, "parts": len(prepared.plan.parts),
+    }  # fmt: skip
+    told = [head, *(_packed(part) for part in prepared.plan.parts)]
+    away: Any = long.Elsewhere(spoken, table, types)
+    return long.query(Rows(away, target, weight), prepared, [json.dumps(one) for one in told])
+
+
+def learn_counts(
+    counts: str | os.PathLike | Iterable[str], *, target: str | None = None, settings: Settings | None = None
+) -> Learned:
+    """The naive Bayes model of what a query of :func:`counting_query` returned: a CSV file, or its lines.
+
+    A result that is not whole, or was changed, is refused. ``target`` may say again which column was learned.
+    """
+    lines = _lines(counts)
+    plan, head = _plan(returned.told(lines))
+    if target is not None and target != head["target"]:
+        what = f"these counts are of the target {head['target']!r}, not {target!r}"
+        raise InputError(what, value=target, remedy="leave the target out, or count again")
+    away: Any = long.Elsewhere(dialect_of(head["dialect"]), head["table"], head["types"])
+    prepared = Prepared(plan, spelled=head["spelled"])
+    counted = returned.census(lines, Rows(away, head["target"], head["weight"]), prepared)
+    census = checked(counted.censuses[0].bounded(), head["target"])
+    fitted = Fitted(census, settings or usual("naive"), head["target"], dates=frozenset(head["dates"]))
+    fitted.model  # noqa: B018  an estimate that cannot be had is an error now, not at the first prediction
+    return Learned(fitted, [], [*unlabelled(head["target"], counted), *_far(census, head["near"]), _NAIVE])
+
+
+def _far(census: Census, near: Mapping[str, float]) -> list[Remark]:
+    """A remark on columns of which the sample was so unlike the table that digits were lost."""
+    far = [
+        str(name)
+        for part, tally in zip(census.plan.parts, census.tallies, strict=True)
+        for j, name in enumerate(part.columns)
+        if str(name) in near and statistic(part).far(tally, j, near[str(name)]) is not None
+    ]
+    if not far:
+        return []
+    what = f"numbers of {wording.listing(far, 3)} are so far from the sample's that digits of their spread are lost"
+    return [Remark("sample-unlike", what, far[0], "make the query of a sample that is more like the table")]
+
+
+def _lines(counts: str | os.PathLike | Iterable[str]) -> list[returned.Line]:
+    if not isinstance(counts, str | os.PathLike):
+        return returned.parse(counts)
+    name = os.fspath(counts)
+    try:
+        with open(name, encoding="utf-8", newline="") as file:
+            return returned.parse(file)
+    except UnicodeDecodeError:
+        raise InputError(
+            f"{name} is no text in UTF-8", value=name, remedy="keep the result as a CSV in UTF-8"
+        ) from None
+    except InputError as error:
+        raise InputError(f"{name}: {error.what}", row=error.row, value=error.value, remedy=error.remedy or "") from None
+
+
+def _refuse(plan: Plan) -> None:
+    """Refuse a plan of which a query cannot count all."""
+    for part in plan.parts:
+        if part.spec.kind in KINDS and not any(encoding.python_only for encoding in part.encodings):
+            continue
+        what = f"a query cannot count it as {part.event.name}, which takes rows"
+        remedy = "leave it out (--drop, drop=[...]), or count it as another (--event COL=categorical)"
+        raise InputError(what, column=part.columns[0], value=part.event.name, remedy=remedy)
+
+
+def _packed(part: Part) -> dict[str, Any]:
+    """A part of a plan, without the levels, which are to be counted."""
+    arrays: dict[str, Any] = {}
+    packed = {
+        "columns": list(map(str, part.columns)),
+        "event": values.pack(part.event, arrays),
+        "encodings": [None if one.as_written else values.pack(one, arrays) for one in part.encodings],
+    }
+    return packed | ({"arrays": {name: array.tolist() for name, array in arrays.items()}} if arrays else {})
+
+
+_HEAD = {
+    "dialect": str, "table": str, "target": str, "columns": list, "types": dict, "spelled": list, "dates": list,
+    "near": dict, "parts": int,
+}  # fmt: skip
+
+
+def _plan(told: Sequence[str]) -> tuple[Plan, dict[str, Any]]:
+    """The plan that a result tells, and what else it says of how it was counted."""
+    try:
+        head, *parts = map(json.loads, told)
+        if head["candide"] != FORMAT:
+            what = f"it tells its plan in format {head['candide']!r}; this version knows {FORMAT}"
+            raise InputError(what, value=head["candide"], remedy="count again with a query of this version")
+        if not all(isinstance(head[name], kind) for name, kind in _HEAD.items()) or head["parts"] != len(parts):
+            raise ValueError("the first line and the others do not agree")
+        plan = Plan(tuple(head["columns"]), tuple(map(_unpacked, parts)))
+        if {str(name) for part in plan.parts for name in part.columns} != set(head["columns"]):
+            raise ValueError("its parts have other columns")
+        if not {*head["columns"], head["target"]} <= head["types"].keys():
+            raise ValueError("a column has no type")
+        _refuse(plan)
+    except InputError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError, CandideError) as error:
+        remedy = "run the query of candide sql count again, and keep its result as it is"
+        raise InputError(f"the lines that tell the plan cannot be read ({error})", remedy=remedy) from None
+    return plan, head | {"weight": head.get("weight")}
+
+
+def _unpacked(packed: dict[str, Any]) -> Part:
+    import numpy as np
+
+    arrays = {name: np.array(some) for name, some in packed.get("arrays", {}).items()}
+    part = Part(values.unpack_event(packed["event"], arrays), tuple(packed["columns"]))
+    pairs = zip(packed["encodings"], part.encodings, strict=True)
+    return replace(
+        part, encodings=tuple(own if one is None else values.unpack_encoding(one, arrays) for one, own in pairs)
+    )

@@ -1,0 +1,262 @@
+"""Counting by hand: the model of what a pasted query returned is the one that is counted directly."""
+
+import csv
+import datetime as dt
+import io
+import json
+import sqlite3
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+import sqlglot
+from pyarrow import parquet
+from sqlglot import exp
+from tests.cli.typed import ask, output, run
+from tests.engines.test_engines import same
+
+from candide.engines.sql.dialects.table import DIALECTS
+from candide.engines.sql.long import HEADER
+from candide.errors import InputError
+from candide.tasks import counting_query, learn, learn_counts
+
+N = 400
+NAME = 'a "name"; --'
+
+
+def table(seed: int = 0) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, N)
+    days = [dt.date(2024, 1, 1) + dt.timedelta(days=int(d)) for d in rng.integers(0, 300, N) + 40 * y]
+    words = np.array(["cook", "it's", 'say "hi", you', "", "NULL", "two\nlines", "été 日本", " x ", "1"], object)
+    return pa.table(
+        {
+            "height": pa.array(1e8 + 8 * y + rng.normal(0, 6, N), mask=rng.random(N) < 0.1),
+            "visits": rng.poisson(2 + y),
+            "price": np.exp(rng.normal(y, 1.0)),
+            NAME: pa.array(words[rng.integers(0, 9, N)], mask=rng.random(N) < 0.1),
+            "code": pa.array(rng.integers(1, 4, N), mask=rng.random(N) < 0.2),
+            "flag": rng.random(N) < 0.3 + 0.2 * y,
+            "day": days,
+            "w": rng.choice([0.0, 0.5, 1.0, 2.5], N),
+            "label": pa.array(np.array(["a", "01", "it's"])[y], mask=rng.random(N) < 0.05),
+        }
+    )
+
+
+EVENTS = {
+    "auto": ("auto", None),
+    "weighted": ("auto", "w"),
+    "others": ({"visits": "poisson", "price": "lognormal", "code": "categorical", "height": "binned"}, None),
+    "a threshold": ({"visits": "bernoulli", "price": "exponential", "code": "categorical"}, "w"),
+}
+
+
+def written(header, rows, separator=",") -> list[str]:
+    """The lines of a CSV, as a client would write them: a null is an empty cell."""
+    out = io.StringIO()
+    csv.writer(out, delimiter=separator, lineterminator="\n").writerows([header, *rows])
+    return out.getvalue().splitlines(keepends=True)
+
+
+def in_duckdb(rows: pa.Table, query: str) -> list[str]:
+    with duckdb.connect() as con:
+        con.register("arrow", rows)
+        con.execute("CREATE SCHEMA shop; CREATE TABLE shop.people AS SELECT * FROM arrow")
+        found = con.execute(query)
+        return written([column[0].upper() for column in found.description], found.fetchall())
+
+
+def in_sqlite(rows: pa.Table, query: str) -> list[str]:
+    with sqlite3.connect(":memory:") as con:
+        con.execute("ATTACH ':memory:' AS shop")
+        names = ", ".join('"' + name.replace('"', '""') + '"' for name in rows.column_names)
+        con.execute(f"CREATE TABLE shop.people ({names})")
+        columns = [column.cast(pa.string()) if pa.types.is_date(column.type) else column for column in rows.columns]
+        marks = ", ".join("?" * len(columns))
+        values = zip(*(column.to_pylist() for column in columns), strict=True)
+        con.executemany(f"INSERT INTO shop.people VALUES ({marks})", values)
+        found = con.execute(query)
+        return written([column[0] for column in found.description], found, ";")
+
+
+RUN = {"duckdb": in_duckdb, "sqlite": in_sqlite}
+
+
+def asked(rows: pa.Table, dialect: str, events="auto", weight=None, drop=()) -> str:
+    left = [*drop, *([] if weight else ["w"])]
+    return counting_query(rows, "label", table="shop.people", dialect=dialect, events=events, weight=weight, drop=left)
+
+
+def direct(rows: pa.Table, events="auto", weight=None):
+    return learn(rows, "label", model="naive", events=events, weight=weight, drop=[] if weight else ["w"])
+
+
+@pytest.mark.filterwarnings("ignore::candide.rows.remarks.RemarkWarning")
+@pytest.mark.parametrize("name", RUN)
+@pytest.mark.parametrize("case", EVENTS)
+def test_the_census_is_the_one_that_is_counted_directly(name, case):
+    rows, (events, weight) = table(), EVENTS[case]
+    found = learn_counts(RUN[name](rows, asked(rows, name, events, weight)))
+    wanted = direct(rows, events, weight)
+    same(found.fitted.census, wanted.fitted.census)
+    assert (found.fitted.target, found.fitted.dates) == ("label", wanted.fitted.dates)
+    assert [note for note in wanted.notes if "no value of 'label'" in note] == found.notes[:1]
+
+
+@pytest.mark.parametrize("case", EVENTS)
+def test_postgres_returns_the_same(postgres, case):
+    rows, (events, weight) = table(), EVENTS[case]
+    name = postgres.make(rows).rpartition("::")[2]
+    query = asked(rows, "postgres", events, weight).replace("shop.people", name)
+    found = learn_counts(written(HEADER, postgres.run(query)))
+    same(found.fitted.census, direct(rows, events, weight).fitted.census)
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.parametrize("case", ["weighted", "others"])
+def test_every_dialect_is_one_query_of_one_shape(name, case):
+    query = asked(table(), name, *EVENTS[case])
+    [tree] = sqlglot.parse(query, dialect=name)
+    selects = [s for s in tree.find_all(exp.Select) if s.parent is None or isinstance(s.parent, exp.Union)]
+    shapes = {tuple(one.alias for one in select.expressions) for select in selects if len(select.expressions) > 1}
+    assert shapes == {HEADER}
+    assert {table.sql(name) for table in tree.find_all(exp.Table)} == {"shop.people"}
+    told = [json.loads(s.expressions[3].this.this) for s in selects if s.expressions[0].this.this == "plan"]
+    assert [one["dialect"] for one in told if "dialect" in one] == [name]
+
+
+def test_a_sample_finds_the_plan_of_a_table_that_it_is_part_of(tmp_path):
+    """Also one without types: what text spells is found out after the counting."""
+    rows, sample = table(), tmp_path / "sample.csv"
+    from pyarrow import csv as arrow_csv
+
+    small = rows.slice(0, 200).select(["height", "visits", "code", "flag", "label"])
+    arrow_csv.write_csv(small, sample)
+    query = counting_query(sample, "label", table="shop.people", dialect="duckdb", events={"code": "categorical"})
+    found = learn_counts(in_duckdb(rows, query)).fitted.census
+    wanted = learn(
+        rows.select(small.column_names), "label", model="naive", events={"code": "categorical"}
+    ).fitted.census
+    same(found, wanted)
+
+
+def test_a_sample_that_is_unlike_the_table_is_told_of():
+    rows = table()
+    sample = rows.set_column(0, "height", [np.random.default_rng(0).normal(size=N)])
+    assert [r.code for r in learn_counts(in_duckdb(rows, asked(sample, "duckdb"))).remarks][1:] == [
+        "sample-unlike",
+        "naive-of-counts",
+    ]
+
+
+def test_models_of_counts_add_to_those_of_rows():
+    june, july = table(0), table(1)
+    counted = learn_counts(in_duckdb(june, asked(june, "duckdb"))).fitted
+    both = counted + direct(july).fitted
+    assert both.census.n_rows == direct(june).fitted.census.n_rows + direct(july).fitted.census.n_rows
+
+
+# What is wrong with a result
+
+
+@pytest.fixture(scope="module")
+def result() -> list[list[str]]:
+    rows = table()
+    return [*csv.reader(in_duckdb(rows, asked(rows, "duckdb", {"code": "categorical"})))]
+
+
+def refused(lines) -> InputError:
+    with pytest.raises(InputError) as error:
+        learn_counts(written(lines[0], lines[1:]))
+    assert error.value.remedy
+    return error.value
+
+
+def test_a_result_that_lacks_a_line_is_refused(result):
+    """Whichever line it is."""
+    for i in range(1, len(result)):
+        refused(result[:i] + result[i + 1 :])
+
+
+def test_a_result_that_is_cut_short_is_refused(result):
+    for end in range(len(result)):
+        refused(result[:end] or [[""]])
+    text = "".join(written(result[0], result[1:]))
+    with pytest.raises(InputError):
+        learn_counts(text[: len(text) * 2 // 3].splitlines(keepends=True))
+
+
+def test_a_result_that_was_pasted_twice_is_refused(result):
+    assert "twice" in refused([*result, *result[1:]]).what
+    assert "twice" in refused([*result, result[-1]]).what
+
+
+@pytest.mark.parametrize(("what", "column", "value"), [
+    ("class", "n", "-3"), ("level", "n", "-1"), ("numbers", "n", "nan"), ("numbers", "square", "-0.5"),
+    ("level", "n", "many"), ("class", "rows", ""), ("level", "place", "x"), ("class", "what", "clas"),
+])  # fmt: skip
+def test_a_cell_that_cannot_be_is_named(result, what, column, value):
+    at = next(i for i, line in enumerate(result) if line[0] == what)
+    lines = [list(line) for line in result]
+    lines[at][[name.lower() for name in lines[0]].index(column)] = value
+    error = refused(lines)
+    assert (error.row is None) == (column == "n" and value == "-1" and what == "class")
+    assert str(error.value).rstrip("0.") in ("-3", "-1", "nan", "-0.5", "many", "None", "x", "clas") or error.row
+
+
+def test_a_result_without_a_column_is_refused(result):
+    assert refused([line[:4] + line[5:] for line in result]).value == ["n"]
+    assert refused([["age", "job"], ["1", "cook"]]).value == list(HEADER)
+
+
+def test_a_plan_that_was_changed_is_refused(result):
+    for bad in ("", "{}", '{"candide": 2}', result[1][3].replace('"parts": ', '"parts": 1'), "{"):
+        refused([result[0], [*result[1][:3], bad, *result[1][4:]], *result[2:]])
+
+
+def test_another_target_is_refused(result):
+    with pytest.raises(InputError) as error:
+        learn_counts(written(result[0], result[1:]), target="code")
+    assert error.value.value == "code"
+
+
+def test_what_a_query_cannot_count_is_refused_by_its_column():
+    rows = table().append_column("note", [[f"see you at number {i} then, dear friend" for i in range(N)]])
+    with pytest.raises(InputError) as error:
+        asked(rows, "snowflake")
+    assert error.value.column == "note"
+    with pytest.raises(InputError) as error:
+        asked(table(), "snowflake", {("height", "price"): "gaussian-full"})
+    assert error.value.column == "height"
+
+
+def test_a_name_of_a_table_is_quoted_where_it_must_be():
+    query = counting_query(table(), "label", table="a; drop table x; --", dialect="postgres", drop=["w"])
+    assert {one.name for one in sqlglot.parse_one(query, dialect="postgres").find_all(exp.Table)} == {
+        "a; drop table x; --"
+    }
+    with pytest.raises(InputError) as error:
+        counting_query(table(), "label", table="", dialect="postgres", drop=["w"])
+    assert error.value.value == ""
+
+
+# The command line
+
+
+def test_through_the_command_line(tmp_path):
+    rows, sample, counts = table(), tmp_path / "sample.parquet", tmp_path / "counts.csv"
+    parquet.write_table(rows, sample)
+    how = ["--target", "label", "--table", "shop.people", "--dialect", "duckdb", "--drop", "w"]
+    query = output("sql", "count", sample, *how)
+    assert output("sql", "count", sample, *how, "-o", tmp_path / "q.sql") == ""
+    assert (tmp_path / "q.sql").read_text() == query == asked(rows, "duckdb") + "\n"
+    counts.write_text("".join(in_duckdb(rows, query)), newline="")
+    found = ask("fit", "--from-counts", counts, "-o", tmp_path / "m.candide")
+    assert found["rows"] == direct(rows).fitted.census.n_rows
+    assert "naive Bayes" in " ".join(found["notes"])
+    assert ask("evaluate", tmp_path / "m.candide", sample)["rows"] > 0
+    for bad in (["--model", "bayes"], ["--folds", "3"], ["--drop", "w"], [str(sample)]):
+        assert run("fit", "--from-counts", counts, *bad).exit_code == 1
+    assert run("fit").exit_code == run("fit", sample).exit_code == 2
