@@ -84,8 +84,8 @@ class Tab:
             self.said.append(str([one.get("value", one.get("description")) for one in params["args"]]))
         elif method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
             self.said.append(params["entry"]["text"])
-        elif method == "Network.requestWillBeSent":
-            self.requests.append(params["request"]["url"])
+        elif method == "Network.requestWillBeSent" and not params["request"]["url"].startswith("data:"):
+            self.requests.append(params["request"]["url"])  # the icon is in its address: asked of nobody
         return answer
 
     def open(self, path, fragment=""):
