@@ -77,6 +77,28 @@ def test_paths_and_methods(served):
     assert ask(served, "/model", method="HEAD").body == b""
 
 
+def test_other_names(models):
+    served = app(models["naive"])
+    served.hosts = frozenset({b"localhost", b"[::1]"})
+    for host, status in [("localhost:80", 200), ("LOCALHOST", 200), ("[::1]:80", 200), ("evil.org:80", 421), ("", 421)]:
+        assert ask(served, "/predict", {"height": 2.0}, host=host).status == status
+
+
+def test_compressed_arrow_is_refused(served):
+    import io
+
+    import pyarrow as pa
+
+    rows = pa.table({"height": [1.0] * 1000, "soil": pa.array(["clay"] * 1000).dictionary_encode()})
+    for kind, status in [(None, 200), ("lz4", 415), ("zstd", 415)]:
+        for some in (rows, rows.select(["height"]), rows.select(["soil"])):
+            out = io.BytesIO()
+            with pa.ipc.new_stream(out, some.schema, options=pa.ipc.IpcWriteOptions(compression=kind)) as stream:
+                stream.write_table(some)
+            answer = ask(served, "/predict", out.getvalue(), "application/vnd.apache.arrow.stream")
+            assert answer.status == status
+
+
 def test_limits(models):
     served = app(models["naive"], limits=Limits(body=200, rows=3, explained=1))
     row = {"height": 2.0}

@@ -82,6 +82,7 @@ class Application:
         private: bool = False,
         learner: Learner | None = None,
     ):
+        self.hosts: frozenset[bytes] | None = None  # the names by which it may be asked; None: any
         if token is not None and not token.isascii():
             raise InputError("the token is not of ASCII letters", remedy="choose another")
         self.scorer, self.name, self.limits, self.metrics = scorer, name, limits, Metrics()
@@ -158,6 +159,8 @@ class Application:
         path, root = scope["path"], scope.get("root_path", "")
         if root and path.startswith(root):
             path = path[len(root) :] or "/"
+        if self.hosts is not None and _host(request.header(b"host")) not in self.hosts:
+            raise Problem(421, "this server is asked by another name than its own", remedy="ask localhost")
         methods = self.paths.get(path)
         if methods is None:
             raise Problem(404, "there is nothing at this path", remedy="see /docs")
@@ -268,6 +271,16 @@ def _too_long(size: int, most: int) -> Problem:
 
 def _told(problem: Problem) -> Response:
     return Response(encode(problem.facts()), "application/problem+json", problem.status, problem.headers)
+
+
+def _host(header: bytes) -> bytes:
+    """The name in a Host header, without the port.
+
+    >>> _host(b"localhost:8000"), _host(b"[::1]:8000"), _host(b"127.0.0.1")
+    (b'localhost', b'[::1]', b'127.0.0.1')
+    """
+    name, colon, port = header.rpartition(b":")
+    return name.lower() if colon and port.isdigit() else header.lower()
 
 
 def scorer_of(fitted: Fitted) -> Scorer | None:

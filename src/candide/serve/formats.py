@@ -23,6 +23,7 @@ JSON, LINES, CSV, ARROW = "application/json", "application/x-ndjson", "text/csv"
 _ALSO = {"application/jsonl": LINES, "application/x-jsonlines": LINES, "application/ndjson": LINES}
 _REMEDY = f"send {JSON}, {LINES}, {CSV} or {ARROW}"
 Value = None | bool | int | float | str
+_DICTIONARY, _BATCH = 2, 3  # kinds of Arrow messages
 encode = msgspec.json.Encoder(enc_hook=str).encode
 encode_lines = msgspec.json.Encoder(enc_hook=str).encode_lines
 _rows = msgspec.json.Decoder(dict[str, Value] | list[dict[str, Value]])
@@ -135,14 +136,44 @@ def _read_arrow(body: bytes) -> Rows:
     import pyarrow as pa
 
     try:
+        if any(_is_compressed(message.metadata) for message in pa.ipc.MessageReader.open_stream(pa.py_buffer(body))):
+            raise Problem(415, "this Arrow stream is compressed", remedy="write it without compression")
         with pa.ipc.open_stream(pa.py_buffer(body)) as stream:
             table = stream.read_all()
         table.validate(full=True)  # or a wrong offset would be read as if it were there
         return _of_arrow(table)
-    except (pa.ArrowException, OSError, ValueError) as error:
+    except (pa.ArrowException, OSError, ValueError, IndexError) as error:
         raise Problem(
             400, f"this is no Arrow stream: {error}", remedy="send what pyarrow.ipc.new_stream writes"
         ) from None
+
+
+def _is_compressed(message: bytes) -> bool:
+    """Whether the values of an Arrow message are compressed: a short one could grow to fill the memory.
+
+    The message is a flatbuffer; of a batch of rows the fourth field says how it is compressed, and of a dictionary the
+    second is such a batch.
+    """
+    raw = memoryview(message)
+
+    def field(table: int, slot: int) -> int:
+        """Where a field of a table lies; 0 where it is not there."""
+        vtable = table - int.from_bytes(raw[table : table + 4], "little", signed=True)
+        at = vtable + 4 + 2 * slot
+        if at + 2 > vtable + int.from_bytes(raw[vtable : vtable + 2], "little"):
+            return 0
+        offset = int.from_bytes(raw[at : at + 2], "little")
+        return table + offset if offset else 0
+
+    def inner(at: int) -> int:
+        return at + int.from_bytes(raw[at : at + 4], "little")
+
+    root = inner(0)
+    kind = raw[field(root, 1)] if field(root, 1) else 0
+    batch = field(root, 2)
+    if batch and kind == _DICTIONARY:
+        batch = field(inner(batch), 1)
+    return bool(batch and kind in (_DICTIONARY, _BATCH) and field(inner(batch), 3))
 
 
 def _of_arrow(table: Any) -> Rows:

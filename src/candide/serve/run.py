@@ -23,6 +23,8 @@ def run(application: Application, host: str, port: int, ready: Callable[[str], N
     ``ready`` is told the address, where the port may be any.
     """
     uvicorn = _uvicorn()
+    if is_loopback(host):  # so that no page can reach it by a name of its own that leads here
+        application.hosts = frozenset({b"localhost", b"127.0.0.1", b"[::1]", host.encode(), f"[{host}]".encode()})
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.create_server((host, port), family=family, backlog=2048)
     name = f"[{host}]" if ":" in host else host
