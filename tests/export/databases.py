@@ -48,6 +48,17 @@ def _plain(value):
     return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
+def by_postgres(server):
+    """What a server says: of rows that it is given first."""
+
+    def score(fitted, rows):
+        name = f"scored{next(server.numbers)}"
+        server.make(rows, name)
+        return server.run(select(fitted, dialect="postgres", table=name, keep=["row #"]))
+
+    return score
+
+
 DATABASES = {"duckdb": by_duckdb, "sqlite": by_sqlite}
 
 

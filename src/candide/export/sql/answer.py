@@ -19,8 +19,8 @@ _FARTHEST = 700.0  # log-odds
 def probabilities(scoring: Scoring) -> tuple[list[str], list[str]]:
     """The names of the probabilities, and of what is the largest for the most probable class."""
     layers, prior = scoring.layers, numbers(scoring.parameters["log_prior"])
-    sums = zip(prior, scoring.terms, strict=True)
-    scores = [layers.let(layers.words.double(added([number(start), *terms]))) for start, terms in sums]
+    each = zip(prior, scoring.terms, strict=True)
+    scores = [layers.let(layers.words.double(_total(layers, [number(start), *terms]))) for start, terms in each]
     top = most(layers, scores)
     if scoring.impossible:  # in no class: then nothing is known but their shares
         held = zip(scores, prior, strict=True)
@@ -33,6 +33,18 @@ def probabilities(scoring: Scoring) -> tuple[list[str], list[str]]:
         shares = _bent(layers, shares, less, scoring.parameters["curve"])
         return _divided(layers, shares), shares
     return _divided(layers, shares), scores
+
+
+def _total(layers: Layers, terms: Sequence[str]) -> str:
+    """The sum of terms; those of one layer are added up in the next, for a query has room for so many columns."""
+    by_depth: dict[int, list[str]] = {}
+    for term in terms:
+        by_depth.setdefault(layers.depth(term), []).append(term)
+    *before, last = (by_depth[depth] for depth in sorted(by_depth))
+    sofar: list[str] = []
+    for some in before:
+        sofar = [layers.let(added([*sofar, *some]))] if len(some) > 1 else [*sofar, *some]
+    return added([*sofar, *last])
 
 
 def _divided(layers: Layers, shares: Sequence[str]) -> list[str]:

@@ -23,6 +23,8 @@ from candide.export.sql.words import Words, words
 
 __all__ = ["Join", "Layers", "words"]
 
+_JOINS = 40  # tables in one layer: SQLite joins 64, MySQL 61
+_JOINED = 500  # and about as many columns of them: beside those of other layers no more than databases have
 _NAME = re.compile(r"\bq\d+\b")
 
 
@@ -35,6 +37,7 @@ class Join:
     key: str  # of the query
     own: str  # of the table
     keys: Sequence[str]
+    width: int  # about how many columns it will have
     columns: dict[str, Sequence[str]] = field(default_factory=dict)
     _known: dict[tuple[str, ...], str] = field(default_factory=dict)
 
@@ -42,7 +45,7 @@ class Join:
         """The name of one more column of the table: NULL where the key of a row is not in it."""
         known = tuple(values)
         if known not in self._known:
-            self._known[known] = name = self.layers.name_at(self.key)
+            self._known[known] = name = self.layers.name_beside(self.own)
             self.columns[name] = known
         return self._known[known]
 
@@ -57,6 +60,11 @@ class Join:
 class _Layer:
     values: dict[str, str] = field(default_factory=dict)  # name -> expression
     joins: list[Join] = field(default_factory=list)
+
+    def is_full(self, width: int) -> bool:
+        """Whether there is no room for one more table in it."""
+        joined = sum(join.width for join in self.joins)
+        return bool(self.joins) and (len(self.joins) >= _JOINS or joined + width > _JOINED)
 
 
 class Layers:
@@ -86,20 +94,36 @@ class Layers:
             self._layers[self._depth[name]].values[name] = expression
         return self._known[expression]
 
-    def join(self, key: str, keys: Sequence[str]) -> Join:
+    def join(self, key: str, keys: Sequence[str], width: int = 1) -> Join:
         """A table of constants by a key, which is an expression of names; columns are added to it."""
         own = self.name_at(key)
-        found = Join(self, f"j{own[1:]}", key, own, keys)
+        while self._layer(self._depth[own]).is_full(width):
+            self._depth[own] += 1
+        found = Join(self, f"j{own[1:]}", key, own, keys, width)
         self._layers[self._depth[own]].joins.append(found)
         return found
 
     def name_at(self, expression: str) -> str:
         """A new name, in the first layer that knows all names of an expression."""
-        name, depth = self._name(), 1 + max(map(self._depth.__getitem__, self._names_in(expression)), default=-1)
-        self._depth[name] = depth
+        name = self._name()
+        self._depth[name] = self.depth(expression)
+        self._layer(self._depth[name])
+        return name
+
+    def depth(self, expression: str) -> int:
+        """The first layer that knows all names of an expression."""
+        return 1 + max(map(self._depth.__getitem__, self._names_in(expression)), default=-1)
+
+    def name_beside(self, other: str) -> str:
+        """A new name, in the layer of another."""
+        name = self._name()
+        self._depth[name] = self._depth[other]
+        return name
+
+    def _layer(self, depth: int) -> _Layer:
         while len(self._layers) <= depth:
             self._layers.append(_Layer())
-        return name
+        return self._layers[depth]
 
     def _name(self) -> str:
         self._count += 1

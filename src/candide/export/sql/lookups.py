@@ -33,6 +33,7 @@ class _Lookup:
 
     def __init__(self, column: Column, n: int):
         self.column, self.layers, self.n = column, column.layers, n  # n: of the codes from 0
+        self.width = 1  # of the table, about
 
     @cached_property
     def _code(self) -> str:
@@ -40,7 +41,7 @@ class _Lookup:
 
     @cached_property
     def _join(self) -> Join:
-        return self.layers.join(self._code, [str(code) for code in range(ABSENT, self.n)])
+        return self.layers.join(self._code, [str(code) for code in range(ABSENT, self.n)], self.width)
 
     def column_of(self, values: Sequence[float]) -> str:
         """The name of what is looked up: a number for each row."""

@@ -176,11 +176,10 @@ def _add_cells(scoring: Scoring, place: str, held: dict[int, list[float]], usual
     elsewhere = [f"CASE WHEN {place} IS NULL THEN 0e0 ELSE {number(one)} END" for one in usual]
     if not held:
         return scoring.add(elsewhere)
-    join, double = scoring.layers.join(place, [str(at) for at in held]), scoring.layers.words.double
-    for own, values, other in zip(scoring.terms, zip(*held.values(), strict=True), elsewhere, strict=True):
-        first, *rest = map(number, values)
-        own.append(f"COALESCE({join.column([double(first), *rest])}, {other})")
-    return None
+    join, double = scoring.layers.join(place, list(map(str, held)), scoring.k), scoring.layers.words.double
+    columns = [list(map(number, values)) for values in zip(*held.values(), strict=True)]
+    names = [join.column([double(first), *rest]) for first, *rest in columns]
+    return scoring.add([f"COALESCE({name}, {other})" for name, other in zip(names, elsewhere, strict=True)])
 
 
 def dirichlet_multinomial(scoring: Scoring, part: Part) -> None:

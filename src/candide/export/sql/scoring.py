@@ -34,7 +34,8 @@ class Scoring:
         if (at, of_levels) not in self._lookups:
             others = [one for one in self.reads if one["column"] == at and one["read"] in ("grid", "score")]
             column = self.columns[at]
-            self._lookups[at, of_levels] = Known(column) if of_levels else Cells(column, others)
+            self._lookups[at, of_levels] = found = Known(column) if of_levels else Cells(column, others)
+            found.width = self.k
         return self._lookups[at, of_levels]
 
     def score(self, read: int) -> str:
@@ -48,6 +49,6 @@ class Scoring:
         return [numbers(one) for one in self.parameters["scores"]]
 
     def add(self, terms: Sequence[str]) -> None:
-        """Terms, one a class; NULL is what is missing, and says nothing."""
+        """Terms, one a class."""
         for own, term in zip(self.terms, terms, strict=True):
             own.append(term)
