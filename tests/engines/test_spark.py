@@ -14,6 +14,7 @@ from candide.engines.prepare import prepare
 from candide.engines.spark.engine import Spark
 from candide.errors import InputError, SourceError
 from candide.rows.table import Table
+from candide.tasks.evaluate import evaluate
 from candide.tasks.learn import learn
 from candide.tasks.look import look
 from candide.tasks.predict import predict
@@ -136,6 +137,23 @@ def test_an_address_names_a_table_a_path_or_a_query(spark, tmp_path):
             cd.fit(f"spark://local::{what}", target="y")
         assert what in str(caught.value)
         assert "\n" not in str(caught.value)
+
+
+def test_scored_rows_stay_on_the_cluster(spark, mixed, tmp_path):
+    frame = spark.createDataFrame(mixed)
+    model = cd.NaiveBayes().fit(mixed.drop_columns(["label", "w"]), np.array(mixed["flag"]))
+    keep = ["a.b", "Day", "moment", 'the "y"', "flag", "label"]
+    scored = model.predict_table(frame, keep=keep)
+    assert scored.schema.fields[: len(keep)] == frame.select([f"`{name}`" for name in keep]).schema.fields
+    want = model.predict_table(mixed, keep=keep)
+    assert scored.columns == want.column_names
+    found = scored.toArrow()
+    assert found.select([*keep, "prediction"]).to_pylist() == want.select([*keep, "prediction"]).to_pylist()
+    for name in want.column_names[-3:]:
+        np.testing.assert_allclose(found[name].to_numpy(), want[name].to_numpy(), rtol=1e-12)
+    assert model.predict_table(frame, str(tmp_path / "scored.csv"), keep=["label"]) == 600
+    scores = evaluate(model.fitted_, frame, "flag")
+    assert scores.n == 600
 
 
 def test_the_setting_of_batches_is_left_as_it_was(spark, mixed):

@@ -156,6 +156,15 @@ class Work(Protocol[T]):
         ...
 
 
+class Scored(Protocol):
+    """What makes of a batch of rows one of a table, whose Arrow schema is known before."""
+
+    @property
+    def schema(self) -> Any: ...
+
+    def __call__(self, batch: Any) -> Any: ...
+
+
 @dataclass(frozen=True)
 class Prepared:
     """A source that has been looked at: the plan, and what the engine should know before it counts."""
@@ -210,6 +219,15 @@ class Engine(Protocol):
     def gather(self, rows: Rows, plan: Plan, work: Work[T]) -> T:
         """What work makes of a plan's columns, the labels ``k0``, the weights ``k1`` and the folds of all rows."""
         return work(self.score(rows.source, plan, rows.keep, folds=rows.folds, codes=False).batches, 0)
+
+    def table(
+        self, source: Source, plan: Plan, keep: Sequence[str], scoring: Callable[[Sequence[Any]], "Scored"]
+    ) -> Any:
+        """The scored rows as this engine has tables, where they stay with it; None where they come in batches.
+
+        ``scoring`` makes, of the Arrow types of the columns to keep, what scores a batch.
+        """
+        return None
 
     def score(
         self,

@@ -14,6 +14,7 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -60,19 +61,18 @@ def predict(
     with open_source(data, reading_of(fitted, reading)) as source, watch(source, "scoring"):
         prepare_to_score(source, fitted.plan, fitted.spelled, fitted.target)
         names = [keep] if isinstance(keep, str) else list(keep)
-        strangers = Strangers(fitted.plan)
-        schema, batches = scored_table(
-            source,
-            fitted,
-            list(source.columns) if names == ["all"] else names,
-            strangers,
-            Between.of(fitted, intervals),
-        )
+        names = list(source.columns) if names == ["all"] else names
+        strangers, between = Strangers(fitted.plan), Between.of(fitted, intervals)
         if out is None:
-            import pyarrow as pa
+            scoring = partial(Scoring.of, fitted, names, between=between)
+            found: Any = source.engine.table(source, fitted.plan, _there(source, names), scoring)
+            if found is None:
+                import pyarrow as pa
 
-            found: Any = pa.Table.from_batches(batches, schema)
+                schema, batches = scored_table(source, fitted, names, strangers, between)
+                found = pa.Table.from_batches(batches, schema)
         else:
+            schema, batches = scored_table(source, fitted, names, strangers, between)
             from candide.engines.duckdb.write import write
 
             if source.encoding is not None:
@@ -112,30 +112,54 @@ def scored_table(
     source: Source, fitted: Fitted, keep: Sequence[str], strangers: Strangers, between: Between | None = None
 ) -> tuple[Any, Iterator[Any]]:
     """The schema and the batches of the scored table; ``strangers`` takes note of values never met."""
-    import pyarrow as pa
+    written = source.as_written(_there(source, keep))
+    scan = source.engine.score(source, fitted.plan, [name for name, _ in written])
+    kinds = [arrow_type(scan.schema.field(f"k{i}").type, kind) for i, (_, kind) in enumerate(written)]
+    scoring = Scoring.of(fitted, keep, kinds, between=between)
+    pieced = pieces(scan.batches, len(fitted.labels), _VALUES)
+    return scoring.schema, threads.ahead(partial(scoring, strangers=strangers), pieced)
 
+
+def _there(source: Source, keep: Sequence[str]) -> Sequence[str]:
+    """Columns to keep, which the source must have."""
     for name in keep:
         if name not in source.columns:
             raise unknown("column to keep", name, source.columns)
-    labels, plan = fitted.labels, fitted.plan
-    ends = [] if between is None else [f"p_{v}_{end}" for v in labels.values for end in ("low", "high")]
-    names = [*keep, "prediction", *(f"p_{v}" for v in labels.values), *ends, "log_density"]
-    if len(set(names)) < len(names):
-        twice = next(n for n in names if names.count(n) > 1)
-        raise InputError(
-            f"the scored table would have two columns {twice!r}", value=twice, remedy="keep other columns, or rename it"
-        )
-    written = source.as_written(keep)
-    scan = source.engine.score(source, plan, [name for name, _ in written])
-    kinds = [arrow_type(scan.schema.field(f"k{i}").type, kind) for i, (_, kind) in enumerate(written)]
-    values = pa.array(labels.array.tolist())
-    kinds += [values.type, *[pa.float64()] * (len(labels) + len(ends) + 1)]
-    schema = pa.schema(list(zip(names, kinds, strict=True)))
-    rule = fitted.rule
-    has_density = all(law.has_density for law in fitted.model.distributions)
+    return keep
 
-    def work(batch: Any) -> Any:
-        n, k = batch.num_rows, len(labels)
+
+@dataclass(frozen=True, eq=False)
+class Scoring:
+    """What makes of a batch of rows one of the scored table; it goes to the rows where they lie elsewhere."""
+
+    fitted: Fitted
+    keep: Sequence[str]
+    schema: Any  # of the scored table, in Arrow
+    between: Between | None = None
+
+    @classmethod
+    def of(cls, fitted: Fitted, keep: Sequence[str], kinds: Sequence[Any], between: Between | None = None) -> "Scoring":
+        """``kinds`` are the Arrow types of the columns that are kept."""
+        import pyarrow as pa
+
+        labels = fitted.labels
+        ends = [] if between is None else [f"p_{v}_{end}" for v in labels.values for end in ("low", "high")]
+        names = [*keep, "prediction", *(f"p_{v}" for v in labels.values), *ends, "log_density"]
+        if len(set(names)) < len(names):
+            twice = next(n for n in names if names.count(n) > 1)
+            what, remedy = f"the scored table would have two columns {twice!r}", "keep other columns, or rename it"
+            raise InputError(what, value=twice, remedy=remedy)
+        kinds = [*kinds, pa.array(labels.array.tolist()).type, *[pa.float64()] * (len(labels) + len(ends) + 1)]
+        return cls(fitted, keep, pa.schema(list(zip(names, kinds, strict=True))), between)
+
+    def __call__(self, batch: Any, strangers: Strangers | None = None) -> Any:
+        """``strangers`` takes note of values never met."""
+        import pyarrow as pa
+
+        fitted, n, k = self.fitted, batch.num_rows, len(self.fitted.labels)
+        strangers = Strangers(fitted.plan) if strangers is None else strangers
+        rule, values = fitted.rule, pa.array(fitted.labels.array.tolist())
+        has_density = all(law.has_density for law in fitted.model.distributions)
         p, winner, density = np.empty((k, n)), np.empty(n, np.intp), np.empty(n)
         start = 0
         for piece in pieces([batch], k):
@@ -143,15 +167,13 @@ def scored_table(
             log_posterior, density[some] = scored(fitted, piece, strangers)
             winner[some] = log_posterior.argmax(axis=1) if rule is None else rule(log_posterior)
             np.exp(log_posterior.T, out=p[:, some])
-        kept = [as_type(batch.column(f"k{i}"), kinds[i]) for i in range(len(keep))]
+        kept = [as_type(batch.column(f"k{i}"), self.schema.field(i).type) for i in range(len(self.keep))]
         last = pa.array(density) if has_density else pa.nulls(n, pa.float64())
         flat = pa.array(p.ravel())  # a slice of it is made far quicker than an array, and there may be 100,000 classes
         given = values.take(pa.array(winner, mask=winner < 0))
-        sides = [] if between is None else [pa.array(end) for end in between.columns(fitted, batch)]
+        sides = [] if self.between is None else [pa.array(end) for end in self.between.columns(fitted, batch)]
         columns = [*kept, given, *(flat.slice(c * n, n) for c in range(k)), *sides, last]
-        return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-    return schema, threads.ahead(work, pieces(scan.batches, len(labels), _VALUES))
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
 
 def is_scored(path: str) -> bool:

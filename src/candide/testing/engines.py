@@ -177,7 +177,8 @@ def scoring(trial: Trial) -> None:
     fitted = Fitted(trial.census())
     want = predict(fitted, Table.of(trial.table), keep=["row"]).to_pydict()
     with trial.open() as source:
-        found = predict(fitted, source, keep=["row"]).to_pydict()
+        table = predict(fitted, source, keep=["row"])
+        found = (table.toArrow() if hasattr(table, "toArrow") else table).to_pydict()  # of Spark, a data frame
     assert list(found) == list(want), f"columns {list(found)} instead of {list(want)}"
     rows, wanted = (np.array(t["row"]).astype(int) for t in (found, want))  # a file without types gives text
     assert sorted(rows) == sorted(wanted), "rows are lost or doubled"

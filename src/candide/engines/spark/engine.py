@@ -1,8 +1,9 @@
 """The Spark engine: the array engine counts on every executor the rows that lie there, and the counts are added."""
 
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from candide.engines.base import Engine, Rows, Work
+from candide.engines.base import Engine, Rows, Scored, Source, Work
 from candide.engines.reading import Reading
 from candide.engines.spark.source import SparkSource
 from candide.model.plan import Plan
@@ -24,3 +25,8 @@ class Spark(Engine):
     def gather(self, rows: Rows, plan: Plan, work: Work[T]) -> T:
         assert isinstance(rows.source, SparkSource)
         return rows.source.gather(plan, rows.keep, work, rows.folds)
+
+    def table(self, source: Source, plan: Plan, keep: Sequence[str], scoring: Callable[[Sequence[Any]], Scored]) -> Any:
+        """A data frame, unless its session ends with the source."""
+        assert isinstance(source, SparkSource)
+        return None if source.owned else source.scored(plan, keep, scoring)

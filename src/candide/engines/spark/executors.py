@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from candide.engines.base import Folds, Source, Work, engine
+from candide.engines.base import Folds, Scored, Source, Work, engine
 from candide.engines.batch import batches_of
 from candide.engines.spark.folds import Dealing, Met, met_in
 from candide.errors import CandideError
@@ -126,6 +126,17 @@ def add_up(work: Work, group: int) -> Mapped:
         rows = sorted((row for batch in batches for row in batch.to_pylist()), key=lambda row: row["part"])
         for first in sorted({row["part"] // group for row in rows}):
             yield from _added(work, [row for row in rows if row["part"] // group == first])
+
+    return run
+
+
+def score_on(reads: Reads, scored: Scored) -> Mapped:
+    """The batches of a scored table."""
+
+    def run(batches: Iterator[Any]) -> Iterator[Any]:
+        part, rows = partition(), (batch for batch in batches if batch.num_rows)
+        if (head := next(rows, None)) is not None:
+            yield from map(scored, reads.laid_out(part, _chained(head, rows)))
 
     return run
 

@@ -6,12 +6,12 @@ Inside, its columns have names without dots, quotes or capitals, which Spark wou
 import io
 import pickle
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from candide.engines.base import Folds, Source, Work
+from candide.engines.base import Folds, Scored, Source, Work
 from candide.engines.batch import BATCH, batch_size
 from candide.engines.reading import Reading
 from candide.engines.spark import executors
@@ -112,6 +112,21 @@ class SparkSource(Source):
             raise InputError(f"{self.name} has no rows")
         return work.add(parts)
 
+    def scored(self, plan: Plan, keep: Sequence[str], scoring: Callable[[Sequence[Any]], Scored]) -> Any:
+        """The data frame of scored rows, which are scored when it is read."""
+        from pyspark.sql.pandas.types import from_arrow_type
+        from pyspark.sql.types import StructField, StructType
+
+        wanted = dict.fromkeys([*map(str, plan.columns), *keep])
+        read = self._read([name for name in wanted if name in self.columns], None)
+        kinds = self._select([*keep, *read]).schema.fields[: len(keep)]
+        scored = scoring([_arrow(field) for field in kinds])
+        made = [from_arrow_type(field.type) for field in list(scored.schema)[len(keep) :]]
+        types = [*(field.dataType for field in kinds), *made]
+        schema = StructType([StructField(n, kind) for n, kind in zip(scored.schema.names, types, strict=True)])
+        reads = Reads(tuple(read), plan, tuple(keep))
+        return self._select(read).mapInArrow(executors.score_on(reads, scored), schema)
+
     def _fewer(self, made: Any, work: Work) -> Any:
         """Results of very many partitions, those that follow each other added up on executors."""
         if self._partitions <= self.engine.most_parts:
@@ -173,13 +188,18 @@ class SparkSource(Source):
             conf.set(_BATCH, before)
 
 
-def _check_types(frame: Any) -> None:
-    """Refuse a column whose values have no form that leaves the cluster."""
+def _arrow(field: Any) -> Any:
+    """The Arrow type in which a column comes."""
     from pyspark.sql.pandas.types import to_arrow_type
 
+    return to_arrow_type(field.dataType, timezone="UTC")
+
+
+def _check_types(frame: Any) -> None:
+    """Refuse a column whose values have no form that leaves the cluster."""
     for field in frame.schema.fields:
         try:
-            to_arrow_type(field.dataType, timezone="UTC")
+            _arrow(field)
         except Exception:
             what = f"its values are of the type {field.dataType.simpleString()}, which cannot be read"
             raise InputTypeError(what, column=field.name, remedy="drop the column, or cast it to text") from None
