@@ -90,6 +90,8 @@ def test_a_page_tells_whether_rows_are_like_those_before(model):
     assert page.page.drift.moved == ("valve",)
     assert "Columns that moved by more than chance" in page.text
     assert "Columns that moved by more than chance" in make(model, moved).text  # labels or not
+    assert page.page.drift.notes
+    assert all(one in Reader(page.text).text for one in page.page.drift.notes)  # what was not compared
     assert make(model.fitted_.without_counts(), {**X, "sold": y}, "sold").page.drift is None
 
 

@@ -67,11 +67,14 @@ def _verdict(found: Drift) -> str:
 def _notes(found: Drift) -> Iterator[str]:
     if found.drawn and found.before is not None and found.after.density:
         yield (
-            "no rows before were given (--before), so log p(x) is compared with rows drawn from the model: real rows "
-            "are less likely than those where columns depend on each other, even if nothing has moved"
+            "no rows before were given (candide drift --before), so log p(x) is compared with rows drawn from the "
+            "model: real rows are less likely than those where columns depend on each other, even if nothing has moved"
         )
     elif found.drawn:
-        yield "no rows before were given (--before), and the model cannot draw any: log p(x) is not compared"
+        yield (
+            "no rows before were given (candide drift --before), and the model cannot draw any: "
+            "log p(x) is not compared"
+        )
     if found.left_out:
         yield f"{wording.listing(found.left_out)} {_are(found.left_out)} not compared: text may have moved unseen"
 
