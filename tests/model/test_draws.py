@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import expit
 
 import candide as cd
 from candide import tasks
@@ -46,6 +47,50 @@ def test_intervals_hold_the_truth_as_often_as_they_say(n):
         held += ((low <= p) & (p <= high)).sum()
         total += len(p)
     assert held / total == pytest.approx(0.9, abs=0.03)
+
+
+WORDS = np.array([[0.4, 0.3, 0.2, 0.1], [0.25, 0.25, 0.25, 0.25]])
+
+
+def documents(n, rng):
+    """Words of documents of eight, and P(1 | x) of each."""
+    y = np.arange(n) % 2
+    x = np.array([rng.multinomial(8, WORDS[c]) for c in y], float)
+    return x, y, expit(x @ np.log(WORDS[1] / WORDS[0]))
+
+
+def test_intervals_of_documents_hold_the_truth_as_often_as_they_say():
+    rng, held, total = np.random.default_rng(0), 0, 0
+    for i in range(200):
+        X, y, _ = documents(60, rng)
+        new, _, p = documents(15, rng)
+        model = cd.NaiveBayes("multinomial", class_prior="uniform").fit(X, y)
+        low, high = model.predict_interval(new, 0.9, draws=60, random_state=i)[:, 1].T
+        held += ((low <= p) & (p <= high)).sum()
+        total += len(p)
+    assert held / total == pytest.approx(0.9, abs=0.03)
+
+
+def test_variances_that_are_shared_are_drawn_once():
+    rng, y = np.random.default_rng(8), np.arange(40) % 2
+    X = rng.normal(0.8 * y[:, None], 1.0 + 0.5 * y[:, None], (40, 3))
+    X[:, 1] = 3.0  # does not vary, and shares with no other column
+    each = {
+        how: [one.distributions[0] for one in draws(cd.NaiveBayes(f"gaussian-{how}").fit(X, y).fitted_, 400)]
+        for how in ("tied-diagonal", "spherical")
+    }
+    tied, ball = (np.array([one.variance for one in laws]) for laws in each.values())
+    assert (tied[:, 0] == tied[:, 1]).all()
+    assert (ball[:, :, 0] == ball[:, :, 2]).all()
+    assert (ball[:, 0, 1] == ball[:, 1, 1]).all()
+    means = np.array([X[y == c].mean(axis=0) for c in (0, 1)])
+    scatter = np.array([((X[y == c] - means[c]) ** 2).sum(axis=0) for c in (0, 1)])
+    free = stats.chi2(38)  # values less means: of a column in two classes, of two columns in a class
+    assert stats.kstest(scatter[:, 0].sum() / tied[:, 0, 0], free.cdf).pvalue > 0.01
+    assert stats.kstest(scatter[1, [0, 2]].sum() / ball[:, 1, 0], free.cdf).pvalue > 0.01
+    for laws, variance in zip(each.values(), (tied, ball), strict=True):
+        off = (np.array([one.loc for one in laws]) - means) / np.sqrt(variance / 20)
+        assert stats.kstest(off[:, 1, [0, 2]].ravel(), "norm").pvalue > 0.01
 
 
 def test_intervals_narrow_as_rows_grow():

@@ -44,6 +44,15 @@ class Groups:
             return np.where(self.flat, cells, np.where(self.flat, 0.0, cells).sum(axis=-1, keepdims=True))
         return cells
 
+    def first(self, cells: Floats) -> Floats:
+        """(class, feature) the value of the first cell of each group, in every cell of it."""
+        if self.covariance == "tied-diagonal":
+            return np.broadcast_to(cells[..., :1, :], cells.shape)
+        if self.covariance == "spherical":
+            at = int(np.argmin(self.flat))  # of the columns that vary; where none does each is a group
+            return np.where(self.flat, cells, cells[..., at : at + 1])
+        return cells
+
     def mean(self, cells: Floats) -> Floats:
         return self.total(cells) / self.total(np.ones(cells.shape))
 

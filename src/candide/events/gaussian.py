@@ -133,16 +133,19 @@ class Gaussian(EventModel):
     def _drawn(self, tally: Any, rng: "np.random.Generator") -> "laws.Distribution":
         """Variances by gamma variates, and means given these; of a column that does not vary one for all classes."""
         prior = self._resolve(None)
-        if self.covariance != "diagonal" or isinstance(prior, AddedVariance | Unbiased):
+        if self.together or self.covariance == "fixed" or isinstance(prior, AddedVariance | Unbiased):
             return super()._drawn(tally, rng)
         evened, flat = conjugate.normal.even_out(tally, prior)
         groups = conjugate.normal.Groups(self.covariance, flat)
         own = conjugate.normal.posterior(evened, conjugate.normal.normal_prior(prior, evened, groups), groups)
-        enough = (tally.n >= 2) & (tally.m2 > 0)
-        a, b = np.where(enough, (tally.n - 1) / 2, own.a), np.where(enough, tally.m2 / 2, own.b)
-        centre, kappa = np.where(enough, tally.mean, own.mean), np.where(enough, tally.n, own.kappa)
+        # As many degrees of freedom as values beyond one for each mean.
+        free, scatter = groups.total(tally.n) - groups.total((tally.n > 0) * 1.0), groups.total(tally.m2)
+        enough = (free >= 1) & (scatter > 0)
+        a, b = np.where(enough, free / 2, own.a), np.where(enough, scatter / 2, own.b)
+        seen = enough & (tally.n > 0)
+        centre, kappa = np.where(seen, tally.mean, own.mean), np.where(seen, tally.n, own.kappa)
         refuse((kappa <= 0) | (a <= 0) | (b <= 0), f"too few values for {prior!r}; {_REMEDY}")
-        variance = b / rng.standard_gamma(a)
+        variance = groups.first(b / rng.standard_gamma(a))
         mean = centre + np.sqrt(variance / kappa) * rng.standard_normal(centre.shape)
         return laws.Normal(np.where(flat, mean[:1], mean), np.where(flat, variance[:1], variance))
 

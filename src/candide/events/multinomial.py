@@ -12,7 +12,7 @@ import numpy as np
 
 from candide import distributions as laws
 from candide.conjugate.checks import refuse_improper
-from candide.conjugate.dirichlet import level_evidence, level_log_prob
+from candide.conjugate.dirichlet import level_evidence, level_log_prob, log_drawn
 from candide.encode import Identity
 from candide.errors import InputError
 from candide.events.base import EventModel, Support
@@ -54,6 +54,11 @@ class Multinomial(EventModel):
         if not posterior.sum(axis=1).all():
             raise InputError(f"a class without words has no predictive under {prior!r}; use alpha > 0")
         return laws.DirichletMultinomial(posterior, mean_length(tally))
+
+    def _drawn(self, tally: Sums, rng: "np.random.Generator") -> laws.Distribution:
+        """Shares of words under Dirichlet(1/2)."""
+        words = as_levels(tally)
+        return laws.Multinomial(log_drawn(words.counts + 0.5, words.offsets, rng).T, mean_length(tally))
 
     def _evidence(self, tally: Sums, prior: Prior | None) -> Floats:
         """Of the sequence of words of all documents of a class; the normaliser is shared out by the words' counts."""
