@@ -72,6 +72,7 @@ def found(learned):
         summary.ReportSummary("m.candide", "report.html", 1000, ("How good it is: it was not tried",)),
         summary.ExportSummary("m.candide", "js", "JavaScript", "m.js", 1000),
         summary.WrittenSummary(3, "out.csv"),
+        summary.StateSummary("state.db", 3, "m.candide"),
         summary.ExportSummary("m.candide", "javascript", "JavaScript", "m.js", 100),
         doctor.examine(),
     ]

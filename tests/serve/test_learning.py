@@ -273,5 +273,5 @@ def test_the_state_exported(naive, path, tmp_path):
     served.close()
     out = str(tmp_path / "out.candide")
     told = CliRunner().invoke(cli, ["export-state", str(path), "-o", out, "--json"], catch_exceptions=False)
-    assert json.loads(told.output) == {"rows": 307, "output": out}
+    assert json.loads(told.output) == {"state": str(path), "rows": 307, "output": out}
     same_counts(store.load(out), served.scorer.fitted)

@@ -7,7 +7,7 @@ from typing import Any
 
 import rich_click as click
 
-from candide.cli.group import cli, load_to_predict, show_result
+from candide.cli.group import cli, load_model, load_to_predict, show_result
 from candide.cli.options import AS_JSON, MODEL, output_option
 from candide.errors import InputError, MissingLibraryError
 
@@ -75,13 +75,19 @@ def serve(
 @click.argument("state", type=MODEL)
 @output_option("MODEL", "Where to keep the model.", required=True)
 @click.option("--target", "-t", metavar="COL", help="The column of the labels; the model's own if not given.")
+@click.option(
+    "--less", metavar="MODEL", type=MODEL, help="Without what this model had counted: what is new, to be merged."
+)
 @AS_JSON
-def export_state(state: str, output: str, force: bool, target: str | None, as_json: bool) -> None:
+def export_state(state: str, output: str, force: bool, target: str | None, less: str | None, as_json: bool) -> None:
     """Write what a server has learned as a model file.
 
     The server must be stopped; of one that runs, GET /state gives the same.
 
-    Example: `candide export-state adult.db -o adult.candide`
+    Several servers that began with the same model are added up by what is new in each (--less) and that model.
+
+    Examples: `candide export-state adult.db -o adult.candide`,
+    `candide export-state north.db --less adult.candide -o north.candide`
     """
     from candide import store
     from candide.report import summary
@@ -99,8 +105,10 @@ def export_state(state: str, output: str, force: bool, target: str | None, as_js
         fitted, _ = learner.state(journal, target)
     finally:
         journal.close()
+    if less is not None:
+        fitted = fitted.with_census(fitted.census - load_model(less).census.like(fitted.census))
     store.save(fitted, output, force=force)
-    show_result(summary.WrittenSummary(fitted.census.n_rows, output), as_json)
+    show_result(summary.StateSummary(state, fitted.census.n_rows, output), as_json)
 
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}

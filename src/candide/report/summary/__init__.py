@@ -51,7 +51,7 @@ from candide.report.summary.scores import (
     of_scores,
     of_trust,
 )
-from candide.report.summary.written import ExportSummary, PictureSummary, WrittenSummary, of_picture
+from candide.report.summary.written import ExportSummary, PictureSummary, StateSummary, WrittenSummary, of_picture
 
 __all__ = [
     "AdaptSummary",
@@ -78,6 +78,7 @@ __all__ = [
     "RowsSummary",
     "ScoreSummary",
     "ShareSummary",
+    "StateSummary",
     "TextSummary",
     "TrustSummary",
     "UpdateSummary",

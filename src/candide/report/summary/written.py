@@ -16,6 +16,15 @@ class WrittenSummary(Summary):
 
 
 @dataclass(frozen=True, repr=False)
+class StateSummary(Summary):
+    """What a server has learned, in a model file."""
+
+    state: str  # the journal
+    rows: int  # that the model has counted
+    output: str
+
+
+@dataclass(frozen=True, repr=False)
 class PictureSummary(Summary):
     """A picture of a model in a file."""
 

@@ -4,13 +4,25 @@ from rich.text import Text
 
 from candide import wording
 from candide.report.doctor import Installation
-from candide.report.summary import ExportSummary, PageSummary, PictureSummary, ReportSummary, WrittenSummary
+from candide.report.summary import (
+    ExportSummary,
+    PageSummary,
+    PictureSummary,
+    ReportSummary,
+    StateSummary,
+    WrittenSummary,
+)
 from candide.report.terminal.layout import Parts, escape, notes, parts
 
 
 @parts.register
 def _(found: WrittenSummary) -> Parts:
     return [escape(f"{wording.plural(found.rows)} scored into {found.output}")]
+
+
+@parts.register
+def _(found: StateSummary) -> Parts:
+    return [escape(f"{found.state}: a model of {wording.plural(found.rows)}, kept in {found.output}")]
 
 
 @parts.register
