@@ -1,4 +1,4 @@
-"""An engine in one file: SQLite of the standard library. It says moments and levels; the rest comes in batches."""
+"""An engine in one file: SQLite of the standard library. It says moments, sums and levels; the rest comes in batches."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -12,12 +12,13 @@ from candide.engines.reading import Reading
 from candide.engines.sql import count as sql
 from candide.engines.sql.dialects.sqlite import SQLiteDialect
 from candide.engines.sql.source import SqlSource
+from candide.engines.sql.statistics import KINDS
 from candide.engines.sql.text import identifier
 
 
 class SQLite(Engine):
     name = "sqlite"
-    counts = frozenset({"moments", "levels"})
+    counts = KINDS
 
     def open(self, data: Any, reading: Reading | None = None) -> "SQLiteSource":
         """A path; which table of several ``reading`` says."""
