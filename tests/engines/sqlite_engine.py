@@ -1,4 +1,4 @@
-"""An engine in one file: SQLite of the standard library. It says moments, sums and levels; the rest comes in batches."""
+"""An engine in one file: SQLite of the standard library. It says moments, sums and levels; the rest are batches."""
 
 import sqlite3
 from collections.abc import Iterator

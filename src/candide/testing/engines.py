@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
@@ -111,7 +110,8 @@ def folding(trial: Trial) -> None:
     with trial.open() as source:
         if not source.has_order:
             return
-    fold = _folded(trial, Folds(3, 5, "y"))
+        source.materialise()
+        fold = _folded(trial, source, Folds(3, 5, "y"))
     labels = [str(label) for label in trial.columns["y"]]
     parts = Counter(zip(labels, fold, strict=True))
     for label in set(labels):
@@ -121,18 +121,18 @@ def folding(trial: Trial) -> None:
 
 def folding_by_a_key(trial: Trial) -> None:
     """Folds by a key are those that its hash says, and they too are those of the batches and add up to the whole."""
-    for key in ("row", "y"):
-        want = by_key(trial.columns[key], 3, 5).tolist()
-        found = _folded(trial, Folds(3, 5, "y", key)) if key == "row" else _fold_of(trial, Folds(3, 5, "y", key))
-        assert found == want, f"folds by {key!r} are {found} instead of {want}"
-
-
-def _folded(trial: Trial, folds: Folds) -> list[int]:
-    """The fold of each row, in which it is counted as well."""
     with trial.open() as source:
-        source.materialise()
-        censuses = trial.count(source, folds)
-        fold = _fold_of(trial, folds, source)
+        found = {"y": _fold_of(trial, source, Folds(3, 5, "y", "y"))}
+        found["row"] = _folded(trial, source, Folds(3, 5, "y", "row"))
+    for key, fold in found.items():
+        want = by_key(trial.columns[key], 3, 5).tolist()
+        assert fold == want, f"folds by {key!r} are {fold} instead of {want}"
+
+
+def _folded(trial: Trial, source: Source, folds: Folds) -> list[int]:
+    """The fold of each row, in which it is counted as well."""
+    censuses = trial.count(source, folds)
+    fold = _fold_of(trial, source, folds)
     assert len(censuses) == folds.n, f"{len(censuses)} censuses of {folds.n} folds"
     _same_census(reduce(add, censuses), trial.census())
     for f, census in enumerate(censuses):
@@ -140,9 +140,9 @@ def _folded(trial: Trial, folds: Folds) -> list[int]:
     return fold
 
 
-def _fold_of(trial: Trial, folds: Folds, source: Any = None) -> list[int]:
-    with nullcontext(source) if source is not None else trial.open() as opened:
-        batches = list(opened.batches(["row"], _FEW, folds))
+def _fold_of(trial: Trial, source: Source, folds: Folds) -> list[int]:
+    """The fold of each row, as batches say it."""
+    batches = list(source.batches(["row"], _FEW, folds))
     pairs = (zip(*(column.to_pylist() for column in batch.columns), strict=True) for batch in batches)
     fold = {int(row): int(f) for some in pairs for row, f in some}
     return [fold[int(row)] for row in trial.columns["row"]]
