@@ -196,6 +196,18 @@ def test_an_array_is_no_value(types, event):
     assert caught.value.column == "list"
 
 
+def test_an_infinite_date_is_missing(postgres):
+    days = "('2024-01-01'::date + i)"
+    postgres.run(
+        f"CREATE TABLE ends AS SELECT CASE WHEN i % 4 = 0 THEN 'infinity' ELSE {days} END AS day, "
+        f"CASE WHEN i % 4 = 0 THEN '-infinity' ELSE {days}::timestamp END AS time, 'y' || i % 2 AS y "
+        "FROM generate_series(1, 80) i"
+    )
+    for model in ("naive", "bayes"):
+        found = learn(f"{postgres.address()}::ends", "y", model=model).fitted.census.of_columns()
+        assert found.tallies[0].n.sum() == 2 * 60 if model == "naive" else found.n_rows == 80
+
+
 def test_what_means_a_missing_value_is_one(types):
     with open_source(types, cd.engines.reading.Reading(na=("sad", "1"))) as source:
         head = source.head(2).to_pylist()

@@ -16,13 +16,16 @@ from candide.rows.spelling import numbers_among
 
 _PLAIN = {  # type -> the word for it that engines share
     "int2": "SMALLINT", "int4": "INTEGER", "int8": "BIGINT", "float4": "REAL", "float8": "DOUBLE", "bool": "BOOLEAN",
-    "text": "VARCHAR", "date": "DATE", "timestamp": "TIMESTAMP", "timestamptz": "TIMESTAMP WITH TIME ZONE",
-    "time": "TIME", "bytea": "BLOB",
+    "text": "VARCHAR", "time": "TIME", "bytea": "BLOB",
 }  # fmt: skip
+_FINITE = "CASE WHEN isfinite({0}) THEN {0} END"  # an infinity says that there is no date: no other engine has one
 _MADE = {  # type -> how it is read, and what it is then
     "numeric": ("CAST({} AS double precision)", "DOUBLE"),
     "money": ("CAST(CAST({} AS numeric) AS double precision)", "DOUBLE"),
     "interval": ("date_part('epoch', {}) / 86400", "DOUBLE"),  # in days
+    "date": (_FINITE, "DATE"),
+    "timestamp": (_FINITE, "TIMESTAMP"),
+    "timestamptz": (_FINITE, "TIMESTAMP WITH TIME ZONE"),
     "oid": ("CAST({} AS bigint)", "BIGINT"),
     "json": ("({} #>> '{{}}')", "VARCHAR"),
     "jsonb": ("({} #>> '{{}}')", "VARCHAR"),
