@@ -4,7 +4,7 @@ Nothing is taken on trust. The rows of the classes must be those of the table, e
 column of numbers, and the levels of a column with what is missing must be as many as the class has rows: a result that
 was cut short, pasted twice or changed by hand is refused, with the line where that shows.
 
->>> lines = parse(["what;place;" + ";".join(HEADER[2:]), "plan;0;;some text" + ";" * len(FIGURES)])
+>>> lines = parse(["what;place;" + ";".join(HEADER[2:]), "plan;0;;some text" + ";" * 11])
 >>> lines[0].what, lines[0].level, lines[0].figure("n")
 ('plan', 'some text', None)
 """
@@ -12,6 +12,7 @@ was cut short, pasted twice or changed by hand is refused, with the line where t
 import csv
 import math
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,7 @@ from typing import Any
 from candide.engines.base import Counted, Prepared, Rows
 from candide.engines.sql.column import Column
 from candide.engines.sql.count import Asked, censuses_of, check_weights, places
-from candide.engines.sql.long import ALL, CLASS, FIGURES, HEADER, LEVEL, MISSING, NUMBERS, PLAN, UNLABELLED
+from candide.engines.sql.long import CLASS, HEADER, LEVEL, MISSING, NUMBERS, PLAN, UNLABELLED
 from candide.engines.sql.statistics import levels_key, statistic
 from candide.errors import InputError
 from candide.rows.identity import meaning
@@ -129,8 +130,12 @@ def census(lines: Sequence[Line], rows: Rows, prepared: Prepared) -> Counted:
         answers["weights missing"] = [line.number("absent") for line in classes.values()]
     check_weights(answers, rows.weight)
     answers |= _numbers(lines, asked, classes)
+    of_place: dict[int, list[Line]] = defaultdict(list)
+    for line in (line for line in lines if line.what in (LEVEL, MISSING)):
+        of_place[line.place].append(line)
     for column in (column for _, columns in asked for column in columns if column.by_level):
-        answers[levels_key(column)] = _levels(lines, column, classes, column.name in prepared.spelled)
+        mine, spelled = of_place[_place(column)], column.name in prepared.spelled
+        answers[levels_key(column)] = _levels(mine, column, classes, spelled)
     labels = meant(classes, rows.source.columns[rows.target], rows.target in prepared.spelled)
     keys = {(labels[label], 0): g for g, label in enumerate(classes)}
     return Counted(censuses_of(prepared.plan, asked, keys, answers, 1), int(unlabelled))
@@ -155,12 +160,11 @@ def _numbers(lines: Sequence[Line], asked: Sequence[Asked], classes: Mapping[str
 def _levels(
     lines: Sequence[Line], column: Column, classes: Mapping[str, Line], spelled: bool
 ) -> list[dict[Any, float]]:
-    """The weight of each level of a column in every class."""
-    mine = [line for line in lines if line.place == _place(column) and line.what in (LEVEL, MISSING)]
-    _once(mine, lambda line: (line.what, line.label, line.level if line.what == LEVEL else None))
+    """The weight of each level of a column in every class, from its lines."""
+    _once(lines, lambda line: (line.what, line.label, line.level if line.what == LEVEL else None))
     met: dict[str, dict[str, float]] = {label: {} for label in classes}
     total = dict.fromkeys(classes, 0.0)
-    for line in mine:
+    for line in lines:
         if line.label not in met:
             raise line.error(f"class {line.label!r} has no line of its own", line.label)
         total[line.label] += line.number("n")
@@ -216,6 +220,3 @@ def _once(lines: Iterable[Line], key: Any) -> dict[Any, Line]:
 
 def _place(column: Column) -> int:
     return int(column.alias.removeprefix("f"))
-
-
-__all__ = ["ALL", "FIGURES", "HEADER", "Line", "census", "meant", "parse", "told"]
