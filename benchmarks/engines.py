@@ -109,7 +109,44 @@ def _postgres(path: str, few: str, rows: int) -> Measured | None:
         return measured("PostgreSQL", rows, bare, f"{address}::rows", f"{address}::few", "at most 1.3")
 
 
-ENGINES = (_duckdb, _postgres)  # each measures the same rows
+def _spark(path: str, few: str, rows: int) -> Measured | None:
+    from tests.engines.spark_session import HAS_SPARK, session
+
+    if not HAS_SPARK:
+        print("Spark is left out: there is no pyspark, or no Java", flush=True)
+        return None
+    each = ", ".join(f"'{name}', {name}" for name in LEVELS)
+    stacked = f"SELECT y, stack({len(LEVELS)}, {each}) AS (name, level) FROM rows"  # grouping sets copy rows there
+    with session() as spark:
+        spark.read.parquet(path).createOrReplaceTempView("rows")
+
+        def bare() -> None:
+            spark.sql(moments()).collect()
+            spark.sql(f"SELECT y, name, level, count(*) FROM ({stacked}) GROUP BY y, name, level").collect()
+
+        return measured("Spark", rows, bare, f"spark://local[2]::{path}", f"spark://local[2]::{few}", "at most 1.3")
+
+
+def _cluster(rows: int) -> list[Line]:
+    """What memory a driver takes for ten times as many rows, which two workers make themselves."""
+    from tests.engines.spark_session import HAS_SPARK, cluster
+
+    if not HAS_SPARK:
+        return []
+    lines, folder = [], Path(tempfile.mkdtemp())
+    columns = [f"sin(id * {j + 1}.7) + id % 3 AS n{j}" for j in range(10)]
+    columns += [f"concat('v', id * {j + 7} % {size}) AS c{j}" for j, size in enumerate(LEVELS.values())]
+    with cluster(folder, "2g") as (address, _):
+        for n in (rows, 10 * rows):
+            made = f"{address}::SELECT {', '.join(columns)}, concat('k', id % 3) AS y FROM range(0, {{}}, 1, 16)"
+            done = child(_WORK.format(data=made.format(n), few=made.format(1000), model="naive", rows=n), timeout=3600)
+            work = f"Spark, two workers, {n:,} rows, naive; memory of the driver"
+            lines.append([work, f"{done.said:.2f}", f"{done.megabytes:.0f}"])
+            print(" | ".join(lines[-1]), flush=True)
+    return lines
+
+
+ENGINES = (_duckdb, _postgres, _spark)  # each measures the same rows
 
 
 def run(*, quick: bool = False) -> str:
@@ -118,6 +155,7 @@ def run(*, quick: bool = False) -> str:
     with tempfile.TemporaryDirectory() as folder:
         path, few = table(Path(folder) / "rows.parquet", rows), table(Path(folder) / "few.parquet", 1000)
         found = [one for engine in ENGINES if (one := engine(path, few, rows)) is not None]
+        more = _cluster(rows)
     against = results.table(["fit 20 columns", "candide", "bare queries", "ratio", "asked"], [one for one, _ in found])
-    models = [line for _, lines in found for line in lines]
+    models = [*(line for _, lines in found for line in lines), *more]
     return f"{against}\n\n{results.table(['a process of its own', 'seconds', 'peak memory MB'], models)}"
