@@ -41,7 +41,7 @@ def check_output(
     """
     name = os.fspath(path)
     if not os.path.isdir(os.path.dirname(os.path.realpath(name))):
-        folder = os.path.dirname(name)
+        folder = os.path.dirname(os.path.realpath(name) if os.path.islink(name) else name)
         remedy = "make it first, or write elsewhere"
         raise InputError(f"{name}: there is no folder {folder!r}", value=name, remedy=remedy)
     there = _regular(name)

@@ -367,6 +367,12 @@ def test_a_folder_that_is_not_there_is_named_before_any_work(herbs, tmp_path, co
     assert (error.value, error.remedy) == (str(out), "make it first, or write elsewhere")
 
 
+def test_the_folder_of_a_link_that_leads_nowhere_is_named(tmp_path):
+    (tmp_path / "link.csv").symlink_to(tmp_path / "nowhere" / "out.csv")
+    error = failure("fit", "none.csv", "-t", "herb", "-o", tmp_path / "link.csv")
+    assert f"there is no folder '{tmp_path.resolve() / 'nowhere'}'" in str(error)
+
+
 def test_threads_must_be_a_number(herbs):
     command = [sys.executable, "-m", "candide", "predict", herbs / "herbs.candide", herbs / "herbs.csv"]
     done = subprocess.run(command, env={**os.environ, "CANDIDE_THREADS": "two"}, capture_output=True, text=True)

@@ -28,6 +28,7 @@ def folder(tmp_path, monkeypatch):
     os.link("rows/one.csv", "hard.csv")
     os.symlink("a.csv", "soft.csv")
     run("fit", "a.csv", "-t", "kind", "-o", "m.candide")
+    os.symlink("m.candide", "link.candide")
     return tmp_path
 
 
@@ -52,6 +53,8 @@ def run(*args: str):
         ("predict", "m.candide", "a.csv", "-o", "a.csv"),
         ("predict", "m.candide", "a.csv", "-o", "m.candide"),
         ("merge", "m.candide", "m.candide", "-o", "m.candide"),
+        ("adapt", "m.candide", "a.csv", "-o", "m.candide"),
+        ("adapt", "m.candide", "a.csv", "-o", "link.candide"),
     ],
 )
 def test_an_input_is_not_written_over(folder, command):

@@ -179,6 +179,9 @@ WRONG = [
     ({"class_prior": {"mint": 1.0}}, "mint", ""),
     ({"class_prior": "even"}, "even", ""),
     ({"treshold": 0.5}, "treshold", ""),
+    ({"class_prior": [0.5, 0.3, 0.2]}, [0.5, 0.3, 0.2], "uniform"),
+    ({"costs": "costs.csv"}, "costs.csv", "taken for"),
+    ({"costs": np.eye(3)}, None, "taken for"),
 ]
 
 
@@ -221,6 +224,26 @@ def test_an_explanation_says_what_the_policy_decides():
     assert "decides" not in str(summary.of_model(model))
     [left, *_] = model.with_policy(abstain_below=1.0).explain(X, by="column")
     assert left.decided == f"left open: less sure than 1; most probable: {left.prediction}"
+
+
+def test_a_row_left_open_says_by_what():
+    model = cd.fit(TABLE, "herb", model="naive")
+    X = {name: values for name, values in TABLE.items() if name != "herb"}
+    for fields, why in (
+        ({"threshold": 0.05, "positive": "sage", "abstain_below": 0.9}, "less sure than 0.9"),
+        ({"costs": COSTS, "abstain_below": 0.9}, "less sure than 0.9"),
+        ({"costs": COSTS, "referral": 0.2}, "any class costs more than 0.2"),
+        ({"referral": 0.2, "abstain_below": 0.0}, "any class costs more than 0.2"),
+    ):
+        found = model.with_policy(fields).explain(X)
+        assert {one.policy for one in found if one.policy and one.given is None} == {why}
+
+
+@pytest.mark.parametrize("fields", [{"costs": {(1, 0): 5, ("1", "0"): 2}}, {"class_prior": {0: 0.5, 1: 0.5, "1": 0.5}}])
+def test_what_is_said_twice_is_refused(fields):
+    model = cd.fit({"x": [0.0, 1.0, 2.0, 3.0], "y": [0, 0, 1, 1]}, "y", model="naive")
+    with pytest.raises(InputError, match=r"1'.* said twice"):
+        model.with_policy(fields)
 
 
 def test_a_file_with_a_broken_policy(tmp_path, monkeypatch):

@@ -165,10 +165,26 @@ def test_a_model_without_data_counts_or_target_says_what_is_missing():
     assert "candide report MODEL DATA" in alone.text
     bare = make(fitted.without_counts())
     assert [one.what for one in bare.page.gaps] == ["How good it is", "Counts"]
+    assert ">counted<" in alone.text
+    assert ">counted<" not in bare.text
     plants, _ = rows(50, seed=0)
     assert [one.what for one in make(fitted, plants).page.gaps] == ["How good it is"]
     named = Fitted(garden(), target="herb")
     assert "has no column &#39;herb&#39;" in make(named, plants).text
+
+
+@pytest.mark.parametrize("kind", ["naive", "bayes"])
+def test_every_detail_of_a_model_file_has_a_page(kind, tmp_path):
+    plants, herbs = rows(300, seed=0)
+    table = {**plants, "herb": herbs}
+    for detail in ("tally", "explain", "score"):
+        cd.fit(table, "herb", model=kind).save(tmp_path / "m.candide", detail=detail)
+        model = cd.load(tmp_path / "m.candide")
+        assert [one.what for one in make(model).page.gaps] == [
+            "How good it is",
+            *(["Counts"] if detail != "tally" else []),
+        ]
+        assert make(model, table).page.verdict is not None
 
 
 def test_a_model_of_one_class_has_a_page():

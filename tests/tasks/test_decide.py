@@ -124,6 +124,14 @@ def test_costs_in_a_file(tmp_path):
         with pytest.raises(InputError) as error:
             read_costs(matrix)
         assert error.value.remedy
+    for text in (
+        "true,predicted,cost\nyes,no,5\nyes,no,0\n",
+        "true,no,yes\nyes,5,0\nyes,0,5\n",
+        "true,no,no\nyes,5,0\n",
+    ):
+        matrix.write_text(text)
+        with pytest.raises(InputError, match="'yes' is taken for 'no' is said twice"):
+            read_costs(matrix)
 
 
 def test_commands_decide_by_costs(file, tmp_path):
@@ -236,6 +244,7 @@ def test_other_shares_on_the_command_line(file, tmp_path):
         (["--class-prior", "yes=.5,no=.6"], "1.1"),
         (["--class-prior", "yes=.5,maybe=.5"], "maybe"),
         (["--class-prior", "half"], "half"),
+        (["--class-prior", "yes=.5,yes=.5,no=.5"], "'yes' is said twice"),
         (["--positive", "yes"], "--threshold"),
         (["--threshold", ".5", "--positive", "si"], "si"),
     ],

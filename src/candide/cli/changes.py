@@ -154,7 +154,9 @@ def adapt(model: str, data: str, output: str | None, force: bool, as_json: bool,
     from candide import tasks
     from candide.cli import progress
     from candide.report import summary
+    from candide.tasks import outputs
 
+    outputs.check(output, model, data, force=force)
     fitted = load_model(model, data)
     with progress.watching(not as_json) as watch:
         found = tasks.adapt(fitted, data, output, force=force, reading=Reading(**options), watch=watch)

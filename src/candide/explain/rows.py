@@ -233,7 +233,8 @@ def explain(fitted: Fitted, rows: Any, shown: Any = None, by: str = "voice") -> 
             found = replace(found, calibration=stated - found.log_odds)
         if given is not None and given[row] != first:
             label = None if given[row] < 0 else values[given[row]]
-            found = replace(found, given=label, policy=fitted.policy.why)  # type: ignore[union-attr]
+            why = fitted.policy.why(given[row], log_posterior[row, first])  # type: ignore[union-attr]
+            found = replace(found, given=label, policy=why)
         decisions.append(found if by == "voice" else found.by_column())
     return decisions
 

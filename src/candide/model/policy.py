@@ -31,6 +31,7 @@ from candide.rows.labels import Labels
 __all__ = ["Labels", "Policy", "Rule", "shares_of"]
 
 _NONE = -1  # the code of a row that is left to a person
+_PAIRS = 'pass {("yes", "no"): 5}: what it costs that a yes is taken for a no'
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,13 @@ class Policy:
     log_odds: float | None = None  # of the threshold, which may be too near 0 or 1 to be a number
 
     def __post_init__(self) -> None:
+        if self.costs is not None and not isinstance(self.costs, Mapping):
+            raise InputError(
+                f"costs: {wording.value(self.costs)} has no pairs of classes", value=self.costs, remedy=_PAIRS
+            )
+        if self.class_prior is not None and not isinstance(self.class_prior, Mapping | str):
+            what = f"class_prior: {wording.value(self.class_prior)} does not say which share is of which class"
+            raise InputError(what, value=self.class_prior, remedy='pass {"no": 0.9, "yes": 0.1}, or "uniform"')
         for name in ("threshold", "abstain_below"):
             value = getattr(self, name)
             if value is not None and not (_is_number(value) and 0 <= value <= 1):
@@ -102,18 +110,19 @@ class Policy:
             isinstance(self.class_prior, str) and self.class_prior == "empirical"
         )
 
-    @property
-    def why(self) -> str:
-        """By what a row is given another class than its most probable one.
+    def why(self, given: int, log_p: float) -> str:
+        """By what a row is given another class than its most probable one, of ``log_p``, or is left open.
 
-        >>> Policy(costs={("yes", "no"): 5}).why, Policy(threshold=0.2).why
+        >>> Policy(costs={("yes", "no"): 5}).why(1, np.log(0.6)), Policy(threshold=0.2).why(1, np.log(0.6))
         ('least expected cost', 'threshold 0.2')
+        >>> Policy(threshold=0.2, abstain_below=0.9).why(-1, np.log(0.6)), Policy(referral=0.3).why(-1, np.log(0.6))
+        ('less sure than 0.9', 'any class costs more than 0.3')
         """
-        if self.costs is not None or self.referral is not None:
-            return "least expected cost"
-        if self.threshold is not None:
-            return f"threshold {self._at}"
-        return "" if self.abstain_below is None else f"less sure than {self.abstain_below:g}"
+        if given == _NONE and self.abstain_below and log_p < np.log(self.abstain_below):
+            return f"less sure than {self.abstain_below:g}"
+        if given == _NONE:
+            return f"any class costs more than {self.referral:g}"
+        return "least expected cost" if self.threshold is None else f"threshold {self._at}"
 
     @property
     def _at(self) -> str:
@@ -247,6 +256,9 @@ def shares_of(given: Mapping[Any, float] | str, labels: Labels, what: str = "cla
         if not (_is_number(share) and share >= 0):
             remedy = "pass a number from 0 to 1"
             raise InputError(f"{what}: {share} is no share of {plain(label)!r}", value=share, remedy=remedy)
+        if not np.isnan(found[code]):
+            remedy = "give each class one share"
+            raise InputError(f"{what}: the share of {plain(label)!r} is said twice", value=label, remedy=remedy)
         found[code] = share
     if np.isnan(found).any():
         gone = [label for label, share in zip(labels.values, found, strict=True) if np.isnan(share)]
@@ -260,12 +272,14 @@ def shares_of(given: Mapping[Any, float] | str, labels: Labels, what: str = "cla
 
 
 def _matrix(costs: Mapping[tuple[Any, Any], float], labels: Labels) -> Floats:
-    out = 1.0 - np.eye(len(labels))
+    out, told = 1.0 - np.eye(len(labels)), set[tuple[int, int]]()
     for pair, cost in costs.items():
         if not (isinstance(pair, tuple) and len(pair) == 2):
-            remedy = 'pass {("yes", "no"): 5}: what it costs that a yes is taken for a no'
-            raise InputError(f"costs: {pair!r} is no pair of classes", value=pair, remedy=remedy)
+            raise InputError(f"costs: {pair!r} is no pair of classes", value=pair, remedy=_PAIRS)
         true, given = (_code("costs", label, labels) for label in pair)
+        if (true, given) in told:  # written in two ways
+            raise InputError(f"costs: those of {_shown(pair)} are said twice", value=pair, remedy="say them once")
+        told.add((true, given))
         out[true, given] = cost
     return out
 

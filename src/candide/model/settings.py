@@ -68,7 +68,9 @@ def class_shares(text: str) -> str | dict[str, float]:
             number = None
         if number is None:
             raise InputError(f"{part!r} is no share of a class", value=text, remedy=remedy)
-        found[label.strip()] = number
+        if (label := label.strip()) in found:
+            raise InputError(f"the share of {label!r} is said twice", value=label, remedy="give each class one share")
+        found[label] = number
     return found
 
 

@@ -68,7 +68,7 @@ def adapt(
     from candide.tasks import outputs
 
     if out is not None:
-        outputs.check(out, data, force=force)
+        outputs.check(out, model, data, force=force)
     fitted = fitted_of(model)
     if len(fitted.labels) < 2:
         [label] = fitted.labels.values

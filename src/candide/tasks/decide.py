@@ -122,7 +122,13 @@ def read_costs(path: str | os.PathLike) -> dict[tuple[Any, Any], float]:
         cells = [(row[0], row[1], row[2]) for row in body]
     else:
         cells = [(row[0], head, cell) for row in body for head, cell in zip(heads[1:], row[1:], strict=True)]
-    return {(true, given): _cost(name, true, given, cell) for true, given, cell in cells}
+    found = dict[tuple[Any, Any], float]()
+    for true, given, cell in cells:
+        if (true, given) in found:
+            what = f"{name}: what it costs that {true!r} is taken for {given!r} is said twice"
+            raise InputError(what, value=(true, given), remedy="say it once")
+        found[true, given] = _cost(name, true, given, cell)
+    return found
 
 
 def _cost(name: str, true: str, given: str, cell: str) -> float:

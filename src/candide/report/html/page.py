@@ -95,6 +95,7 @@ def _rendered(page: PageSummary, known: dict[str, Any], rows: int, case: str, un
         unknown=_without_range(page),
         matrix=len(known["classes"]) <= _MATRIX,
         most_classes=_CLASSES,
+        counts=all(one.weight is not None for one in page.model.classes),
     )
 
 
