@@ -59,7 +59,7 @@ SMALL = "age,job,y\n30,cook,no\n41,smith,yes\n35,cook,no\n52,smith,yes\n"
 @pytest.mark.parametrize(
     "option",
     ["--estimate=mle", "--drop=soil", "--event=soil=categorical", "--select=2", "--folds=3",
-     "--seed=1"],
+     "--seed=1", "--intervals-by=folds"],
 )  # fmt: skip
 def test_a_fitted_model_takes_no_options_of_learning(herbs, option):
     error = failure("evaluate", herbs / "herbs.candide", herbs / "herbs.csv", option)

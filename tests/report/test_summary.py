@@ -194,6 +194,18 @@ def test_the_log_loss_of_a_note_is_that_of_the_table():
     assert f"{loss.baseline:.4f}" in found.notes[1]
 
 
+def test_intervals_by_folds_say_so_and_that_few_folds_are_coarse():
+    validation = tasks.cross_validate(TABLE, "herb", folds=4, model="naive")
+    found = summary.of_scores(validation.learned.fitted, validation.folds, intervals_by="folds")
+    [accuracy] = [one for one in found.metrics if one.name == "accuracy"]
+    assert (accuracy.low, accuracy.high) == validation.intervals(by="folds")["accuracy"]
+    assert validation.intervals(by="folds") != validation.intervals()
+    assert "4 folds are coarse" in found.notes[-1]
+    assert "on other such folds" in str(found)
+    assert found.to_dict()["intervals_by"] == "folds"
+    assert not any("coarse" in one for one in summary.of_scores(validation.learned.fitted, validation.folds).notes)
+
+
 def test_the_scores_of_folds_are_those_of_the_confusion_matrix_beside_them():
     rows = TABLE | {"herb": ["rare" if i % 100 == 0 else "common" for i in range(300)]}  # three rows in ten folds
     validation = tasks.cross_validate(rows, "herb", folds=10, model="naive")

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from sklearn import metrics as sk
 from sklearn.calibration import calibration_curve
 
+from candide.errors import InputError, UnknownNameError
+from candide.tasks.fold_bootstrap import intervals_of, measured
 from candide.tasks.scores import METRICS, Scores
 
 CLOSE = 1e-12
@@ -209,6 +211,56 @@ def test_intervals_are_the_same_each_time_and_others_by_another_seed():
     scores = Scores.of(*binary(np.random.default_rng(5), 300))
     assert scores.intervals() == scores.intervals()
     assert scores.intervals(seed=1) != scores.intervals()
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_drawings_of_folds_are_scored_as_their_rows_are(k):
+    rng = np.random.default_rng(6)
+    rows = [(np.log(rng.dirichlet(np.ones(k), n).round(2) + 0.01), rng.integers(k, size=n)) for n in (20, 35, 5, 40)]
+    folds = [Scores.of(*fold, rng.random(len(fold[1]))) for fold in rows]
+    weights = [one.sample.weight for one in folds]
+    times = rng.multinomial(4, np.full(4, 1 / 4), 15)
+    found = measured(folds, times.astype(float))
+    for i, each in enumerate(times):
+        drawn = np.repeat(np.arange(4), each)  # explicitly: the rows of the folds, one after the other
+        log_p, y = (np.concatenate([rows[f][part] for f in drawn]) for part in (0, 1))
+        wanted = Scores.of(log_p, y, np.concatenate([weights[f] for f in drawn])).metrics()
+        got = {name: values[i] for name, values in found.items()}
+        assert got == pytest.approx({name: wanted[name] for name in got}, abs=1e-12, nan_ok=True)
+
+
+def test_intervals_over_folds_are_those_of_the_mean_of_folds():
+    rng, right = np.random.default_rng(7), np.array([80, 90, 70, 85, 95, 60, 75, 88])
+    sure = np.log(np.tile([0.7, 0.3], (100, 1)))
+    folds = [Scores.of(sure, (rng.permutation(100) >= n).astype(int)) for n in right]  # rows of a fold go together
+    low, high = intervals_of(folds, by="folds", draws=4000)["accuracy"]
+    error = right.std(ddof=1) / 100 / np.sqrt(8)
+    assert high - low == pytest.approx(2 * 1.96 * error, rel=0.08)
+    assert low + high == pytest.approx(2 * right.mean() / 100, abs=error / 3)
+    by_rows = intervals_of(folds)["accuracy"]
+    assert by_rows[1] - by_rows[0] < 0.8 * (high - low)
+
+
+def test_ranks_of_many_rows_share_cells_between_folds():
+    folds = [Scores.of(*binary(np.random.default_rng(i), 6000)) for i in range(3)]  # more values than cells
+    found = measured(folds, np.array([[1.0, 1.0, 1.0], [2.0, 0.0, 1.0]]))["auc"]
+    wanted = [(folds[0] + folds[1] + folds[2]).auc, (folds[0] + folds[0] + folds[2]).auc]
+    assert found == pytest.approx(wanted, abs=1e-4)
+
+
+def test_a_row_that_was_impossible_is_no_warning():
+    impossible = Scores.of(np.array([[0.0, -np.inf], [-0.1, -2.4]]), np.array([1, 0]))
+    found = intervals_of([impossible, *(Scores.of(*binary(np.random.default_rng(i), 20)) for i in (0, 1))], by="folds")
+    assert 0 < found["accuracy"][0] < found["accuracy"][1] < 1
+
+
+def test_folds_that_cannot_be_drawn():
+    one = Scores.of(*binary(np.random.default_rng(5), 30))
+    with pytest.raises(InputError) as error:
+        intervals_of([one], by="folds")
+    assert "rows" in error.value.remedy
+    with pytest.raises(UnknownNameError, match="folds"):
+        intervals_of([one, one], by="fold")
 
 
 def same(found, wanted):

@@ -213,6 +213,13 @@ def _next_commands(data: str, target: str, output: str | None, like: str | None,
 @click.option("--folds", default=10, show_default=True, type=click.IntRange(2), metavar="N", help="How many folds.")
 @click.option("--seed", default=0, show_default=True, help="Which division into folds.")
 @FOLD_BY
+@click.option(
+    "--intervals-by",
+    type=click.Choice(["rows", "folds"]),
+    default="rows",
+    show_default=True,
+    help="What is drawn for intervals of metrics: rows, or whole folds, whose rows may depend on each other.",
+)
 @aim_options
 @learning_options
 @reading_options
@@ -223,6 +230,7 @@ def evaluate(
     folds: int,
     seed: int,
     fold_by: str | None,
+    intervals_by: str,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -254,7 +262,7 @@ def evaluate(
             validation = tasks.cross_validate(what[0], str(target), **how)
             learned = validation.learned
             at = chosen(validation, policy, aim)
-            found = summary.of_scores(learned.fitted, validation.folds, learned.notes, at)
+            found = summary.of_scores(learned.fitted, validation.folds, learned.notes, at, intervals_by)
     show_result(found, as_json)
 
 
@@ -272,7 +280,7 @@ def _model_to_evaluate(what: tuple[str, ...], target: str | None) -> "Fitted | N
             raise InputError("say which column to learn: --target COL")
         return None
     fitted = load_to_predict(*what)
-    if given := retyped({"folds", "seed", "fold_by", *LEARNING} - {"weight", "class_prior"}):
+    if given := retyped({"folds", "seed", "fold_by", "intervals_by", *LEARNING} - {"weight", "class_prior"}):
         named = ", ".join(word.partition("=")[0] for word in given if word.startswith("--"))
         raise InputError(
             f"{named}: {what[0]} is fitted already",

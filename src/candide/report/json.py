@@ -88,6 +88,7 @@ def _(found: summary.ScoreSummary) -> dict[str, Any]:
     return {
         "rows": found.rows,
         "folds": found.folds,
+        "intervals_by": found.intervals_by,
         **{one.name: _metric(one) for one in found.metrics},
         "baseline": {one.name: one.baseline for one in found.metrics},
         "notes": found.notes,

@@ -82,22 +82,8 @@ class Sample:
 
     def _measured(self, w: Floats) -> dict[str, Floats]:
         """(drawing,) each metric under weights (drawing, row)."""
-        counts, n = self._counts(w), w.sum(axis=1)
-        two = 2 if self.odds.shape[1] == 1 else 1
-        areas, precisions, own = self._curves(w)
-        by_rows = own / own.sum(axis=0) if own.size else own
-        return {
-            "accuracy": metrics.accuracy(counts),
-            "balanced_accuracy": metrics.balanced_accuracy(counts),
-            "precision": metrics.average(metrics.precision(counts), counts, "macro"),
-            "f1": metrics.average(metrics.f1(counts), counts, "macro"),
-            "matthews": metrics.matthews(counts),
-            "log_loss": metrics.share(w @ self.loss, n, np.nan),
-            "brier": metrics.share(w @ self.square, n * two, np.nan),
-            "auc": _mean(areas, np.ones_like(areas)),
-            "weighted_auc": _mean(areas, by_rows),
-            "average_precision": _mean(precisions, np.ones_like(precisions)),
-        }
+        loss, square = w @ self.loss, w @ self.square
+        return figures(self._counts(w), w.sum(axis=1), loss, square, *self._curves(w))
 
     def _counts(self, w: Floats) -> Counts:
         """(drawing, class) of the classes that any row has or is given."""
@@ -127,6 +113,26 @@ class Sample:
             if len(first) < len(x):
                 mine, every = np.add.reduceat(mine, first, axis=1), np.add.reduceat(every, first, axis=1)
             yield every - mine, mine
+
+
+def figures(
+    counts: Counts, n: Floats, loss: Floats, square: Floats, areas: Floats, precisions: Floats, own: Floats
+) -> dict[str, Floats]:
+    """(drawing,) each metric, of sums and of curves, (curve, drawing), with the weight of their class."""
+    two = 2 if len(areas) == 1 else 1
+    by_rows = own / own.sum(axis=0) if own.size else own
+    return {
+        "accuracy": metrics.accuracy(counts),
+        "balanced_accuracy": metrics.balanced_accuracy(counts),
+        "precision": metrics.average(metrics.precision(counts), counts, "macro"),
+        "f1": metrics.average(metrics.f1(counts), counts, "macro"),
+        "matthews": metrics.matthews(counts),
+        "log_loss": metrics.share(loss, n, np.nan),
+        "brier": metrics.share(square, n * two, np.nan),
+        "auc": _mean(areas, np.ones_like(areas)),
+        "weighted_auc": _mean(areas, by_rows),
+        "average_precision": _mean(precisions, np.ones_like(precisions)),
+    }
 
 
 def _sums(w: Floats, code: Codes, rows: Codes, k: int) -> Floats:

@@ -6,7 +6,7 @@
 ([('no', 1.0)], 1.0)
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,14 +133,8 @@ class Detailed:
         >>> round(low, 1), round(high, 1)
         (0.7, 0.9)
         """
-        ends, found = [(1 - level) / 2, (1 + level) / 2], dict[str, tuple[float, float]]()
         with np.errstate(invalid="ignore"):
-            for name, off in self.sample.spread(draws, seed).items():
-                value, off = getattr(self, name), off[~np.isnan(off)]
-                low, high = value + np.quantile(off, ends) if len(off) else (np.nan, np.nan)
-                most = np.inf if name == "log_loss" else 1.0 if name != "brier" else 2.0
-                found[name] = float(max(low, -1.0 if name == "matthews" else 0.0)), float(min(high, most))
-        return found
+            return between(self, self.sample.spread(draws, seed), level)
 
     @property
     def _judged(self) -> Iterable[int]:
@@ -171,3 +165,14 @@ class Detailed:
         seen = np.flatnonzero(weight)
         n, edges = weight[seen], np.linspace(0.0, 1.0, CONFIDENCE_BINS + 1)
         return Calibration(stated[seen] / n, right[seen] / n, n, edges, seen)
+
+
+def between(scores: Detailed, spread: Mapping[str, Floats], level: float) -> dict[str, tuple[float, float]]:
+    """Each metric with the quantiles of what drawings of it are off by, within what it can be."""
+    ends, found = [(1 - level) / 2, (1 + level) / 2], dict[str, tuple[float, float]]()
+    for name, each in spread.items():
+        value, off = getattr(scores, name), each[~np.isnan(each)]
+        low, high = value + np.quantile(off, ends) if len(off) else (np.nan, np.nan)
+        most = np.inf if name == "log_loss" else 1.0 if name != "brier" else 2.0
+        found[name] = float(max(low, -1.0 if name == "matthews" else 0.0)), float(min(high, most))
+    return found

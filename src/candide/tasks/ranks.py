@@ -55,6 +55,16 @@ class Cells(NamedTuple):
     other: Floats
     own: Floats
 
+    def joined(self, most: int) -> "Cells":
+        """So many cells at most."""
+        own = Cells(self.start.copy(), self.end.copy(), self.other.copy(), self.own.copy())
+        return _joined(own, most) if len(self.start) > most else self
+
+    def within(self, wider: "Cells") -> tuple[Floats, Floats]:
+        """Weights of others and of the class in cells of which each of these lies in one."""
+        at, n = np.searchsorted(wider.start, self.start, side="right") - 1, len(wider.start)
+        return np.bincount(at, self.other, n).astype(float), np.bincount(at, self.own, n).astype(float)
+
 
 class Chunk(NamedTuple):
     """Rows as they came."""

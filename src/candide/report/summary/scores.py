@@ -26,6 +26,7 @@ from candide.rows.blocks import Floats
 from candide.tasks.calibration import Calibration
 from candide.tasks.curves import POINTS, Curve, Threshold
 from candide.tasks.decide import Chosen
+from candide.tasks.fold_bootstrap import FEW, intervals_of
 from candide.tasks.held_out import HeldOut
 from candide.tasks.metrics import AVERAGES, BY_CLASS
 from candide.tasks.models import Model, fitted_of
@@ -97,6 +98,7 @@ class ScoreSummary(Summary):
     curves: tuple["CurveSummary", ...]
     decided: "DecidedSummary | None" = None  # where something else than the most probable class decides
     chosen: Threshold | None = None  # the threshold that was asked for, and what it comes to
+    intervals_by: str = "rows"  # what was drawn for intervals of metrics: rows or folds
 
 
 @dataclass(frozen=True, repr=False)
@@ -123,7 +125,11 @@ def of_trust(model: Model, found: HeldOut) -> TrustSummary:
 
 
 def of_scores(
-    model: Model, scores: Scores | Sequence[Scores], notes_before: Sequence[str] = (), chosen: Chosen | None = None
+    model: Model,
+    scores: Scores | Sequence[Scores],
+    notes_before: Sequence[str] = (),
+    chosen: Chosen | None = None,
+    intervals_by: str = "rows",
 ) -> ScoreSummary:
     """The summary of a model's scores, or of those of folds, with what is to be told of the rows."""
     fitted = fitted_of(model)
@@ -131,7 +137,7 @@ def of_scores(
     total = reduce(add, folds)
     expected = expected_shares(fitted)
     of_all, baseline, of_folds = total.metrics(), by_shares(total, expected).metrics(), spread(folds)
-    drawn, unknown = total.intervals(), (float("nan"), float("nan"))
+    drawn, unknown = intervals_of(folds, by=intervals_by), (float("nan"), float("nan"))
     metrics = [
         MetricSummary(name, of_all[name], *of_folds[name], baseline[name], meaning, *drawn.get(name, unknown))
         for name, meaning in METRICS.items()
@@ -139,8 +145,10 @@ def of_scores(
     confusion = tuple(map(tuple, total.confusion.tolist()))
     [loss] = (one for one in metrics if one.name == "log_loss")
     notes = (*notes_before, *([_worse_than_shares(loss, fitted)] if loss.value > loss.baseline else []))
+    if intervals_by == "folds" and len(folds) < FEW:
+        notes = (*notes, f"intervals from {len(folds)} folds are coarse: take {FEW} or more (--folds)")
     labels = fitted.labels.values
-    known = {**_in_detail(total, labels), "chosen": chosen and chosen.expected}
+    known = {**_in_detail(total, labels), "chosen": chosen and chosen.expected, "intervals_by": intervals_by}
     if fitted.rule is not None:
         known["decided"] = _decided(fitted, total, by_shares(total, expected, fitted.rule))
     return ScoreSummary(total.n, len(folds), tuple(metrics), labels, confusion, notes, **known)

@@ -99,7 +99,7 @@ def metrics(found: ScoreSummary, title: str) -> Sheet:
         rows.append([one.name.replace("_", " "), values[0], between, *values[1:], f"[dim]{one.meaning}[/dim]"])
     heads = ["metric", "value", "95 %", *(["± fold sd"] if several else []), "baseline", "meaning"]
     title += ", most probable class" if found.chosen is not None else ""
-    title = f"{title} [dim](95 %: on other such rows; baseline: the class shares alone)[/dim]"
+    title = f"{title} [dim](95 %: on other such {found.intervals_by}; baseline: the class shares alone)[/dim]"
     return Sheet(title, *heads, text=["meaning"], spare=["95 %"], rows=rows)
 
 
