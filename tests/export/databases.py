@@ -59,6 +59,16 @@ def by_postgres(server):
     return score
 
 
+def by_spark(spark):
+    """What a session of Spark says."""
+
+    def score(fitted, rows):
+        spark.createDataFrame(rows).createOrReplaceTempView("t")
+        return [tuple(row) for row in spark.sql(select(fitted, dialect="spark", table="t", keep=["row #"])).collect()]
+
+    return score
+
+
 DATABASES = {"duckdb": by_duckdb, "sqlite": by_sqlite}
 
 

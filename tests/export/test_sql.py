@@ -5,7 +5,8 @@ import warnings
 import numpy as np
 import pytest
 import sqlglot
-from tests.export.databases import DATABASES, arrow, by_postgres, check
+from tests.engines.spark_session import needs_spark, session
+from tests.export.databases import DATABASES, arrow, by_postgres, by_spark, check
 from tests.export.test_policies import POLICIES
 from tests.export.test_policies import rows as drawn
 from tests.export.test_scorers import LAWS, adult, every_law, real
@@ -68,6 +69,14 @@ def test_every_law_at_once(score, estimate):
     model = cd.NaiveBayes(NO_TEXT, estimate=estimate).fit(*without_text(every_law(rng, 2000)))
     rows, _ = without_text(every_law(rng, 10_000 if estimate == "predictive" else 1000, wild=True))
     same(score, model, rows)
+
+
+@needs_spark
+def test_every_law_in_spark():
+    rng = np.random.default_rng(0)
+    model = cd.NaiveBayes(NO_TEXT).fit(*without_text(every_law(rng, 2000)))
+    with session() as spark:
+        same(by_spark(spark), model, without_text(every_law(rng, 1000, wild=True))[0])
 
 
 def test_every_column_weighed(score):
