@@ -1,5 +1,7 @@
 """A model as a query says what the model says, in every database: every law, every voice, real tables, odd values."""
 
+import datetime as dt
+import sqlite3
 import warnings
 
 import numpy as np
@@ -233,21 +235,78 @@ def test_of_many_columns_together_none_may_be_missing(score):
     check(whole, model, X[1::2])
 
 
-@pytest.mark.parametrize("name", ["people", "my.people", '"My" . people', "x; DROP TABLE x", "{{ ref('people') }}"])
+TABLES = {
+    "People": '"People"',
+    "my.People": '"my"."People"',
+    '"My" . people': '"My"."people"',
+    "x; DROP TABLE x": '"x; DROP TABLE x"',
+    "{{ ref('people') }}": "{{ ref('people') }}",
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
 def test_tables_by_any_name(name):
+    """As it is written: without quotes PostgreSQL would look for it in small letters."""
     model, _ = MODELS["labels-str"]
     query = select(model.fitted_, dialect="postgres", table=name)
-    if name.startswith("{{"):
-        assert f"FROM {name})" in query.replace(" OFFSET 0", "")
-    else:
-        assert len(sqlglot.parse(query, "postgres")) == 1
+    assert f"FROM {TABLES[name]} AS t0 OFFSET 0)" in query
+    assert name.startswith("{{") or len(sqlglot.parse(query, "postgres")) == 1
+
+
+def test_what_is_more_than_a_template_is_refused():
+    model, _ = MODELS["labels-str"]
+    for name in ("{{ ref('people') }}; DROP TABLE x", "{{ a }} {{ b }}", "x {{ a }}"):
+        with pytest.raises(InputError):
+            model.to_sql("postgres", name)
+
+
+def test_a_column_that_the_table_lacks_is_an_error():
+    """SQLite takes a name in quotes that it does not know for a text."""
+    model = cd.NaiveBayes().fit({"x": [1.0, 2.0, 3.0, 4.0]}, [0, 0, 1, 1])
+    con = sqlite3.connect(":memory:")
+    con.execute("CREATE TABLE t (id, x)")
+    for table, keep in (("t", "gone"), ("(SELECT id FROM t)", "id")):
+        query = model.to_sql("sqlite", "t", keep=keep).replace("FROM t ", f"FROM {table} ").replace('"t"', table)
+        with pytest.raises(sqlite3.OperationalError, match="no such column"):
+            con.execute(query)
+
+
+def test_whole_numbers_that_are_one_double_are_refused_as_levels():
+    big = [2**53, 2**53 + 1, 2**53, 2**53 + 1]
+    model = cd.NaiveBayes("categorical").fit({"id": big}, [0, 0, 1, 1])
+    with pytest.raises(InputError) as caught:
+        model.to_sql("duckdb", "t")
+    assert (caught.value.column, caught.value.value) == ("id", 2**53 + 1)
+
+
+def test_names_that_a_database_does_not_tell_apart_are_refused():
+    long = "x" * 63
+    by_case, by_end = {"Age": [1.0, 2.0], "age": [3.0, 4.0]}, {long + "a": [1.0, 2.0], long + "b": [3.0, 4.0]}
+    for data, some in ((by_case, ("duckdb", "sqlite", "mysql")), (by_end, ("postgres",))):
+        model = cd.NaiveBayes().fit(data, [0, 1])
+        for dialect in ("duckdb", "sqlite", "mysql", "postgres"):
+            if dialect not in some:
+                model.to_sql(dialect, "t")
+                continue
+            with pytest.raises(InputError) as caught:
+                model.to_sql(dialect, "t")
+            assert caught.value.column == list(data)[1]
 
 
 def test_names_that_would_stand_twice_are_refused():
     model, _ = MODELS["labels-str"]
-    with pytest.raises(InputError) as caught:
-        model.to_sql("duckdb", "t", keep=["prediction"])
-    assert caught.value.value == "prediction"
+    for keep in (["prediction"], ["Prediction"], ["ID", "id"], [""]):
+        with pytest.raises(InputError) as caught:
+            model.to_sql("duckdb", "t", keep=keep)
+        assert caught.value.value == keep[0]
+    assert model.to_sql("duckdb", "t", keep="id") == model.to_sql("duckdb", "t", keep=["id"])
+
+
+def test_dates_of_an_estimator_are_dates(score):
+    """In lists too, and in columns of objects."""
+    days = [dt.date(2024, 2, 20) + dt.timedelta(i * i % 17) for i in range(60)]
+    for data in ({"d": [None, *days[1:]]}, {"d": np.array([None, *days[1:]], object)}):
+        same(score, cd.NaiveBayes().fit(data, [0, 1, 1] * 20), data)
 
 
 def test_words_that_are_not_known_are_refused():

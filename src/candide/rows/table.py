@@ -7,6 +7,7 @@ A column is known by its name in a data frame and by its position in an array.
 (('age', 'job'), 2, [[30.0], [nan]])
 """
 
+import datetime as dt
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -388,4 +389,7 @@ def _side_by_side(columns: list[NDArray]) -> NDArray:
 
 def _holds_dates(column: Any) -> bool:
     kind = str(getattr(column, "type", getattr(column, "dtype", ""))).lower()
+    if kind == "object" or isinstance(column, list | tuple):
+        first = next((value for value in column if not is_absent(value)), None)
+        return isinstance(first, dt.date | np.datetime64)
     return kind.startswith(("date", "timestamp"))

@@ -39,7 +39,7 @@ def export(
     chosen = target(to)
     inputs = [model] if isinstance(model, str | os.PathLike) else []
     outputs.check(out, *inputs, ours=is_exported, force=force)
-    given = {"dialect": dialect, "table": table, "keep": list(keep)}
+    given = {"dialect": dialect, "table": table, "keep": [keep] if isinstance(keep, str) else list(keep)}
     options = {name: value for name, value in given.items() if value}
     for name in options:
         if name not in chosen.options:

@@ -3,9 +3,9 @@
 >>> from candide.export.sql.layers import words
 >>> age = Column(Layers(words("duckdb"), "t"), {"name": "age", "kind": "number"}, ["-1"])
 >>> age.read_number()
-'CAST("age" AS DOUBLE)'
+'CAST(t0."age" AS DOUBLE)'
 >>> print(age.read_key(["cook", "smith"]))
-NULLIF(NULLIF(CAST("age" AS VARCHAR), ''), '-1')
+NULLIF(NULLIF(CAST(t0."age" AS VARCHAR), ''), '-1')
 """
 
 import datetime as dt
@@ -19,6 +19,7 @@ from candide.export.sql.expressions import number
 from candide.export.sql.layers import Layers
 
 _LARGEST = number(1.7976931348623157e308)
+_WHOLE = 2**53  # up to here a double is one whole number
 _EPOCH = dt.datetime(1970, 1, 1)
 
 
@@ -28,7 +29,7 @@ class Column:
     def __init__(self, layers: Layers, about: dict[str, Any], na: Sequence[str] = ()):
         self.layers, self.words, self.about, self.na = layers, layers.words, about, list(na)
         self.name = about["name"]
-        self.raw = self.words.quoted(str(self.name))
+        self.raw = layers.column(str(self.name))
 
     @cached_property
     def x(self) -> str:
@@ -87,6 +88,7 @@ class Column:
     def read_key(self, levels: Sequence[Any]) -> str:
         sort = _sort(levels)
         if sort is float:
+            self._check_whole(levels)
             return self.words.double(self.raw)
         if sort is bool:
             return f"LOWER({self._text([''], '{}')})"
@@ -96,6 +98,13 @@ class Column:
             what = "its levels are times, or of several types"
             raise InputError(what, column=self.name, remedy="export it to python or js")
         return self._text([*([] if "" in levels else [""]), *self.na], "{}")
+
+    def _check_whole(self, levels: Sequence[Any]) -> None:
+        for level in levels:
+            if isinstance(level, int) and abs(level) > _WHOLE:
+                what = "cannot be exported to SQL: a level that numbers of 64 bits do not tell from others"
+                remedy = "fit it as text, or export it to python"
+                raise InputError(what, column=self.name, value=level, remedy=remedy)
 
     def keys(self, levels: Sequence[Any]) -> list[tuple[str, int]]:
         """What each level is called in the query, and its place; a truth is a word, or a number."""

@@ -4,10 +4,10 @@ A value that is used twice is thus computed once, where a database would copy th
 is not passed on.
 
 >>> layers = Layers(words("duckdb"), "t")
->>> x = layers.read('"x"')
+>>> x = layers.read(layers.column("x"))
 >>> y = layers.join(x, ["1", "2"]).column(["10e0", "20e0"])
 >>> print(layers.sql([(f"{y} + {x}", '"z"')]))
-WITH l0 AS (SELECT "x" AS q1 FROM t),
+WITH l0 AS (SELECT t0."x" AS q1 FROM t AS t0),
 l1 AS (SELECT q1, q3
   FROM l0
   LEFT JOIN (VALUES (1, 10e0), (2, 20e0)) AS j2(q2, q3) ON q2 = q1)
@@ -76,6 +76,10 @@ class Layers:
         self._depth: dict[str, int] = {}
         self._known: dict[str, str] = {}
         self._count = 0
+
+    def column(self, name: str) -> str:
+        """A column of the table; by the table too, for SQLite takes a quoted name that it does not know for a text."""
+        return f"t0.{self.words.quoted(name)}"
 
     def read(self, expression: str) -> str:
         """The name of an expression of the table's own columns."""
@@ -154,7 +158,7 @@ class Layers:
         if len(chosen) > self.words.widest:
             what = f"cannot be exported: it takes {len(chosen)} columns at once, more than {self.words.name} has"
             raise InputError(what, value=len(chosen), remedy="export it to python or js")
-        source = (self.table if i == 0 else f"l{i - 1}") + "".join(join.sql(some) for join, some in joins)
+        source = (f"{self.table} AS t0" if i == 0 else f"l{i - 1}") + "".join(join.sql(some) for join, some in joins)
         line, fence = "\n  " if joins else " ", f" {self.words.fence}" if self.words.fence else ""
         text = f"l{i} AS (SELECT {', '.join(chosen) or '1 AS q0'}{line}FROM {source}{fence})"
         under = {*passed, *self._names_in(*own.values(), *(join.key for join, _ in joins))} if i else set()

@@ -6,6 +6,7 @@
 ('-- A model exported by Candide. Made by ', 4)
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,16 +26,19 @@ from candide.export.sql.words import Words, words
 from candide.model.fitted import Fitted
 from candide.rows.remarks import Remark, warn
 
+_TEMPLATE = re.compile(r"\{\{[^{}]*\}\}")
+
 
 def select(fitted: Fitted, *, dialect: str = "", table: str = "", keep: Sequence[str] = ()) -> str:
     """The text of a query; ``keep`` names columns of the table that stand before the prediction."""
     spelled = words(dialect)
     if not table:
         raise InputError("a query needs a table", value=table, remedy="name it: table=... (--table)")
-    found = parameters(fitted)
+    keep, found = [keep] if isinstance(keep, str) else keep, parameters(fitted)
+    _check_columns([str(column["name"]) for column in found["columns"]], spelled)
     layers = Layers(spelled, _table(table, spelled))
-    names = _names(keep, found["classes"])
-    kept = [layers.read(spelled.quoted(name)) for name in keep]
+    names = _names(keep, found["classes"], spelled)
+    kept = [layers.read(layers.column(name)) for name in keep]
     scoring = Scoring(layers, found)
     for part in found["parts"]:
         RULES[part["rule"]](scoring, part)
@@ -45,23 +49,42 @@ def select(fitted: Fitted, *, dialect: str = "", table: str = "", keep: Sequence
     return f"-- {MARK}\n{query}\n"
 
 
-def _names(keep: Sequence[str], classes: Sequence[Any]) -> list[str]:
+def _names(keep: Sequence[str], classes: Sequence[Any], words: Words) -> list[str]:
+    if "" in keep:
+        raise InputError("a column to keep needs a name", value="", remedy="name it, or leave it out")
     names = [*keep, "prediction", *(f"p_{label}" for label in classes)]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        what = f"the query would have two columns {twice!r}"
-        raise InputError(what, value=twice, remedy="keep other columns, or rename it")
+    same = [words.folded(name) for name in names]
+    for at, name in enumerate(names):
+        if names.count(name) > 1 or (at < len(keep) and same.count(same[at]) > 1):
+            what = f"the query would have two columns {name!r}"
+            raise InputError(what, value=name, remedy="keep other columns, or rename it")
     return names
 
 
+def _check_columns(names: Sequence[str], words: Words) -> None:
+    known: dict[str, str] = {}
+    for name in names:
+        other = known.setdefault(words.folded(name), name)
+        if other != name:
+            what = f"cannot be exported: {words.name} cannot tell it from {other!r}"
+            raise InputError(what, column=name, value=other, remedy="rename one of them, and fit again")
+
+
 def _table(name: str, words: Words) -> str:
-    """A table as it was named, with a schema or without; a name that SQL would not read is quoted."""
-    if name.lstrip().startswith("{{"):
-        return name  # of a template: dbt fills it in
+    """A table as it was named, with a schema or without; its name is quoted, so that it is not read in another case."""
+    if _TEMPLATE.fullmatch(name.strip()):
+        return name  # dbt fills it in
+    if "{{" in name:
+        remedy = "name one table, or one template: {{ ref('people') }}"
+        raise InputError("more than a template", value=name, remedy=remedy)
     try:
-        return exp.to_table(name, dialect=words.name).sql(words.name)
+        found = exp.to_table(name, dialect=words.name)
     except (SqlglotError, ValueError):
         return words.quoted(name)
+    for part in found.parts if not words.folds_table else ():
+        if isinstance(part, exp.Identifier):
+            part.set("quoted", True)
+    return found.sql(words.name)
 
 
 def _label(value: Any, words: Words) -> str:

@@ -33,6 +33,9 @@ class Words:
     table: str = "(VALUES {rows}) AS {name}({columns})"  # of constants
     row: str = "({})"
     is_text: str = ""  # whether a column holds text; without it the columns that the model read from text do
+    folds: bool = True  # whether names that differ by case only are the same, even in quotes
+    folds_table: bool = False  # whether a table made without quotes is not found by its name in quotes
+    longest: int = 1000  # bytes of a name that are heeded
     widest: int = 1600  # columns in one SELECT
     truths: tuple[str, str] = ("FALSE", "TRUE")
     joined: str = "({} || {})"  # two texts; NULL if one is
@@ -42,6 +45,11 @@ class Words:
     def quoted(self, name: str) -> str:
         """A name, whatever is in it."""
         return exp.to_identifier(name, quoted=True).sql(self.name)
+
+    def folded(self, name: str) -> str:
+        """What is the same for names that are the same to the database."""
+        held = name.encode("utf-8", "surrogatepass")[: self.longest].decode("utf-8", "ignore")
+        return held.casefold() if self.folds else held
 
     def string(self, text: str) -> str:
         """A text in a query."""
@@ -83,6 +91,7 @@ _WORDS = (
     ),
     Words(
         "clickhouse",
+        folds=False,
         number="Nullable(Float64)",
         text="CAST({} AS Nullable(String))",
         days="toUnixTimestamp64Micro(toDateTime64({}, 6, 'UTC')) / 864e8",
@@ -108,6 +117,8 @@ _WORDS = (
     ),
     Words(
         "postgres",
+        folds=False,
+        longest=63,
         number="DOUBLE PRECISION",
         text="CAST({} AS TEXT)",
         days=_LATER,
@@ -115,7 +126,13 @@ _WORDS = (
         fence="OFFSET 0",
         is_text="CAST(PG_TYPEOF({}) AS TEXT) IN ('text', 'character varying', 'character')",
     ),
-    Words("snowflake", days="DATE_PART(EPOCH_MICROSECOND, {}) / 864e8", log1p=_HALVED),
+    Words(
+        "snowflake",
+        folds=False,
+        folds_table=True,
+        days="DATE_PART(EPOCH_MICROSECOND, {}) / 864e8",
+        log1p=_HALVED,
+    ),
     Words(
         "spark",
         text="CAST({} AS STRING)",
