@@ -162,9 +162,11 @@ def test_a_threshold_is_chosen_and_kept(file, tmp_path):
     facts = json.loads(run("evaluate", file, "-t", "y", "--model", "naive", "--at-recall", "0.9", "--json"))
     assert facts["chosen"]["recall"] == pytest.approx(0.9, abs=0.03)
     text = run("fit", file, "-t", "y", "--model", "naive", "--at-recall", "0.9", "-o", model)
-    assert "have not chosen it" in " ".join(text.split())
-    at = facts["chosen"]
-    assert f"Confusion, yes from a probability of {at['threshold']:.4g} on" in text
+    at, flat = facts["chosen"], " ".join(text.split())
+    assert (
+        f"from a probability of {at['threshold']:.4g} on; where each fold takes the one that the others choose" in flat
+    )
+    assert "Confusion, yes from what the other folds choose on" in text
     own = sum(facts["confusion"][1])
     assert text.split("Confusion, yes")[1].splitlines()[3].split()[-1] == f"{at['recall'] * own:.0f}"
     assert "Confusion, most probable class" in text

@@ -196,6 +196,37 @@ def test_intervals_hold_the_figure_of_all_rows_as_often_as_they_say():
     assert all(0.83 <= n / 200 <= 0.97 for n in held.values()), held  # three deviations of 200 trials about .9
 
 
+def test_a_metric_that_is_off_by_more_than_it_varies_has_no_interval():
+    """Of few rows the average precision is too high, of drawings from them higher still."""
+    rng = np.random.default_rng(0)
+
+    def drawn(n, k=20):
+        y, x = rng.integers(0, k, n), rng.normal(size=(n, k))
+        x[np.arange(n), y] += 1
+        return Scores.of(x - np.log(np.exp(x).sum(axis=1, keepdims=True)), y)
+
+    true, held, told = drawn(40_000), 0, 0
+    for _ in range(12):
+        scores = drawn(300)
+        low, high = scores.intervals(draws=100)["average_precision"]
+        told += low == low
+        held += not low <= true.average_precision <= high and low == low
+        accuracy = scores.intervals(draws=100)["accuracy"]
+        assert accuracy[0] < scores.accuracy < accuracy[1]
+    assert told < 12, "none is refused, and all would lie above the true one"
+    assert held <= 2, f"{held} of {told} intervals miss it"
+    low, high = drawn(20_000, 3).intervals(draws=100)["average_precision"]
+    assert low < high
+
+
+def test_rows_that_are_all_right_have_the_exact_bound_of_a_share():
+    log_posterior = np.log(np.tile([0.2, 0.8], (50, 1)))
+    for y, want in ((1, (0.025 ** (1 / 50), 1.0)), (0, (0.0, 1 - 0.025 ** (1 / 50)))):
+        found = Scores.of(log_posterior, np.full(50, y)).intervals()
+        assert found["accuracy"] == pytest.approx(want)  # of 50 of 50: binom.test(50, 50) of R has 0.9289 to 1
+        assert np.isnan(found["f1"]).all()
+
+
 def test_intervals_of_many_rows_are_those_of_all_of_them():
     log_p, y = binary(np.random.default_rng(4), 60_000)
     parts = [Scores.of(log_p[i : i + 5000], y[i : i + 5000]) for i in range(0, 60_000, 5000)]

@@ -125,7 +125,8 @@ class Detailed:
         """Between which values each metric would lie on other rows, by drawing from those scored.
 
         Of a model they are what it would do on as many other rows, not what it would do fitted to others. The
-        calibration error has none: drawings are always worse calibrated than what they are drawn from.
+        calibration error has none: drawings are always worse calibrated than what they are drawn from. A metric that
+        is off by more than it varies, as the average precision of many classes with few rows, has none either: nan.
 
         >>> from candide.tasks.scores import Scores
         >>> log_posterior, y = np.log(np.tile([0.2, 0.8], (100, 1))), (np.arange(100) < 80).astype(int)
@@ -168,11 +169,32 @@ class Detailed:
 
 
 def between(scores: Detailed, spread: Mapping[str, Floats], level: float) -> dict[str, tuple[float, float]]:
-    """Each metric with the quantiles of what drawings of it are off by, within what it can be."""
-    ends, found = [(1 - level) / 2, (1 + level) / 2], dict[str, tuple[float, float]]()
+    """Each metric with the quantiles of what drawings of it are off by, within what it can be.
+
+    Where every row is right, or every one wrong, no drawing is off: the accuracy then has the exact bound of a share
+    (Clopper and Pearson, 1934), and what else does not vary has none.
+    """
+    found = dict[str, tuple[float, float]]()
     for name, each in spread.items():
-        value, off = getattr(scores, name), each[~np.isnan(each)]
-        low, high = value + np.quantile(off, ends) if len(off) else (np.nan, np.nan)
+        value = getattr(scores, name)
+        low, high = _shifted(value, each[~np.isnan(each)], level)
+        if name == "accuracy" and low != low and value in (0.0, 1.0):
+            far = ((1 - level) / 2) ** (1 / scores.sample.n)
+            low, high = (far, 1.0) if value else (0.0, 1 - far)
         most = np.inf if name == "log_loss" else 1.0 if name != "brier" else 2.0
         found[name] = float(max(low, -1.0 if name == "matthews" else 0.0)), float(min(high, most))
     return found
+
+
+def _shifted(value: float, off: Floats, level: float) -> tuple[float, float]:
+    """A metric with the quantiles of what drawings are off by, less what they are off by on average, twice.
+
+    Once because drawings are, and once because the metric itself is off as much from that of all rows there could be:
+    few rows of a class have too high an average precision, and drawings of them a higher one. Where that is more than
+    drawings differ by, or these do not differ, there is no saying where it lies.
+    """
+    bias, sd = (off.mean(), off.std()) if len(off) else (np.nan, np.nan)
+    if not (sd > 1e-12 and abs(bias) <= sd):
+        return np.nan, np.nan
+    low, high = value - 2 * bias + np.quantile(off, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)

@@ -58,6 +58,7 @@ class DecidedSummary:
     mean_cost: float
     total_cost: float
     baseline_cost: float  # a row, if all that is known are the class shares
+    baseline_coverage: float  # and the share of the rows that are decided then
 
 
 @dataclass(frozen=True)
@@ -151,6 +152,10 @@ def of_scores(
     known = {**_in_detail(total, labels), "chosen": chosen and chosen.expected, "intervals_by": intervals_by}
     if fitted.rule is not None:
         known["decided"] = _decided(fitted, total, by_shares(total, expected, fitted.rule))
+        if total.coverage < 1:
+            some = f"the {wording.percent(total.coverage)} of the rows that are decided"
+            of = f"accuracy, precision, recall, F1 and the confusion are of {some}"
+            notes = (*notes, f"{of}; baseline, log-loss, AUC and thresholds are of all rows")
     return ScoreSummary(total.n, len(folds), tuple(metrics), labels, confusion, notes, **known)
 
 
@@ -163,7 +168,8 @@ def expected_shares(fitted: Fitted) -> Floats:
 
 
 def _decided(fitted: Fitted, total: Scores, shares: Scores) -> DecidedSummary:
-    return DecidedSummary(repr(fitted.policy), total.coverage, total.mean_cost, float(total.cost), shares.mean_cost)
+    alone = shares.mean_cost, shares.coverage
+    return DecidedSummary(repr(fitted.policy), total.coverage, total.mean_cost, float(total.cost), *alone)
 
 
 def chosen_at(at: Threshold) -> str:
@@ -173,10 +179,10 @@ def chosen_at(at: Threshold) -> str:
 
 def chosen_words(at: Threshold) -> str:
     """What a threshold that was chosen comes to."""
-    many = wording.percent(at.flagged)
+    label, many = wording.value(at.label), wording.percent(at.flagged)
     return (
-        f"rows are taken for {wording.value(at.label)!r} from a probability of {chosen_at(at)} on, {many} of them: "
-        f"precision {at.precision:.4f}, recall {at.recall:.4f}, on folds that have not chosen it"
+        f"rows are taken for {label!r} from a probability of {chosen_at(at)} on; where each fold takes the one that "
+        f"the others choose, {many} of them are: precision {at.precision:.4f}, recall {at.recall:.4f}"
     )
 
 

@@ -4,7 +4,7 @@ from rich.console import Group, RenderableType
 
 from candide import wording
 from candide.report.summary import ScoreSummary, TrustSummary
-from candide.report.summary.scores import chosen_at, chosen_words
+from candide.report.summary.scores import chosen_words
 from candide.report.terminal.layout import Parts, Sheet, escape, notes, parts
 
 
@@ -48,7 +48,8 @@ def _decisions(found: ScoreSummary) -> Parts:
     if (one := found.decided) is not None:
         some = f"{wording.percent(one.coverage)} of the rows are decided, the rest left open; "
         cost = f"a row costs {one.mean_cost:.4g}, all {one.total_cost:,.6g}"
-        alone = f"by the class shares alone {one.baseline_cost:.4g}"
+        alone = f"{one.baseline_cost:.4g}" if one.baseline_coverage else "no row is decided"
+        alone = f"by the class shares alone {alone}"
         shown.append(f"[bold]{escape(one.policy)}[/bold]: {'' if one.coverage == 1 else some}{cost}; {alone}.")
     return shown
 
@@ -99,7 +100,7 @@ def metrics(found: ScoreSummary, title: str) -> Sheet:
         rows.append([one.name.replace("_", " "), values[0], between, *values[1:], f"[dim]{one.meaning}[/dim]"])
     heads = ["metric", "value", "95 %", *(["± fold sd"] if several else []), "baseline", "meaning"]
     title += ", most probable class" if found.chosen is not None else ""
-    title = f"{title} [dim](95 %: on other such {found.intervals_by}; baseline: the class shares alone)[/dim]"
+    title = f"{title} [dim](95 %: on other such {found.intervals_by}; baseline: class shares)[/dim]"
     return Sheet(title, *heads, text=["meaning"], spare=["95 %"], rows=rows)
 
 
@@ -107,7 +108,7 @@ def confusion(found: ScoreSummary) -> RenderableType:
     """True classes down, predicted classes across; under a threshold that was chosen too, if one was."""
     if (at := found.chosen) is None:
         return _matrix(found, "Confusion")
-    title = f"Confusion, {escape(str(at.label))} from a probability of {chosen_at(at)} on"
+    title = f"Confusion, {escape(str(at.label))} from what the other folds choose on"
     own = sum(found.confusion[found.labels.index(at.label)])
     taken, wrong = at.recall * own, at.false_positive_rate * (found.rows - own)
     label, rest = escape(str(at.label)), f"not {escape(str(at.label))}"
