@@ -171,6 +171,9 @@ def test_errors_are_one_line_and_the_exit_status_tells(herbs, tmp_path):
     assert "not a whole Candide model file" in main("show", tmp_path / "not.candide").stderr
     assert main("fit", "--model=naive", folder / "herbs.csv").returncode == 2
     assert "Traceback" in main("--debug", "fit", folder / "herbs.csv", "--target", "hrb").stderr
+    said = main("--debug", "show", "postgresql://ann:s3cr@t@host/shop::orders").stderr
+    assert "Traceback" in said
+    assert not any(word in said for word in ("s3cr", "@t"))
     assert main("fit", "--model=naive", folder / "herbs.csv", "-t", "herb", "--event", "soil").stderr.startswith(
         "candide: --event 'soil'"
     )

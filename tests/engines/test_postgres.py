@@ -15,6 +15,7 @@ from tests.engines.postgres_server import PASSWORD
 
 import candide as cd
 from candide.demo import rows as demo_rows
+from candide.engines.addresses import shown
 from candide.engines.base import Folds, Rows, engine, open_source
 from candide.engines.sample import sample
 from candide.errors import InputError, MissingLibraryError, SourceError
@@ -224,8 +225,8 @@ def test_the_page_on_it_says_what_happens(postgres, tmp_path, monkeypatch):
     said = [run(*shlex.split(command.replace("$DB", postgres.address()))) for command in commands]
     assert [result.exit_code for result in said] == [0] * 5, [result.output for result in said]
     printed = "".join(result.output for result in said)
-    for shown in re.findall("^```\n```\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
-        for line in shown.splitlines():
+    for output in re.findall("^```\n```\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        for line in output.splitlines():
             assert line in printed
 
 
@@ -295,6 +296,47 @@ def test_rows_that_are_written_to_a_file_leave_none(shop, tmp_path, monkeypatch)
         assert len(list(tmp_path.iterdir())) == 1
         assert source.head(2).num_rows == 2
     assert not list(tmp_path.iterdir())
+
+
+LEAKS = [  # addresses whose password is s3cret and what surrounds it, as they should not be written
+    "postgresql://ann:s3cret%zzw@rd@host/db::t",
+    "postgresql://ann:x@s3cret@host/db::t",
+    "postgresql://ann:12@s3cret@host:5432/db::t",
+    "postgresql://ann:x/s3cret@host/db::t",
+    "postgresql://ann:12/s3cret@host::t",
+    "postgresql://ann:x?s3cret@127.0.0.1:1/db::t",
+    "postgresql://ann:12?s3cret/@host/db::t",
+    "postgresql://ann:x#s3cret:@127.0.0.1:1/db::t",
+    "postgresql://ann:x::s3cret/::w@rd@host/db::t",
+    "postgresql://ann:x s3cret@host/db::t",
+    "postgresql://127.0.0.1:1/db?password=s3cret&sslpassword=w@rd::t",
+    "postgresql://127.0.0.1:1/db?user=ann&sslpassword=x&s3cret::t",
+    "postgresql://127.0.0.1:1/db?password=%zzs3cret::t",
+    "postgresql://127.0.0.1:1/db?pass%77ord=s3cret::t",
+    "postgresql://127.0.0.1:1/db?password=s3cret=w@rd::t",
+]
+
+
+@pytest.mark.parametrize("address", LEAKS)
+def test_a_password_that_is_badly_written_is_not_shown(address):
+    with pytest.raises(InputError) as caught:
+        learn(address, "class", model="naive")
+    for text in (shown(address), str(caught.value), str(caught.value.__cause__), str(caught.value.remedy)):
+        assert not any(word in text for word in ("s3cret", "w@rd"))
+
+
+def test_tables_are_listed_as_they_may_be_asked_for(postgres, shop):
+    with pytest.raises(InputError, match="its tables are") as caught:
+        learn(f"{shop}::", "class", model="naive")
+    assert '"My Shop"."a.""b"" Ö"' in str(caught.value)
+    [example] = shlex.split(caught.value.remedy.removeprefix("name one: ").partition(" (or")[0])
+    assert learn(example, "class", model="naive", drop=["id"])
+
+
+def test_a_name_in_quotes_is_meant_by_letters(shop):
+    assert learn(f"{shop}::ORDERS", "class", model="naive", drop=["id"])
+    with pytest.raises(InputError, match="no table '\"ORDERS\"'"):
+        learn(f'{shop}::"ORDERS"', "class", model="naive")
 
 
 def test_without_the_driver_it_says_what_to_install(monkeypatch):

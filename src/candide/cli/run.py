@@ -1,6 +1,7 @@
 """Running the command line: an error is one line, and says so by its exit status."""
 
 import sys
+import traceback
 
 from candide.cli import (  # noqa: F401  each adds its commands
     changes,
@@ -16,7 +17,7 @@ from candide.cli import (  # noqa: F401  each adds its commands
     sql,
 )
 from candide.cli.group import cli
-from candide.engines.addresses import shown
+from candide.engines.addresses import told
 from candide.errors import CandideError
 
 completion.attach(cli)
@@ -28,7 +29,6 @@ def main() -> None:
     try:
         cli(prog_name="candide")
     except (CandideError, OSError) as error:
-        if debug:
-            raise
-        print(f"candide: {shown(' '.join(str(error).split()))}", file=sys.stderr)
+        said = traceback.format_exc() if debug else f"candide: {' '.join(str(error).split())}"
+        print(told(said), file=sys.stderr)
         sys.exit(1)

@@ -4,21 +4,16 @@ Whatever is asked of a source is asked there, so that counts, samples and stream
 come in the order in which they are stored: scans begin at its first page, and no index is taken instead.
 """
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from candide.engines.addresses import shown
+from candide.engines.addresses import is_address
 from candide.engines.batch import Scan
 from candide.engines.postgres.postgres_errors import explained
 from candide.engines.stoppable import stoppable
 from candide.errors import InputError, MissingLibraryError, SourceError
 
 T = TypeVar("T")
-_HOST = r"(?:\[[^\]\s]*\]|[^/?#@:,\[\]\s]*)(?::\d*)?"
-_ADDRESS = re.compile(
-    rf"postgres(?:ql)?://(?:[^/?#@:\s]*(?::[^/@\s]*)?@)?{_HOST}(?:,{_HOST})*(?:/[^/?#\s]*)?(?:\?\S*)?"
-)
 _BEGIN = (
     "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY",
     "SET LOCAL client_encoding = 'UTF8'",
@@ -143,9 +138,9 @@ def _connect(address: str, name: str) -> Any:
         raise MissingLibraryError(
             f"{name}: to read from PostgreSQL adbc-driver-postgresql is needed", remedy=remedy
         ) from None
-    if not _ADDRESS.fullmatch(address):  # the driver would say what it took for what, and show parts of a password
+    if not is_address(address):  # the driver would say what it took for what, and show parts of a password
         what = "not an address of PostgreSQL"
-        remedy = "write postgresql://USER@HOST:PORT/DATABASE, with %40 for @ and %2F for / in a name or a password"
-        raise SourceError(what, where=shown(address), remedy=remedy)
+        remedy = "write postgresql://USER@HOST:PORT/DATABASE, with %40, %2F, %25 for @, / and % in a name or password"
+        raise SourceError(what, where=name, remedy=remedy)
     with explained(name):
         return dbapi.connect(address)

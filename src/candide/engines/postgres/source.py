@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from candide.engines.addresses import parted, shown
+from candide.engines.addresses import is_address, parted, shown
 from candide.engines.base import Folds
 from candide.engines.batch import Scan
 from candide.engines.postgres.columns import Read, reads
@@ -47,7 +47,7 @@ class PostgresSource(SqlSource):
         self._span: tuple[int, int] | None = None
         self._seen = [0]  # rows, by this source and those that are some of it
         self._rows: int | None = None
-        self.session = Session(address, shown(address))
+        self.session = Session(address, shown(address) if is_address(address) else self.name)
         try:
             self.relation = relation(self.session, table or reading.table)
             if self.relation.is_table:
