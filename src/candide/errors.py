@@ -74,6 +74,10 @@ class SourceError(InputError):
         return f"{self.where}{'' if self.line is None else f', line {self.line}'}: {super().__str__()}"
 
 
+class UnlabelledError(InputError):
+    """Rows of which none has a label that the model knows: there is nothing to judge it by."""
+
+
 class CellError(InputError):
     """Something about one (class, column) cell, known by position until someone who knows the names says it.
 
@@ -121,6 +125,7 @@ def unknown(what: str, name: object, known: Iterable[object]) -> UnknownNameErro
     if type(name).__module__ == "numpy" and getattr(name, "ndim", 1) == 0:
         name = name.item()  # type: ignore[attr-defined]  # a text as Python shows it
     near = get_close_matches(str(name), names, n=1)
+    near = near or [one for one in names if len(str(name)) > 1 and one.startswith(str(name))][:1]  # its beginning
     hint = f"; did you mean {near[0]!r}?" if near else ";"
     several = [part.strip() for part in str(name).split(",")]
     remedy = "" if len(several) == 1 or not set(several) <= set(names) else "repeat the option for each, or pass a list"

@@ -6,6 +6,7 @@
 
 import datetime as dt
 import math
+import re
 import unicodedata
 from collections.abc import Sequence
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 _LONG = 40  # letters of a value in print
 _FIGURES = 10  # and those of a number
 _TINY = 1e-7  # shares below it are written with an exponent
+_TURNS = re.compile("[\u202a-\u202e\u2066-\u2069]")  # letters by which a line goes on from the right
 _WHOLE = 1e15  # numbers from here on are written with an exponent
 
 
@@ -74,9 +76,17 @@ def printable(text: str) -> str:
     return text if text.isprintable() else "".join(" " if _moves(letter) else letter for letter in text)
 
 
+def straight(text: str) -> str:
+    """Text that turns no line round, as letters for languages that are written from the right can.
+
+    >>> straight("a\\u202eb\\tc")
+    'a b\\tc'
+    """
+    return _TURNS.sub(" ", text)
+
+
 def _moves(letter: str) -> bool:
-    turns = "\u202a" <= letter <= "\u202e" or "\u2066" <= letter <= "\u2069"
-    return turns or (letter != "\n" and unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp"))
+    return bool(_TURNS.match(letter)) or (letter != "\n" and unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp"))
 
 
 def shortened(text: str, most: int = _LONG) -> str:

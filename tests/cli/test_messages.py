@@ -323,6 +323,17 @@ def test_no_table_is_wider_than_the_terminal_and_no_row_takes_two_lines(herbs, w
         assert any(title.startswith(name) and title.endswith(", given the class") for title in by_title)
 
 
+def test_a_name_of_two_lines_has_one_row():
+    from candide.report.terminal import layout
+
+    console = layout.Console(width=80, record=True, file=io.StringIO())
+    console.print(layout.Sheet("1 row", "column", "a\nb", rows=[["two\nlines", "1"]]))
+    assert [line.split() for line in console.export_text().splitlines()[1:]] == [
+        ["column", "a", "b"],
+        ["two", "lines", "1"],
+    ]
+
+
 def test_scored_rows_keep_the_prediction_where_there_is_no_room():
     from candide.report.terminal import layout
 

@@ -319,3 +319,7 @@ def test_words_that_are_not_known_are_refused():
     with pytest.raises(InputError) as caught:
         export(model.fitted_, "js", table="t")
     assert caught.value.value == "t"
+    with pytest.raises(InputError, match=r"pass --dialect .*duckdb"):
+        export(model.fitted_, "sql", table="t")
+    with pytest.raises(InputError, match="did you mean 'python'"):
+        export(model.fitted_, "py")

@@ -179,6 +179,14 @@ def test_names_that_are_markup_are_text_in_a_browser(show):
     assert page.said == []
 
 
+def test_a_column_of_any_name_has_its_typical_value_and_a_line(show):
+    table = {"__proto__": ["a", "a", "b"] * 40, "n" * 500: [0.0, 0.5, 1.0] * 40, "y": ["yes", "no", "no"] * 40}
+    page = show(cd.fit(table, "y", model="naive").report())
+    assert page.run("document.querySelector('#try select[aria-label=__proto__]').value") == "0"
+    assert page.run("document.querySelector('#try .name[title]').getBoundingClientRect().height") < 100
+    assert page.said == []
+
+
 def test_a_case_is_decided_by_the_policy_of_the_model(show):
     X, y = mixed()
     model = cd.BayesClassifier().fit(X, y)

@@ -173,6 +173,32 @@ def test_a_model_without_data_counts_or_target_says_what_is_missing():
     assert "has no column &#39;herb&#39;" in make(named, plants).text
 
 
+@pytest.mark.parametrize("labels", [[None, None], ["mint", "mint"], []])
+def test_rows_without_a_label_that_is_known_have_a_page_without_scores(labels):
+    plants, herbs = rows(300, seed=0)
+    model = cd.fit({**plants, "herb": herbs}, "herb", model="naive")
+    new = {name: values[: len(labels)] for name, values in plants.items()}
+    made = make(model, pa.table({**new, "herb": pa.array(labels, pa.string())}))
+    [gap] = made.page.gaps
+    assert (gap.what, made.page.verdict) == ("How good it is", None)
+    assert "pass rows whose &#39;herb&#39; is known" in made.text
+
+
+def test_a_page_tells_a_policy_in_words():
+    plants, herbs = rows(300, seed=0)
+    table = {**plants, "herb": herbs}
+    made = make(cd.fit(table, "herb", model="naive").with_policy(threshold=0.2, positive="sage"), table)
+    assert made.page.verdict.sentences[0] == "It decides by a rule: 'sage' from a probability of 0.2 on."
+    assert "Policy(" not in made.text
+
+
+def test_names_turn_no_line_of_a_page_round():
+    names = ("size", "kind\u202e", "valve", "pump", "note")
+    text = make(cd.BayesClassifier().fit(*mixed(300, names=names))).text
+    assert "kind\u202e" not in text[: text.index("<script")]
+    assert "kind " in text
+
+
 @pytest.mark.parametrize("kind", ["naive", "bayes"])
 def test_every_detail_of_a_model_file_has_a_page(kind, tmp_path):
     plants, herbs = rows(300, seed=0)

@@ -248,3 +248,19 @@ def test_a_column_that_is_not_there_is_missing(model):
         found = tasks.drift(model, {name: values for name, values in rows(500, 3).items() if name != "soil"})
     assert found.moved[0].column == "soil"
     assert found.moved[0].level == "missing"
+
+
+@pytest.mark.parametrize("event", ["gaussian", "poisson", "exponential"])
+def test_numbers_that_are_not_there_have_no_mean(event):
+    rng = np.random.default_rng(0)
+    table = {"x": rng.poisson(3.0, 200) + 1.0, "z": rng.normal(size=200), "y": ["a", "b"] * 100}
+    model = cd.fit(table, "y", model="naive", events={"x": event, "z": "gaussian"})
+    gone = tasks.drift(model, {"x": [None] * 50, "z": table["z"][:50]})
+    [one] = gone.moved
+    assert (one.column, one.values) == ("x", {"missing": (0.0, 1.0)})
+    assert np.isfinite(one.moved)
+    shown = str(summary.of_drift(gone))
+    assert "missing 0% -> 100%" in shown
+    assert "nan" not in shown
+    single = tasks.drift(model, {"x": [2.0], "z": [0.5]})
+    assert all(not np.isnan(pair).any() for one in single.columns for pair in one.values.values())

@@ -31,4 +31,4 @@ def test_a_policy_judges_and_the_most_frequent_class_stays_what_it_is():
     [right] = (one for one in found.scores.metrics if one.name == "accuracy")
     assert right.value == tasks.evaluate(fitted, ROWS, "herb").accuracy
     assert right.baseline == max(np.mean(np.array(HERBS) == herb) for herb in fitted.labels.values)
-    assert "abstain_below=0.9" in found.sentences[0]
+    assert "left open if less sure than 0.9" in found.sentences[0]

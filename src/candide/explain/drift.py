@@ -101,7 +101,7 @@ def _(before: Any, after: Any, rows: Pair, strange: Sequence[float] = (), seen: 
 def _(before: Sums, after: Sums, rows: Pair, strange: Sequence[float] = (), seen: Sequence[Floats] = ()) -> list[Move]:
     each = zip(before.n[0], after.n[0], before.total[0], after.total[0], strict=True)
     alone = [all(not np.any(np.nan_to_num(side[:, j]) % 1) for side in seen) for j in range(before.n.shape[1])]
-    return [_of_rates((n, m), (x, y), _values(seen, j), alone[j]) for j, (n, m, x, y) in enumerate(each)]
+    return [_of_rates((n, m), (x, y), rows, _values(seen, j), alone[j]) for j, (n, m, x, y) in enumerate(each)]
 
 
 def _of_table(table: Floats, n_levels: int) -> Move:
@@ -160,10 +160,10 @@ def _of_numbers(count: Pair, mean: Pair, m2: Pair, rows: Pair, squares: Floats) 
     (n, m), (x, y), (s, z) = count, mean, m2
     there = np.array([[n, max(rows[0] - n, 0.0)], [m, max(rows[1] - m, 0.0)]])
     tests = [table_test(there)[0]]
-    moved, sd = 0.0, (float("nan"), float("nan"))
+    moved, values = 0.0, {} if not (n and m) else {"mean": (float(x), float(y))}
     if n > 1 and m > 1:
         u, v = s / (n - 1), z / (m - 1)
-        sd = float(np.sqrt(u)), float(np.sqrt(v))
+        values["sd"] = float(np.sqrt(u)), float(np.sqrt(v))
         if u > 0 and v > 0:
             a, b = u / n, v / m
             free = (a + b) ** 2 / (a**2 / (n - 1) + b**2 / (m - 1))
@@ -173,21 +173,30 @@ def _of_numbers(count: Pair, mean: Pair, m2: Pair, rows: Pair, squares: Floats) 
         elif x != y or u != v:
             tests.append(0.0)
             moved = float("inf")
-    gone = [float(1 - have / of) if of else float("nan") for have, of in zip(count, rows, strict=True)]
-    values = {"mean": (float(x), float(y)), "sd": sd, "missing": (gone[0], gone[1])}
+    values["missing"] = _absent(count, rows)
     moved += float(stability(there).sum())
     return Move(min(1.0, len(tests) * min(tests)), moved, "Welch and Layard", values)
 
 
-def _of_rates(n: Pair, total: Pair, values: Floats, alone: bool) -> Move:
+def _absent(count: Pair, rows: Pair) -> Pair:
+    """The share of rows without a value."""
+    a, b = (float(1 - have / of) if of else float("nan") for have, of in zip(count, rows, strict=True))
+    return a, b
+
+
+def _of_rates(n: Pair, total: Pair, rows: Pair, values: Floats, alone: bool) -> Move:
     """Of two sums, of events or of amounts: events of which each comes ``alone`` are binomial, given how many; others,
     and amounts, stray as those of the rows at hand do."""
     from scipy.stats import binomtest
 
-    a, b = (max(sum_ / of, 0.0) if of else 0.0 for sum_, of in zip(total, n, strict=True))
+    if not all(n):  # of no value there is no rate
+        there = np.array([[have, max(of - have, 0.0)] for have, of in zip(n, rows, strict=True)])
+        p, test = table_test(there)
+        return Move(p, float(stability(there).sum()), test, {"missing": _absent(n, rows)})
+    a, b = (max(sum_ / of, 0.0) for sum_, of in zip(total, n, strict=True))
     whole = round(total[0]), round(total[1])
     p, test = 1.0, "binomial"
-    if sum(whole) and all(n) and (alone or not (a > 0 and b > 0)):
+    if sum(whole) and (alone or not (a > 0 and b > 0)):
         p = float(binomtest(whole[1], sum(whole), n[1] / (n[0] + n[1])).pvalue)
     if a > 0 and b > 0:
         p, test = max((apart(n, (a, b), values), "rates"), (p, test) if alone else (0.0, test))

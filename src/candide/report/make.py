@@ -18,7 +18,7 @@ import numpy as np
 from candide.engines.addresses import shown
 from candide.engines.base import Watch, open_source, silent
 from candide.engines.reading import Reading
-from candide.errors import InputError
+from candide.errors import InputError, UnlabelledError
 from candide.export.javascript import check as check_javascript
 from candide.export.parameters import parameters
 from candide.model.fitted import Fitted
@@ -72,8 +72,11 @@ def make(
         name, gap = _target(fitted, data, target, reading)
         judged, found, gaps = None, None, [gap] if gap else []
         if name is not None:
-            judged = judge(fitted, data, name, weight=weight, most=_SURPRISES, reading=reading, watch=watch)
-            found, gaps = _checked(fitted, data, name, weight, reading)
+            try:
+                judged = judge(fitted, data, name, weight=weight, most=_SURPRISES, reading=reading, watch=watch)
+                found, gaps = _checked(fitted, data, name, weight, reading)
+            except UnlabelledError as error:
+                gaps = [Gap(_QUALITY, error.what, error.remedy or "")]
         moved = _moved(fitted, data, reading)
         page = of_page(fitted, judged, found, data=_named(data), drift=moved, gaps=gaps)
     return _with_case(fitted, page, whole)

@@ -50,7 +50,7 @@ class ColumnDrift:
     p: float
     adjusted: float  # for the number of columns (Holm)
     test: str
-    values: dict[str, Pair]  # before and after: share, mean, sd, missing
+    values: dict[str, Pair]  # before and after: share, mean, sd, missing; those that both have
     level: Any = None  # whose share moved most
 
 

@@ -21,7 +21,7 @@ from candide import wording
 from candide.engines.base import Source, has_columns
 from candide.engines.batch import blocks, number_columns, pieces
 from candide.engines.count import weights
-from candide.errors import InputError
+from candide.errors import InputError, UnlabelledError
 from candide.kernels import threads
 from candide.model.fitted import Fitted
 from candide.model.model import Model, ask
@@ -155,7 +155,11 @@ def labelled(source: Source, fitted: Fitted, target: str, work: Work[T], weight:
                 yield result
         if not some:
             known = wording.listing(fitted.labels.values)
-            raise InputError(f"no row of {source.name} has a label the model knows, {known}", column=target)
+            what, remedy = (
+                f"no row of {source.name} has a label the model knows, {known}",
+                f"pass rows whose {target!r} is known",
+            )
+            raise UnlabelledError(what, column=target, remedy=remedy)
 
     strangers = Strangers(fitted.plan)
     out = Labelled(results(), LeftOut(fitted.labels, strangers=strangers), told)

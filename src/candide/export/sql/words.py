@@ -175,6 +175,9 @@ DIALECTS = {one.name: one for one in _WORDS}
 
 def words(dialect: str) -> Words:
     """The words of a dialect by its name."""
+    if not dialect:
+        remedy = f"pass --dialect (dialect=...), one of {', '.join(DIALECTS)}"
+        raise InputError("a query is in a dialect of SQL, and none is named", remedy=remedy)
     if dialect not in DIALECTS:
         raise unknown("dialect", dialect, DIALECTS)
     return DIALECTS[dialect]

@@ -2,12 +2,13 @@
 // Pictures of voices, drawn when they are opened, for the class that is chosen. All text is set as text, never as markup.
 const known = JSON.parse(document.getElementById("data").textContent);
 const SVG = "http://www.w3.org/2000/svg";
+const TURNS = /[\u202a-\u202e\u2066-\u2069]/g; // letters that turn the line round
 
 function make(name, attributes = {}, ...inside) {
   const svg = ["svg", "rect", "line", "polyline", "polygon", "text", "circle", "g", "title"].includes(name);
   const node = svg ? document.createElementNS(SVG, name) : document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) if (value !== undefined) node.setAttribute(key, value);
-  node.append(...inside);
+  node.append(...inside.map((one) => typeof one === "string" ? one.replace(TURNS, " ") : one));
   return node;
 }
 

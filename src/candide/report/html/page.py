@@ -21,6 +21,7 @@ from candide import __version__, wording
 from candide.export.javascript import scorer
 from candide.files import check_output, write_whole
 from candide.report.html import curves, data, svg
+from candide.report.summary.drift import how
 from candide.report.summary.page import PageSummary, VoiceSummary
 
 MARK = b'<meta name="generator" content="Candide'
@@ -113,13 +114,18 @@ def _without_range(page: PageSummary) -> str:
     return ", ".join(some)
 
 
+def _shown(value: Any) -> Any:
+    """What a person has written, without letters that turn a line round."""
+    return wording.straight(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
 @cache
 def _template() -> Any:
     from jinja2 import BaseLoader, Environment
 
-    made = Environment(loader=BaseLoader(), autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    made = Environment(loader=BaseLoader(), autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_shown)
     made.filters |= {"percent": wording.percent, "value": wording.value, "plural": wording.plural, "nats": wording.nats}
-    made.filters |= {"number": wording.number}
+    made.filters |= {"how": how}
     return made.from_string(_read("page.html"))
 
 

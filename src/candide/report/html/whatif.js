@@ -30,6 +30,7 @@ document.head.append(make("script", {}, scorer));
 const model = globalThis.candide.load(parameters);
 const MOST = 40; // voices that are shown at first
 const WIDE = 420, TALL = 30, LOW = 22; // of an axis, and of the curve of a number
+const LONG = 60; // letters of a name that have room for certain
 const DAY = 86400e3;
 const columns = new Map(model.columns.map((one) => [one.name, one]));
 const key = (name, of) => JSON.stringify([name, ...of]);
@@ -37,7 +38,7 @@ const speakers = new Map(model.voices.map((one) => [key(one.name, one.columns), 
 const heard = known.titles.map(([name, ...of]) => speakers.get(key(name, of.length ? of : [name]))).filter(Boolean);
 const own = new Set(heard.filter((one) => one.columns.length === 1).map((one) => one.columns[0]));
 const others = new Set(heard.flatMap((one) => one.columns).filter((name) => !own.has(name))); // heard with others alone
-const row = {};
+const row = Object.create(null); // a column may be called __proto__
 let rows = [], scale = 1, shown = MOST;
 
 // What is said for a class against the mean of the others: of two classes their difference.
@@ -108,6 +109,9 @@ function control(column) {
   return { node: make("div", { class: "control" }, ...parts), show };
 }
 
+// The name of a voice; of a long one three lines are shown, and all of it where it is pointed at.
+const named = ({ name }) => make("span", { class: "name", title: name.length > LONG ? name : undefined }, name);
+
 // One voice: its name, its axis on the common scale, how its columns are set, and what it says now.
 function line(voice) {
   const column = voice.columns.length === 1 ? columns.get(voice.columns[0]) : null;
@@ -115,7 +119,7 @@ function line(voice) {
   const axis = make("svg", { class: "axis", viewBox: `0 0 ${WIDE} ${TALL}`, "aria-hidden": "true" });
   const told = make("span", { class: "n" }), set = column && control(column);
   const how = set ? set.node : make("div", { class: "control soft" }, voice.columns.length > 6 ? `set by ${voice.columns.length} columns` : `set by ${voice.columns.join(", ")}`);
-  const out = { voice, column, axis, told, set, node: make("div", { class: "line" + (column ? "" : " joint") }, make("span", { class: "name" }, voice.name), axis, how, told) };
+  const out = { voice, column, axis, told, set, node: make("div", { class: "line" + (column ? "" : " joint") }, named(voice), axis, how, told) };
   if (column && column.levels.length && !isNumber(column)) drag(axis, (part) => nearest(out, part));
   return out;
 }
@@ -124,7 +128,7 @@ function line(voice) {
 function silent(voice, column) {
   const set = control(column);
   set.curve?.remove();
-  return { column, set: { show: set.show }, node: make("div", { class: "line" }, make("span", { class: "name" }, voice.name), make("span", { class: "soft" }, "no voice of its own"), set.node, make("span")) };
+  return { column, set: { show: set.show }, node: make("div", { class: "line" }, named(voice), make("span", { class: "soft" }, "no voice of its own"), set.node, make("span")) };
 }
 
 // What is done while a finger or a mouse is drawn along a picture, by the part of its width.
@@ -209,7 +213,7 @@ function update() {
   prior.told.textContent = signed(effect(found.log_prior, c));
   sum.textContent = signed(effect(found.scores, c));
   const given = model.classes.indexOf(found.label);
-  if (known.policy) spoken.replaceChildren("Decision: ", make("strong", {}, given < 0 ? "left to a person" : known.classes[given]), make("span", { class: "soft" }, `, by ${known.policy}`));
+  if (known.policy) spoken.replaceChildren("Decision: ", make("strong", {}, given < 0 ? "left to a person" : known.classes[given]), make("span", { class: "soft" }, `, by a rule: ${known.policy}`));
   else spoken.textContent = `${known.classes[given]}, ${percent(found.probabilities[given])}`;
   spoken.dataset.label = String(given);
   clearTimeout(later);

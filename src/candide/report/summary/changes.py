@@ -92,6 +92,12 @@ def of_weigh(model: str, change: Change, output: str | None = None) -> WeighSumm
     return WeighSummary(model, change.rows, counted, voices.said(counted) if voices else "", output)
 
 
+_NAIVE = (
+    "naive Bayes is too sure where columns repeat each other, and then these shares are further off than they say: "
+    "a weighted model (candide fit --model bayes) is not"
+)
+
+
 @dataclass(frozen=True)
 class ShareSummary:
     """The share of a class before and after a model was adapted, and between which values the latter lies (95 %)."""
@@ -111,6 +117,7 @@ class AdaptSummary(Summary):
     rows: int
     shares: tuple[ShareSummary, ...]
     output: str | None
+    notes: tuple[str, ...] = ()
 
 
 def of_adapted(model: str, found: Adapted, output: str | None = None) -> AdaptSummary:
@@ -120,4 +127,7 @@ def of_adapted(model: str, found: Adapted, output: str | None = None) -> AdaptSu
         half = 1.959964 * found.error[label]  # of a standard normal, 95 % lie within so many deviations
         low, high = max(after - half, 0.0), min(after + half, 1.0)
         each.append(ShareSummary(label, found.before[label], after, low, high))
-    return AdaptSummary(model, found.rows, tuple(each), output)
+    fitted = found.fitted
+    several = len(fitted.plan.columns) > 1 or any(part.holds == "documents" for part in fitted.plan.parts)
+    is_naive = fitted.voices is None and fitted.learned.curve is None and several
+    return AdaptSummary(model, found.rows, tuple(each), output, (_NAIVE,) if is_naive else ())

@@ -17,7 +17,7 @@ from candide.report.record import Summary
 from candide.rows.table import Name
 from candide.tasks.drift import QUANTILES, ColumnDrift, Drift, Said
 
-__all__ = ["ColumnDrift", "DriftSummary", "Said", "of_drift"]
+__all__ = ["ColumnDrift", "DriftSummary", "Said", "how", "of_drift"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,6 +51,19 @@ def of_drift(found: Drift) -> DriftSummary:
         tuple(found.left_out),
         tuple(_notes(found)),
     )
+
+
+def how(one: ColumnDrift) -> str:
+    """What tells how a column moved, in words: the share of a level, the mean, how much is missing."""
+    values = dict(one.values)
+    gone = values.pop("missing", (0.0, 0.0))
+    if one.level is not None:
+        before, after = map(wording.percent, values["share"])
+        return f"{one.level}: {before} -> {after}"
+    found = [f"{name} {wording.number(a)} -> {wording.number(b)}" for name, (a, b) in values.items()]
+    if abs(gone[0] - gone[1]) > 0.001:
+        found.append(f"missing {wording.percent(gone[0])} -> {wording.percent(gone[1])}")
+    return "; ".join(found)
 
 
 def _verdict(found: Drift) -> str:

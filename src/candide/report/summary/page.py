@@ -127,7 +127,7 @@ def of_page(
         (*gaps, *_gaps(fitted, judged, bool(gaps))),
         data,
         drift=drift,
-        policy=None if fitted.rule is None else repr(fitted.policy),
+        policy=found.policy if fitted.rule is not None else None,
     )
 
 

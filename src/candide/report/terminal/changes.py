@@ -63,7 +63,7 @@ def _(found: AdaptSummary) -> Parts:
     ]
     title = f"What {wording.plural(found.rows)} say of the shares of the classes"
     kept = [] if found.output is None else [escape(f"{found.model}, turned to these shares, is kept in {found.output}")]
-    return [Sheet(title, "class", "learned", "here", "95 %", rows=rows), *kept]
+    return [Sheet(title, "class", "learned", "here", "95 %", rows=rows), *kept, *notes(found.notes)]
 
 
 def _between(low: float, high: float) -> str:

@@ -2,14 +2,14 @@
 
 from candide import wording
 from candide.report.summary import DriftSummary
-from candide.report.summary.drift import ColumnDrift
+from candide.report.summary.drift import how
 from candide.report.terminal.layout import Parts, Sheet, escape, notes, parts
 
 
 @parts.register
 def _(found: DriftSummary) -> Parts:
     rows = [
-        [escape(str(one.column)), escape(_how(one)), f"{one.moved:.4f}", _p(one.adjusted), one.test]
+        [escape(str(one.column)), escape(how(one)), f"{one.moved:.4f}", _p(one.adjusted), one.test]
         for one in found.columns
     ]
     count = f"{wording.plural(found.rows[1])} against {'?' if found.rows[0] is None else f'{found.rows[0]:,}'} counted"
@@ -35,19 +35,6 @@ def _said(found: DriftSummary) -> Parts:
         mean = f"log p(x) is {now.mean_density:.2f} on average, {then.mean_density:.2f} of rows {of}"
         shown.append(f"{mean}; {wording.percent(now.unlikely)} of these rows are less likely than all but 1% of those.")
     return shown
-
-
-def _how(one: ColumnDrift) -> str:
-    """What tells how a column moved, the share of a level or the mean."""
-    values = dict(one.values)
-    gone = values.pop("missing", (0.0, 0.0))
-    if one.level is not None:
-        before, after = map(wording.percent, values["share"])
-        return f"{one.level}: {before} -> {after}"
-    found = [f"{name} {wording.number(a)} -> {wording.number(b)}" for name, (a, b) in values.items()]
-    if abs(gone[0] - gone[1]) > 0.001:
-        found.append(f"missing {wording.percent(gone[0])} -> {wording.percent(gone[1])}")
-    return "; ".join(found)
 
 
 def _p(value: float) -> str:

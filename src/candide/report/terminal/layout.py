@@ -157,8 +157,9 @@ class Sheet:
         rows: Sequence[Sequence[str]] = (),
         more: int = 0,
     ):
-        self.title, self.headings, self.text, self.spare, self.vital = title, headings, text, spare, vital
-        self.rows = [list(row) for row in rows[:MOST]]
+        self.title, self.text, self.spare, self.vital = title, text, spare, vital
+        self.headings = tuple(heading.replace("\n", " ") for heading in headings)
+        self.rows = [[cell.replace("\n", " ") for cell in row] for row in rows[:MOST]]
         if more := more or len(rows[MOST:]):
             self.rows.append([f"[dim]and {more:,} more[/dim]", *[""] * (len(headings) - 1)])
 
