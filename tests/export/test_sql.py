@@ -4,7 +4,9 @@ import datetime as dt
 import sqlite3
 import warnings
 
+import duckdb
 import numpy as np
+import pyarrow as pa
 import pytest
 import sqlglot
 from tests.engines.spark_session import needs_spark, session
@@ -300,6 +302,45 @@ def test_names_that_would_stand_twice_are_refused():
             model.to_sql("duckdb", "t", keep=keep)
         assert caught.value.value == keep[0]
     assert model.to_sql("duckdb", "t", keep="id") == model.to_sql("duckdb", "t", keep=["id"])
+
+
+def test_text_that_is_no_number_is_missing(score):
+    """SQLite would read it as 0, or up to where it is none."""
+    model = cd.NaiveBayes().fit({"x": [0.0, 1.0, 5.0, 6.0, 7.0]}, [0, 0, 1, 1, 1])
+    text = ["abc", "n/a", "", "nan", "1,5", "2024-01-02", "5e0", " 6 ", "-1.5", ".5"]
+    said = score(model.fitted_, arrow({"x": np.array(text, object)}, ["x"]))
+    check(said, model, {"x": [np.nan] * 6 + [5.0, 6.0, -1.5, 0.5]})
+
+
+CATEGORIES = {
+    "numbers": ([1, 2, 2, 3], [["1", "2.0", " 3 ", "x", "4"], [1.0, 2.5, 3.0, np.nan]]),
+    "digits": (["1", "2", "02", "2.50"], [[1.0, 2.5, 7.0], [1, 2, 3, 4], ["1", "1.0", "02", "2.5", "2.50"]]),
+    "truths": ([True, False, False, True], [[1.0, 0.0, 2.0], [1, 0, 2], ["true", "False", "1", "0.0", "x"]]),
+}
+
+
+@pytest.mark.parametrize("name", CATEGORIES)
+def test_levels_in_a_column_of_another_type(score, name):
+    levels, others = CATEGORIES[name]
+    model = cd.NaiveBayes("categorical").fit({"k": levels * 20}, ["a", "b", "b", "c"] * 20)
+    for values in others:
+        same(score, model, {"k": np.array(values, object if isinstance(values[0], str) else None)})
+
+
+@pytest.mark.parametrize("unit", ["D", "h"])
+def test_levels_that_are_times_depend_on_no_zone(postgres, unit):
+    hours = np.datetime64("2024-02-29T22", "us") + 2 * np.arange(8).astype("m8[h]")
+    times = hours.astype(f"M8[{unit}]").astype("M8[us]")
+    model = cd.NaiveBayes("categorical").fit({"t": np.tile(times, 5)}, np.arange(40) % 3)
+    zoned = pa.table({"row #": range(8), "t": pa.array(times, pa.timestamp("us", "UTC"))})
+    postgres.run("SET timezone = 'Asia/Tokyo'")
+    try:
+        check(by_postgres(postgres)(model.fitted_, zoned), model, {"t": times})
+    finally:
+        postgres.run("RESET timezone")
+    with duckdb.connect() as con:
+        con.register("t", zoned)
+        check(con.execute(model.to_sql("duckdb", "t", keep="row #")).fetchall(), model, {"t": times})
 
 
 def test_dates_of_an_estimator_are_dates(score):

@@ -3,12 +3,13 @@
 >>> from candide.export.sql.layers import words
 >>> age = Column(Layers(words("duckdb"), "t"), {"name": "age", "kind": "number"}, ["-1"])
 >>> age.read_number()
-'CAST(t0."age" AS DOUBLE)'
+'TRY_CAST(t0."age" AS DOUBLE)'
 >>> print(age.read_key(["cook", "smith"]))
 NULLIF(NULLIF(CAST(t0."age" AS VARCHAR), ''), '-1')
 """
 
 import datetime as dt
+import math
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -20,6 +21,7 @@ from candide.export.sql.layers import Layers
 
 _LARGEST = number(1.7976931348623157e308)
 _WHOLE = 2**53  # up to here a double is one whole number
+_TAG = "number "  # before what is not text
 _EPOCH = dt.datetime(1970, 1, 1)
 
 
@@ -50,11 +52,11 @@ class Column:
     def read_number(self) -> str:
         """A number, or the days of a date; text as in the rows fitted, where the column holds text."""
         how, is_date = self.about.get("spelled"), self.about["kind"] == "date"
-        plain = self.words.days.replace("{}", self.raw) if is_date else self.words.double(self.raw)
+        plain = self.words.days.replace("{}", self.raw) if is_date else self.words.parsed(self.raw)
         if how is None:
             return plain
         if is_date:  # of text there are no days, even where it is never asked for them
-            plain = self.words.days.replace("{}", self.words.moment.replace("{}", self.raw))
+            plain = self.words.days.replace("{}", self.words.moment.replace("{}", self._utc))
         text = self._text(["", *self.na])
         read = self._date(text, how["date"]) if is_date else self._spelled(text, how)
         if how["missing"]:
@@ -72,7 +74,7 @@ class Column:
     def _spelled(self, text: str, how: dict[str, Any]) -> str:
         for old, new in how.get("put", ()):
             text = f"REPLACE({text}, {self.words.string(old)}, {self.words.string(new)})"
-        return self.words.double(self.words.joined.format(text, "'e-2'") if how["percent"] else text)
+        return self.words.parsed(self.words.joined.format(text, "'e-2'") if how["percent"] else text)
 
     def _date(self, text: str, form: str) -> str:
         from sqlglot import exp
@@ -89,15 +91,48 @@ class Column:
         sort = _sort(levels)
         if sort is float:
             self._check_whole(levels)
-            return self.words.double(self.raw)
+            return self._number_or_new()
         if sort is bool:
             return f"LOWER({self._text([''], '{}')})"
         if sort in ("day", "moment"):
-            return getattr(self.words, sort).replace("{}", self.raw)
+            return getattr(self.words, sort).replace("{}", self._utc)
         if sort is not str:
             what = "its levels are times, or of several types"
             raise InputError(what, column=self.name, remedy="export it to python or js")
-        return self._text([*([] if "" in levels else [""]), *self.na], "{}")
+        text = self._text([*([] if "" in levels else [""]), *self.na], "{}")
+        return self._tagged(text, self._meant(levels), levels)
+
+    @property
+    def _utc(self) -> str:
+        return self.words.utc.replace("{}", self.raw)
+
+    def _number_or_new(self) -> str:
+        """A number; of text that is none the largest of all, which is a new level."""
+        x, text = self.words.parsed(self.raw), self._text(["", *self.na])
+        if not self.words.read:
+            return x
+        return f"CASE WHEN {x} IS NULL AND LOWER({text}) <> 'nan' THEN {_LARGEST} ELSE {x} END"
+
+    def _tagged(self, text: str, meant: dict[float, list[int]], levels: Sequence[str]) -> str:
+        """Text; a number of the table is the one level that spells it, of several the one with its letters."""
+        if not meant:
+            return text
+        x, is_text = self.words.parsed(text), self.words.is_text.replace("{}", self.raw)
+        several = [self.words.string(levels[place]) for places in meant.values() if len(places) > 1 for place in places]
+        alone = f" AND {text} NOT IN ({', '.join(several)})" if several else ""
+        return f"CASE WHEN NOT {is_text} AND {x} IS NOT NULL{alone} THEN {self._tag(x)} ELSE {text} END"
+
+    def _tag(self, x: str) -> str:
+        text = self.words.text.replace("{}", x)
+        return self.words.joined.format(f"'{_TAG}'", text)
+
+    def _meant(self, levels: Sequence[str]) -> dict[float, list[int]]:
+        """The numbers that levels spell, and their places."""
+        found: dict[float, list[int]] = {}
+        for place, level in enumerate(levels if self.words.is_text and self.words.read else ()):
+            if NUMBER.fullmatch(level) and math.isfinite(x := float(level)):
+                found.setdefault(x, []).append(place)
+        return found
 
     def _check_whole(self, levels: Sequence[Any]) -> None:
         for level in levels:
@@ -111,13 +146,16 @@ class Column:
         sort, out = _sort(levels), []
         for place, level in enumerate(levels):
             if sort is bool:
-                out += [(f"'{word}'", place) for word in (("true", "1") if level else ("false", "0"))]
+                out += [(f"'{word}'", place) for word in (("true", "1", "1.0") if level else ("false", "0", "0.0"))]
             elif sort is float:
                 out.append((number(level), place))
             elif sort is str:
                 out.append((self.words.string(level), place))
             else:
                 out.append((self._moment(level, str(sort)), place))
+        if sort is str:
+            alone = {x: places[0] for x, places in self._meant(levels).items() if len(places) == 1}
+            out += [(self._tag(self.words.double(number(x))), place) for x, place in alone.items()]
         return out
 
     def _moment(self, level: dict[str, Any], sort: str) -> str:

@@ -13,7 +13,11 @@ from sqlglot import exp
 
 from candide.errors import InputError, unknown
 
+_LIKE_A_NUMBER = "'^ *[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]+)? *$'"
 _LATER = "CAST(EXTRACT(EPOCH FROM {}) AS DOUBLE PRECISION) / 86400e0"
+
+
+_PG_TEXT = f"PG_TYPEOF({{}}) IN ({', '.join(f'CAST({one!r} AS REGTYPE)' for one in ('text', 'varchar', 'bpchar'))})"
 
 
 @dataclass(frozen=True)
@@ -22,7 +26,9 @@ class Words:
 
     name: str
     number: str = "DOUBLE"  # the type
+    read: str = ""  # the number of any value, NULL where it is none; without it the database has an error of its own
     text: str = "CAST({} AS VARCHAR)"  # compared letter by letter
+    utc: str = "{}"  # a time, where it may have a zone
     days: str = ""  # of a date or a time, since 1970
     day: str = "CAST({} AS DATE)"
     moment: str = "CAST({} AS TIMESTAMP)"
@@ -60,6 +66,10 @@ class Words:
     def double(self, x: str) -> str:
         return f"CAST({x} AS {self.number})"
 
+    def parsed(self, x: str) -> str:
+        """A value of the table as a number."""
+        return self.read.replace("{}", x) or self.double(x)
+
     def most(self, *values: str) -> str:
         return f"{self.extremes[0]}({', '.join(values)})"
 
@@ -84,6 +94,7 @@ _WORDS = (
     Words(
         "bigquery",
         number="FLOAT64",
+        read="SAFE_CAST({} AS FLOAT64)",
         text="CAST({} AS STRING)",
         days="UNIX_MICROS(CAST({} AS TIMESTAMP)) / 864e8",
         log1p=_HALVED,
@@ -101,6 +112,8 @@ _WORDS = (
     ),
     Words(
         "duckdb",
+        read="TRY_CAST({} AS DOUBLE)",
+        utc="CAST(CAST({} AS VARCHAR) AS TIMESTAMP)",  # of text with a zone too
         days="EPOCH({}) / 86400e0",
         log1p=_HALVED,
         is_text="TYPEOF({}) = 'VARCHAR'",
@@ -108,6 +121,7 @@ _WORDS = (
     ),
     Words(
         "mysql",
+        read=f"CASE WHEN {{}} REGEXP {_LIKE_A_NUMBER} THEN CAST({{}} AS DOUBLE) END",
         text="CAST({} AS CHAR) COLLATE utf8mb4_bin",
         days="TIMESTAMPDIFF(MICROSECOND, '1970-01-01', {}) / 864e8",
         moment="CAST({} AS DATETIME(6))",
@@ -120,11 +134,15 @@ _WORDS = (
         folds=False,
         longest=63,
         number="DOUBLE PRECISION",
+        read=f"CASE WHEN NOT {_PG_TEXT} OR CAST({{}} AS TEXT) ~ {_LIKE_A_NUMBER} "
+        "THEN CAST({} AS DOUBLE PRECISION) END",
+        utc="CASE WHEN PG_TYPEOF({}) = CAST('timestamptz' AS REGTYPE) THEN CAST({} AS TIMESTAMPTZ) AT TIME ZONE 'UTC' "
+        "ELSE CAST({} AS TIMESTAMP) END",
         text="CAST({} AS TEXT)",
         days=_LATER,
         log1p=_HALVED,
         fence="OFFSET 0",
-        is_text="CAST(PG_TYPEOF({}) AS TEXT) IN ('text', 'character varying', 'character')",
+        is_text=_PG_TEXT,
     ),
     Words(
         "snowflake",
@@ -135,6 +153,7 @@ _WORDS = (
     ),
     Words(
         "spark",
+        read="TRY_CAST({} AS DOUBLE)",
         text="CAST({} AS STRING)",
         days="TIMESTAMPDIFF(MICROSECOND, TIMESTAMP_NTZ'1970-01-01 00:00:00', CAST({} AS TIMESTAMP_NTZ)) / 864e8",
         moment="CAST({} AS TIMESTAMP_NTZ)",
@@ -144,6 +163,7 @@ _WORDS = (
     Words(
         "sqlite",
         number="REAL",
+        read="CASE WHEN CAST({} AS NUMERIC) = {} THEN CAST({} AS REAL) END",  # a text is a number as a whole
         text="CAST({} AS TEXT)",
         days="(JULIANDAY({}) - 24405875e-1)",
         day="DATE({})",
@@ -156,10 +176,15 @@ _WORDS = (
         truths=("0", "1"),
         dates_of_text=False,
     ),
-    Words("trino", days="TO_UNIXTIME(WITH_TIMEZONE(CAST({} AS TIMESTAMP(6)), 'UTC')) / 86400e0"),
+    Words(
+        "trino",
+        read="TRY_CAST({} AS DOUBLE)",
+        days="TO_UNIXTIME(WITH_TIMEZONE(CAST({} AS TIMESTAMP(6)), 'UTC')) / 86400e0",
+    ),
     Words(
         "tsql",
         number="FLOAT(53)",
+        read="TRY_CAST({} AS FLOAT(53))",
         text="CAST({} AS NVARCHAR(MAX)) COLLATE Latin1_General_BIN2",
         days="DATEDIFF_BIG(MICROSECOND, '1970-01-01', {}) / 864e8",
         moment="CAST({} AS DATETIME2(6))",
