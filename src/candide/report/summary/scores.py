@@ -168,8 +168,9 @@ def expected_shares(fitted: Fitted) -> Floats:
 
 
 def _decided(fitted: Fitted, total: Scores, shares: Scores) -> DecidedSummary:
-    alone = shares.mean_cost, shares.coverage
-    return DecidedSummary(repr(fitted.policy), total.coverage, total.mean_cost, float(total.cost), *alone)
+    assert fitted.policy is not None
+    said, alone = fitted.policy.said(fitted.labels), (shares.mean_cost, shares.coverage)
+    return DecidedSummary(said, total.coverage, total.mean_cost, float(total.cost), *alone)
 
 
 def chosen_at(at: Threshold) -> str:

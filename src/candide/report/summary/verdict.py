@@ -59,18 +59,18 @@ def of_judged(fitted: Fitted, judged: Judged, data: str | None = None) -> Verdic
     known = data is not None and fitted.provenance.get("source") == data
     return Verdict(
         found,
-        (*_decided(fitted, found), *_figures(found, _expected(fitted)), *_calibration(found)),
+        (*_decided(found), *_figures(found, _expected(fitted)), *_calibration(found)),
         _confusions(found),
         known,
     )
 
 
-def _decided(fitted: Fitted, found: ScoreSummary) -> list[str]:
+def _decided(found: ScoreSummary) -> list[str]:
     """By what rule classes are given, where that is not the most probable one."""
-    if found.decided is None or fitted.policy is None:
+    if found.decided is None:
         return []
     some = f", and leaves {wording.percent(1 - found.decided.coverage)} of the rows open"
-    return [f"It decides by a rule: {fitted.policy.said(fitted.labels)}{some if found.decided.coverage < 1 else ''}."]
+    return [f"It decides by a rule: {found.decided.policy}{some if found.decided.coverage < 1 else ''}."]
 
 
 def _expected(fitted: Fitted) -> str:

@@ -50,7 +50,9 @@ def _decisions(found: ScoreSummary) -> Parts:
         cost = f"a row costs {one.mean_cost:.4g}, all {one.total_cost:,.6g}"
         alone = f"{one.baseline_cost:.4g}" if one.baseline_coverage else "no row is decided"
         alone = f"by the class shares alone {alone}"
-        shown.append(f"[bold]{escape(one.policy)}[/bold]: {'' if one.coverage == 1 else some}{cost}; {alone}.")
+        shown.append(
+            f"[bold]By a rule[/bold], {escape(one.policy)}: {'' if one.coverage == 1 else some}{cost}; {alone}."
+        )
     return shown
 
 
