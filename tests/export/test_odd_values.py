@@ -14,8 +14,12 @@ from tests.export.scorers import CLOSE, SCORERS, check, node, rows_of
 from tests.export.test_scorers import LAWS, every_law
 
 import candide as cd
+from candide import export
+from candide.demo import garden
 from candide.errors import InputError, InputTypeError
+from candide.export.scorer.model import load, scored
 from candide.export.scorer.numbers import normalised
+from candide.model.fitted import Fitted
 
 N = 200
 TEXTS = [
@@ -164,3 +168,21 @@ def test_many_levels_that_are_fractions(scorer, tmp_path):
     X = {"x": np.where(rng.random(300) < 0.5, y, rng.integers(0, 12, 300)) / 7}
     model = cd.NaiveBayes(events={"x": "categorical"}).fit(X, y)
     check(scorer(model.fitted_, rows_of(X, ["x"]), str(tmp_path)), model, X)
+
+
+@pytest.mark.parametrize("scorer", SCORERS.values(), ids=SCORERS)
+def test_whole_numbers_beyond_those_of_a_double_stay_apart(scorer, tmp_path):
+    """Of levels and of classes; those of JavaScript come as text."""
+    ids = [2**53, 2**53 + 1, 2**60 + 1]
+    x = ids * 20
+    model = cd.NaiveBayes(events={"id": "categorical"}).fit({"id": x}, x)
+    said = scorer(model.fitted_, [{"id": str(one)} for one in [*ids, 2**60]], str(tmp_path))
+    p = model.predict_proba({"id": [*ids, 2**60]})
+    assert np.abs(p - np.array([one["probabilities"] for one in said])).max() <= CLOSE
+    assert [int(one["label"]) for one in said[:3]] == ids
+
+
+def test_a_header_that_names_a_column_twice_is_refused():
+    model = load(export.parameters(Fitted(garden())))
+    with pytest.raises(ValueError, match="the column 'soil' is there twice"):
+        list(scored(model, ["soil,soil\n", "clay,sand\n"]))

@@ -14,6 +14,7 @@ from candide.export.packed import as_json
 from candide.export.parameters import parameters
 from candide.model.fitted import Fitted
 
+_WIDE = (1 << 53) - 1  # the largest whole number beside which a double has no other
 _USE = """
 /** The parameters of the model. */
 export const parameters = {parameters};
@@ -29,12 +30,33 @@ def javascript(fitted: Fitted) -> str:
     """The text of a module whose default export is the model: ``model.score(row)``."""
     found = parameters(fitted)
     check(found)
-    return f"// {MARK}\n\n{scorer()}{_USE.format(parameters=as_json(found))}"
+    return f"// {MARK}\n\n{scorer()}{_USE.format(parameters=as_json(exact(found)))}"
 
 
 def scorer() -> str:
     """The scorer alone, as an ES module that exports ``load(parameters)``."""
     return source("js")
+
+
+def exact(found: dict[str, Any]) -> dict[str, Any]:
+    """Parameters whose wide whole numbers, of which JavaScript's numbers have not all figures, are text.
+
+    >>> found = exact({"classes": [1, 2**53 + 1], "columns": [{"name": "id", "levels": [2**60 + 1]}]})
+    >>> found["classes"], found["columns"][0]["levels"]
+    ([1, '9007199254740993'], [{'text': '1152921504606846977', 'type': 'integer'}])
+    """
+    classes = [str(label) if _is_wide(label) else label for label in found["classes"]]
+    columns = [
+        {**column, "levels": [{"text": str(one), "type": "integer"} if _is_wide(one) else one for one in levels]}
+        if (levels := column.get("levels"))
+        else column
+        for column in found["columns"]
+    ]
+    return {**found, "classes": classes, "columns": columns}
+
+
+def _is_wide(value: Any) -> bool:
+    return isinstance(value, int) and abs(value) > _WIDE
 
 
 def check(found: dict[str, Any]) -> None:

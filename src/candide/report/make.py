@@ -20,6 +20,7 @@ from candide.engines.base import Watch, open_source, silent
 from candide.engines.reading import Reading
 from candide.errors import InputError, UnlabelledError
 from candide.export.javascript import check as check_javascript
+from candide.export.javascript import exact
 from candide.export.parameters import parameters
 from candide.model.fitted import Fitted
 from candide.report import html
@@ -92,7 +93,7 @@ def _with_case(fitted: Fitted, page: PageSummary, whole: bool) -> Made:
             raise InputError(_LARGE.format("more than ", least / 1e3, html.room(page) / 1e3), remedy=_WHOLE)
         found = parameters(fitted)
         check_javascript(found)
-        full = replace(page, parameters=found)
+        full = replace(page, parameters=exact(found))
         text = html.render(full, whole=whole)
         size, most = len(text.encode()), html.room(full)
         if whole or size <= most:

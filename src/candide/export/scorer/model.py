@@ -145,7 +145,11 @@ def scored(model: Model, lines: Iterable[str]) -> Iterator[list[Any]]:
     """A CSV file scored: a header and the prediction and the probabilities of every row."""
     rows = csv.DictReader(lines)
     wanted = [str(column["name"]) for column in model.columns]
-    absent = [name for name in wanted if name not in (rows.fieldnames or ())]
+    names = list(rows.fieldnames or ())
+    twice = [name for name in wanted if names.count(name) > 1]
+    if twice:
+        raise ValueError(f"the column {twice[0]!r} is there twice; rename one of them in the header")
+    absent = [name for name in wanted if name not in names]
     if absent and len(absent) == len(wanted):
         raise ValueError(f"none of the columns {', '.join(wanted)}; pass a CSV file with a header, and with commas")
     if absent:

@@ -81,7 +81,10 @@ const reordered = (found) => found && [found[0], found[2], found[1], found[3], f
 
 /** What a text spells, as a key by which levels are found; null where it is but text. */
 function meaning(text) {
-  if (NUMBER.test(text) && text.length < 400) return Number.isFinite(Number(text)) ? `number ${Number(text)}` : null;
+  if (NUMBER.test(text) && text.length < 400) {
+    if (/^\s*[+-]?\d+\s*$/.test(text)) return numberKey(BigInt(text.trim()));
+    return Number.isFinite(Number(text)) ? numberKey(Number(text)) : null;
+  }
   if (/^(true|false)$/i.test(text)) return `truth ${text.toLowerCase()}`;
   const at = moment(text);
   if (at !== null) return `moment ${at}`;
@@ -134,10 +137,17 @@ export class Levels {
   }
 }
 
+/** A number as a key: a whole one in all its figures, of which beyond 2 ** 53 a double has not all. */
+function numberKey(number) {
+  const exact = typeof number === "number" && Number.isInteger(number) ? BigInt(number) : number;
+  return `number ${exact}`;
+}
+
 /** A truth is the number 1 or 0 among levels that are no text, as in Python. */
 function keyOf(level) {
+  if (level?.type === "integer") return numberKey(BigInt(level.text));
   if (typeof level === "object") return `${level.type === "duration" ? "duration" : "moment"} ${level.value}`;
-  return `number ${Number(level)}`;
+  return numberKey(typeof level === "bigint" ? level : Number(level));
 }
 
 /** The number that a value is, NaN where it is missing; days since 1970 of a date. */
