@@ -8,6 +8,7 @@ from tests.data import table
 import candide as cd
 from candide import tasks
 from candide.cli import cli
+from candide.errors import InputError
 from candide.rows.remarks import RemarkWarning
 from candide.rows.table import Table
 
@@ -166,3 +167,16 @@ KNOWN = {
 @pytest.mark.parametrize("name", KNOWN)
 def test_real_tables(name):
     assert [(one.code, one.column) for one in tasks.check(table(f"{name}.parquet"), "class").findings] == KNOWN[name]
+
+
+def test_a_column_of_whole_numbers_is_told_once():
+    """Though both its counts and its rows give the class away."""
+    rows = {"size": [float(i % 3) for i in range(90)], "y": ["a" if i % 3 == 0 else "b" for i in range(90)]}
+    assert [one.code for one in tasks.learn(rows, "y", model="naive").remarks] == ["leak"]
+
+
+def test_an_infinity_among_few_numbers_names_its_column():
+    rows = {"b": [1.5, 2.5] * 30, "size": [float(i % 4) for i in range(59)] + [float("inf")], "y": ["a", "b", "b"] * 20}
+    with pytest.raises(InputError, match="column 'size': infinity") as caught:
+        tasks.learn(rows, "y", model="naive")
+    assert caught.value.row is None

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.encode import Encoding
+from candide.errors import InputError
 from candide.events.base import Settled
 from candide.events.categorical import Categorical
 from candide.events.gaussian import Gaussian
@@ -47,7 +48,12 @@ class Whole(Categorical):
 
     def settled(self, tally: Levels, encodings: Sequence[Encoding]) -> list[Settled]:
         """Its columns as numbers, and as categories; in each the order of the columns."""
-        codes = _taken_for_codes(tally, [_numbers(encoding) for encoding in encodings])
+        values = [_numbers(encoding) for encoding in encodings]
+        for j, x in enumerate(values):
+            if x is not None and np.isinf(x).any():
+                value, remedy = float(x[np.isinf(x)][0]), "make it missing, or drop the row"
+                raise InputError(f"infinity is not a usable value ({value})", column=j, value=value, remedy=remedy)
+        codes = _taken_for_codes(tally, values)
         found: list[Settled] = []
         if not all(codes):
             at = [j for j, is_code in enumerate(codes) if not is_code]

@@ -150,7 +150,11 @@ class Census:
         """The same counts under the event models for which they decide, where an event model leaves that to them."""
         parts, tallies = list[Part](), list[Tally]()
         for part, tally in zip(self.plan.parts, self.tallies, strict=True):
-            found = part.event.settled(tally, part.encodings)
+            try:
+                found = part.event.settled(tally, part.encodings)
+            except InputError as error:  # of a column, which an event model knows by its place
+                error.column = None if error.column is None else part.columns[error.column]
+                raise
             for event, at, encodings, own in [] if found is None else found:
                 parts.append(Part(event, tuple(part.columns[j] for j in at), encodings))
                 tallies.append(own)

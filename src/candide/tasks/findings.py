@@ -32,7 +32,9 @@ _SHOWN = 3  # findings of a sort in a report that is about something else
 
 def findings(census: Census, sample: Sample) -> list[Remark]:
     """All that is found in the counts of a table and in some of its rows, the gravest first."""
-    found = [*from_counts(census), *from_rows(sample)]
+    found = list(from_counts(census))
+    known = {(one.code, one.column) for one in found}  # of all rows, and so not told again of some
+    found += [one for one in from_rows(sample) if (one.code, one.column) not in known]
     return sorted(found, key=lambda one: _GRAVITY.index(one.code))
 
 
