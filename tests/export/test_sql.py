@@ -312,6 +312,24 @@ def test_text_that_is_no_number_is_missing(score):
     check(said, model, {"x": [np.nan] * 6 + [5.0, 6.0, -1.5, 0.5]})
 
 
+@pytest.mark.parametrize("estimate", ["predictive", "mle"])
+@pytest.mark.parametrize("event", ["gaussian", "lognormal", "exponential", "poisson", "negativebinomial"])
+def test_the_largest_and_the_smallest_numbers(score, event, estimate):
+    """Their squares are no numbers, and an error in PostgreSQL; the mean of a class is 0."""
+    first = {"gaussian": [-1, 0, 1], "lognormal": [1, 2, 3]}.get(event, [0, 0, 1])
+    x = np.array([*first, 3, 1, 8, 2, 2, 9, 5, 7], float)
+    model = cd.NaiveBayes(event, estimate=estimate).fit({"x": np.tile(x, 6)}, list("aaabbbbccdd") * 6)
+    values = [0.0, 1e15, 1e18, 1e100, 1e170, 1e200, 1e250, 1e300]
+    values += [] if event in ("poisson", "negativebinomial") else [1e-170, 1e-308, 5e-324]
+    same(score, model, {"x": np.array(values)})
+
+
+def test_the_largest_and_the_smallest_numbers_together(score):
+    x = np.tile([[-1.0, 1.0], [1.0, -1.0], [-2.0, -2.0], [2.0, 2.0], [1.0, 0.0]], (20, 1))
+    model = cd.GaussianBayes("full").fit(x, list("aabbb") * 20)
+    same(score, model, np.array([[1e-170, 1e-308], [0.0, 5e-324], [1e-160, 2.0], [1e100, 1.0]]))
+
+
 CATEGORIES = {
     "numbers": ([1, 2, 2, 3], [["1", "2.0", " 3 ", "x", "4"], [1.0, 2.5, 3.0, np.nan]]),
     "digits": (["1", "2", "02", "2.50"], [[1.0, 2.5, 7.0], [1, 2, 3, 4], ["1", "1.0", "02", "2.5", "2.50"]]),

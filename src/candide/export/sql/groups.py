@@ -17,6 +17,7 @@ from candide.export.sql.expressions import added, log1p, number
 from candide.export.sql.scoring import Scoring
 
 Part = dict[str, Any]
+_NEAR, _FAR = "1e-140", "1e120"
 MOST = 6  # columns whose values may be missing: 2**6 ways to be
 
 
@@ -66,6 +67,12 @@ class _Law:
         return whole + sum(self.rising[c][:n]) - n / 2 * math.log(math.pi * self.df[c])
 
 
+def _within(x: str) -> str:
+    """A number whose square can be added up."""
+    cases = f"WHEN ABS({x}) < {_NEAR} THEN 0e0 WHEN {x} > {_FAR} THEN {_FAR} WHEN {x} < -{_FAR} THEN -{_FAR}"
+    return f"CASE {cases} ELSE {x} END"
+
+
 class _Group:
     """A law, and the names of its columns in a query."""
 
@@ -88,6 +95,7 @@ class _Group:
         roots = [law.root(c, way) for way in self.ways]
         away = {j: f"{one} - {number(law.loc[c][j])}" for j, one in self.x.items()}
         away = {j: let(f"COALESCE({one}, 0e0)" if self.some_missing else one) for j, one in away.items()}
+        away = {j: let(_within(one)) for j, one in away.items()}
         squares = []
         for i in self.x:
             factors = {j: self._by_way([root.get((i, j), 0.0) for root, _ in roots]) for j in self.x if j <= i}

@@ -9,12 +9,13 @@ from typing import Any
 from candide.errors import InputError
 from candide.export.scorer.numbers import numbers, rows
 from candide.export.sql.blocks import discriminants
-from candide.export.sql.expressions import added, log1p, log_rising, number
+from candide.export.sql.expressions import SMALL, added, clamped, log1p, log_rising, number, squared
 from candide.export.sql.groups import together
 from candide.export.sql.scoring import Scoring
 
 Part = dict[str, Any]
 Term = Callable[..., str]
+_ROOT = 1.34e154  # the square of a larger number is none
 
 
 def weights(part: Part) -> list[float]:
@@ -54,21 +55,25 @@ def never_below(scoring: Scoring, x: str, low: float, term: str, sign: str = "<"
 
 @each("loc", "inverse", "constant")
 def normal(scoring: Scoring, part: Part, x: str, loc: float, inverse: float, constant: float) -> str:
-    z = f"({x} - {number(loc)}) * {number(inverse)}"
-    return f"{number(constant)} - 5e-1 * ({z}) * ({z})"
+    scoring.impossible = True  # too far
+    return f"{number(constant)} - 5e-1 * {squared(scoring.layers, f'{x} - {number(loc)}', inverse)}"
 
 
 @each("loc", "scale", "df", "constant", "exponent")
 def student(
     scoring: Scoring, part: Part, x: str, loc: float, scale: float, df: float, constant: float, exponent: float
 ) -> str:
-    z = f"(({x} - {number(loc)}) / {number(scale)})"
-    return f"{number(constant)} - {number(exponent)} * {log1p(scoring.layers, f'{z} * {z} / {number(df)}', exponent)}"
+    away, far = scoring.layers.let(f"{x} - {number(loc)}"), _ROOT * math.sqrt(min(df, 1.0))
+    size = squared(scoring.layers, away, 1 / scale, far)
+    term = f"{number(constant)} - {number(exponent)} * {log1p(scoring.layers, f'{size} / {number(df)}', exponent)}"
+    scoring.impossible = True
+    return f"CASE WHEN ABS({away}) > {number(min(far * scale, 1e300))} THEN {number(-math.inf)} ELSE {term} END"
 
 
 @each("constant", "exponent", "rate")
 def lomax(scoring: Scoring, part: Part, x: str, constant: float, exponent: float, rate: float) -> str:
-    start = scoring.layers.let(f"CASE WHEN {x} >= 0e0 THEN {x} END")  # of a negative number there may be no logarithm
+    least = number(SMALL)  # of a negative number there may be no logarithm, and the part of a smaller one is none
+    start = scoring.layers.let(f"CASE WHEN {x} >= {least} THEN {x} WHEN {x} >= 0e0 THEN 0e0 END")
     term = f"{number(constant)} - {number(exponent)} * {log1p(scoring.layers, f'{start} / {number(rate)}', exponent)}"
     return never_below(scoring, x, 0.0, term)
 
@@ -76,6 +81,7 @@ def lomax(scoring: Scoring, part: Part, x: str, constant: float, exponent: float
 @each("shape", "constant", "slope")
 def negative_binomial(scoring: Scoring, part: Part, x: str, shape: float, constant: float, slope: float) -> str:
     start = scoring.layers.let(f"CASE WHEN {x} >= 0e0 THEN {x} END")
+    start = clamped(scoring.layers, start)
     term = f"{log_rising(scoring.layers, shape, start)} + {number(constant)} - {start} * {number(slope)}"
     return never_below(scoring, x, 0.0, term)
 
@@ -99,8 +105,11 @@ def quadratic(scoring: Scoring, part: Part, x: str, constant: float, slope: floa
     if math.isinf(slope):
         terms.append(f"CASE WHEN {x} = 0e0 THEN 0e0 ELSE {number(slope)} END")
     elif slope or not square:
-        terms.append(f"{x} * {number(slope)}")
-    terms += [f"{x} * {x} * {number(square)}"] if square else []
+        terms.append(f"{clamped(scoring.layers, x)} * {number(slope)}")
+    if square:
+        size = squared(scoring.layers, x, math.sqrt(abs(square)))
+        terms.append(size if square > 0 else f"-{size}")
+        scoring.impossible = True  # too far
     scoring.impossible |= math.isinf(slope) or math.isinf(constant)
     if part.get("low") is None:
         return added(terms)
