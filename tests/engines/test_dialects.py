@@ -51,7 +51,11 @@ def test_words_are_those_that_a_parser_reads(name, word):
 
 
 def in_duckdb(expression, x=1.0, kind="DOUBLE"):
-    return duckdb.execute(f"SELECT {expression.sql('duckdb')} FROM (SELECT CAST(? AS {kind}) AS x)", [x]).fetchone()[0]
+    return (
+        duckdb.connect()
+        .execute(f"SELECT {expression.sql('duckdb')} FROM (SELECT CAST(? AS {kind}) AS x)", [x])
+        .fetchone()[0]
+    )
 
 
 def in_sqlite(expression, x=1.0, kind=None):

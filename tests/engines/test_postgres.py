@@ -217,6 +217,7 @@ def test_what_means_a_missing_value_is_one(types):
 
 def test_the_page_on_it_says_what_happens(postgres, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")  # as wide as the page
     plants, herb = demo_rows(2000, seed=0)
     columns = {name: pa.array(column, from_pandas=True) for name, column in plants.items()}
     postgres.make(pa.table({"id": np.arange(2000), **columns, "herb": herb}), "plants")

@@ -190,11 +190,13 @@ def _shifted(value: float, off: Floats, level: float) -> tuple[float, float]:
     """A metric with the quantiles of what drawings are off by, less what they are off by on average, twice.
 
     Once because drawings are, and once because the metric itself is off as much from that of all rows there could be:
-    few rows of a class have too high an average precision, and drawings of them a higher one. Where that is more than
-    drawings differ by, or these do not differ, there is no saying where it lies.
+    few rows of a class have too high an average precision, and drawings of them a higher one. Below a quarter of what
+    they differ by it can be left alone (Efron and Tibshirani, 1993); where it is more than all of that, or
+    drawings do not differ, there is no saying where the metric lies.
     """
     bias, sd = (off.mean(), off.std()) if len(off) else (np.nan, np.nan)
     if not (sd > 1e-12 and abs(bias) <= sd):
         return np.nan, np.nan
-    low, high = value - 2 * bias + np.quantile(off, [(1 - level) / 2, (1 + level) / 2])
+    shift = 2 * bias if abs(bias) > sd / 4 else 0.0
+    low, high = value - shift + np.quantile(off, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
