@@ -1,7 +1,10 @@
 """Commands that apply a model to rows: predict and explain."""
 
+import shlex
 import shutil
 import sys
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import rich_click as click
@@ -12,10 +15,12 @@ from candide.cli.options import (
     AS_JSON,
     CLASS_PRIOR,
     MODEL,
+    POLICY,
     output_option,
     policy_from,
     policy_options,
     reading_options,
+    retyped,
 )
 from candide.engines.reading import Reading
 from candide.errors import InputError
@@ -33,6 +38,12 @@ from candide.errors import InputError
     metavar="LEVEL",
     help="Tell how sure each probability is, of the model naive: .95.",
 )
+@click.option(
+    "--server", metavar="URL", help="Have DATA, named alone, scored by a server: candide predict DATA --server URL."
+)
+@click.option(
+    "--token", envvar="CANDIDE_TOKEN", metavar="TOKEN", help="What a private server asks for (or CANDIDE_TOKEN)."
+)
 @policy_options
 @CLASS_PRIOR
 @reading_options
@@ -45,6 +56,8 @@ def predict(
     force: bool,
     keep: tuple[str, ...],
     intervals: float | None,
+    server: str | None,
+    token: str | None,
     class_prior: Any,
     as_json: bool,
     **options: Any,
@@ -55,15 +68,20 @@ def predict(
     --abstain-below decide in the place of what the model was saved with; of rows left open the prediction is empty.
 
     Examples: `candide predict adult.candide new.csv -o scored.parquet --keep id`,
-    `candide predict sms.candide --text "free prize, call now"`
+    `candide predict sms.candide --text "free prize, call now"`,
+    `candide predict new.csv --server http://127.0.0.1:8000 -o scored.parquet`
     """
     from candide import tasks
-    from candide.cli import progress
     from candide.report import summary
     from candide.tasks import outputs
     from candide.tasks.predict import is_scored
 
     policy, _ = policy_from(options, class_prior)
+    how: dict[str, Any] = {"keep": keep, "force": force, "reading": Reading(**options)}
+    if server is not None:
+        _check_remote(model, data)
+        _show_scored(partial(tasks.predict_remotely, server, model, token=token, **how), output, as_json)
+        return
     fitted = load_to_predict(model, data).with_policy(policy)
     if (data is None) == (text is None):
         raise InputError("pass DATA, or one document with --text")
@@ -71,18 +89,36 @@ def predict(
         show_result(summary.of_text(fitted, text), as_json)
         return
     outputs.check(output, model, data, ours=is_scored, force=force)
-    how: dict[str, Any] = {"keep": keep, "force": force, "intervals": intervals, "reading": Reading(**options)}
+    _show_scored(partial(tasks.predict, fitted, data, intervals=intervals, **how), output, as_json)
+
+
+def _check_remote(data: str, more: str | None) -> None:
+    """An error where something is asked for that the server alone decides."""
+    if more is not None:
+        remedy = f"name DATA alone: candide predict {shlex.quote(more)} --server URL"
+        raise InputError("a server has its own model", value=data, remedy=remedy)
+    if given := retyped({"text", "intervals", "class_prior", *POLICY}):
+        named = ", ".join(word.partition("=")[0] for word in given if word.startswith("--"))
+        what = f"{named}: a server decides by what its model was saved with"
+        raise InputError(what, value=named, remedy="leave it out, or predict with the model file")
+
+
+def _show_scored(predict: Callable[..., Any], output: str | None, as_json: bool) -> None:
+    """The scored table: in a file, in a pipe, or on the terminal."""
+    from candide.cli import progress
+    from candide.report import summary
+
     if output is None and not as_json and not sys.stdout.isatty():  # in a pipe: for another program
         path = files.temporary_file(".csv")
         try:
-            tasks.predict(fitted, data, out=path, **how)
+            predict(out=path)
             with open(path, "rb") as scored_rows:
                 shutil.copyfileobj(scored_rows, sys.stdout.buffer, 1 << 20)
         finally:
             files.remove(path)
         return
     with progress.watching(output is not None and not as_json) as watch:
-        scored: Any = tasks.predict(fitted, data, out=output, watch=watch, **how)
+        scored: Any = predict(out=output, watch=watch)
     if output is not None:
         show_result(summary.WrittenSummary(scored, output), as_json)
     elif as_json:

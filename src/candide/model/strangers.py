@@ -18,6 +18,7 @@ from candide import wording
 from candide.model.plan import Plan
 from candide.rows.blocks import Block
 from candide.rows.remarks import Remark
+from candide.rows.table import Name
 
 _FEW = 64  # rows that tell of most columns that they are known
 
@@ -51,7 +52,11 @@ class Strangers:
                  if (i, j) in self._open & self._met]  # fmt: skip
         if not found:
             return []
-        names = [name for name, _ in found]
         knows = wording.listing(found[0][1].values, 5) if len(found) == 1 and len(found[0][1]) else ""
-        text = f"{wording.columns(names)}: no value is one that the model knows{f' ({knows})' if knows else ''}"
-        return [Remark("unseen", text, names[0], "write it as in the rows fitted")]
+        return [unseen([name for name, _ in found], knows)]
+
+
+def unseen(names: Sequence[Name], knows: str = "") -> Remark:
+    """The remark on columns of which every value is strange, and what the model knows of one."""
+    text = f"{wording.columns(names)}: no value is one that the model knows{f' ({knows})' if knows else ''}"
+    return Remark("unseen", text, names[0], "write it as in the rows fitted", tuple(names))

@@ -22,6 +22,7 @@ class Remark:
     text: str
     column: Name | None = None
     remedy: str = ""
+    columns: tuple[Name, ...] = ()  # all that it is about, where they may be several
 
     def __str__(self) -> str:
         return f"{self.text}; {self.remedy}" if self.remedy else self.text

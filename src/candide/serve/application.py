@@ -8,7 +8,7 @@ says a path of this machine, and none is unpickled.
 >>> from candide.model.fitted import Fitted
 >>> herbs = app(Fitted(garden()), name="herbs")
 >>> sorted(herbs.paths)[:4]
-['/', '/docs', '/explain', '/health']
+['/', '/columns', '/docs', '/explain']
 """
 
 import asyncio

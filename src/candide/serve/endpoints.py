@@ -85,6 +85,10 @@ def model(request: Request, scorer: Scorer) -> Response:
     return Response(scorer.summary)
 
 
+def columns(request: Request, scorer: Scorer) -> Response:
+    return Response(formats.encode(scorer.wanted.facts()))
+
+
 def report(request: Request, scorer: Scorer) -> Response:
     return Response(scorer.page, HTML)
 
@@ -115,6 +119,7 @@ ENDPOINTS = [
     ),
     Endpoint("POST", "/explain", "Why each row is given its class (?by=column).", explain, takes=_ROW, rows=True),
     Endpoint("GET", "/model", "What the model knows, as candide show --json.", model, slow=True),
+    Endpoint("GET", "/columns", "The columns that the model reads, and how.", columns),
     Endpoint("GET", "/report", "The page of the model.", report, slow=True),
     Endpoint(
         "POST", "/invocations", "Predictions as MLflow's clients ask for them.", invocations, takes=_SPLIT, rows=True

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qs
 
 from candide.rows.remarks import Remark
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 Headers = list[tuple[bytes, bytes]]
 _NOTED = 10  # remarks that a header tells
+_LONGEST = 6000  # letters of it: proxies take 8 kB
 
 
 @dataclass
@@ -67,8 +68,14 @@ def noted(remarks: list[Remark]) -> tuple[tuple[str, str], ...]:
     """Remarks as a header, which is ASCII: what ``predict`` warns of."""
     if not remarks:
         return ()
-    told = [{"code": one.code, "text": str(one), "column": one.column} for one in remarks[:_NOTED]]
-    return (("candide-notes", json.dumps(told)),)
+    told: list[dict[str, Any]] = [
+        {"code": one.code, "text": str(one)[:500], "column": one.column, "columns": [*map(str, one.columns)]}
+        for one in remarks[:_NOTED]
+    ]
+    text = json.dumps(told)
+    if len(text) > _LONGEST:
+        text = json.dumps([{**one, "text": one["text"][:80], "columns": []} for one in told])
+    return (("candide-notes", text),)
 
 
 Work = Callable[[Request, "Scorer"], "Response | Future[Response]"]

@@ -198,7 +198,8 @@ def arrow_table(scored: Scored) -> Any:
     import pyarrow as pa
 
     label, *numbers = scored.columns
-    arrays = [pa.array(label), *(pa.array(column, pa.float64()) for column in numbers)]
+    kind = pa.array(scored.labels).type  # also where every row is left open, or there are none
+    arrays = [pa.array(label, kind), *(pa.array(column, pa.float64()) for column in numbers)]
     return pa.Table.from_arrays(arrays, scored.names)
 
 

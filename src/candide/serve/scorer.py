@@ -22,6 +22,7 @@ from candide.rows.blocks import Floats
 from candide.rows.remarks import Remark
 from candide.serve.rows import Reader
 from candide.tasks.scoring import scored_blocks
+from candide.tasks.wanted import Wanted
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Scored:
 
     names: list[str]
     columns: list[list[Any]]  # labels as they are, numbers, or None
+    labels: list[Any]  # of all classes
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -77,7 +79,7 @@ class Scorer:
     def many(self, columns: Mapping[str, Any], n_rows: int) -> tuple[Scored, list[Remark]]:
         """The answer to rows given by their columns."""
         if not n_rows:
-            return Scored(self.names, [[] for _ in self.names]), []
+            return Scored(self.names, [[] for _ in self.names], self.labels), []
         blocks = self.reader.many(columns, n_rows)
         remarks = self.reader.remarks(columns.keys(), blocks)
         log_posterior, density = scored_blocks(self.reader.plan, self.model, blocks)
@@ -88,7 +90,12 @@ class Scorer:
         labels = [*self.labels, None]
         given = [labels[code] for code in winner.tolist()]
         last: list[Any] = density.tolist() if self._has_density else [None] * len(density)
-        return Scored(self.names, [given, *np.exp(log_posterior.T).tolist(), last])
+        return Scored(self.names, [given, *np.exp(log_posterior.T).tolist(), last], self.labels)
+
+    @cached_property
+    def wanted(self) -> Wanted:
+        """The columns of the model, and how they are read."""
+        return Wanted.of(self.fitted)
 
     @cached_property
     def page(self) -> bytes:

@@ -24,6 +24,7 @@ from candide.tasks.export import export
 from candide.tasks.judge import judge
 from candide.tasks.learn import learn
 from candide.tasks.predict import predict
+from candide.tasks.remote import predict_remotely
 from candide.tasks.update import forget, merge, slide, update, weigh
 from candide.tasks.validate import cross_validate
 
@@ -44,6 +45,7 @@ __all__ = [
     "learn_counts",
     "merge",
     "predict",
+    "predict_remotely",
     "slide",
     "update",
     "weigh",

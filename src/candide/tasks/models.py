@@ -8,12 +8,15 @@ True
 
 import os
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from candide.engines.reading import Reading
 from candide.errors import InputError, InputTypeError
 from candide.model.fitted import Fitted
 from candide.model.plan import Plan
+
+if TYPE_CHECKING:
+    from candide.tasks.wanted import Wanted
 
 Model = Any  # a Fitted, an estimator of Candide, or the path of a model file
 
@@ -42,7 +45,7 @@ def plan_like(like: Any) -> tuple[Plan, Fitted | None]:
     return fitted.census.plan, fitted
 
 
-def reading_of(fitted: Fitted, reading: Reading | None) -> Reading:
+def reading_of(fitted: "Fitted | Wanted", reading: Reading | None) -> Reading:
     """How a source is read for a model: as is said, and what meant a missing value before does so again."""
     reading = reading or Reading()
     return reading if reading.missing or not fitted.na else replace(reading, na=fitted.na)

@@ -34,7 +34,7 @@ from candide.tasks.models import Model, fitted_of, reading_of
 from candide.tasks.scoring import prepare_to_score, scored
 
 _LONGEST = 1 << 24  # characters of the line that names the columns of a table
-_VALUES = 1 << 25  # probabilities in a batch of the scored table
+MOST = 1 << 25  # probabilities in a batch of the scored table
 
 
 def predict(
@@ -60,26 +60,38 @@ def predict(
     fitted = fitted_of(model).with_policy(policy)
     with open_source(data, reading_of(fitted, reading)) as source, watch(source, "scoring"):
         prepare_to_score(source, fitted.plan, fitted.spelled, fitted.target)
-        names = [keep] if isinstance(keep, str) else list(keep)
-        names = list(source.columns) if names == ["all"] else names
+        names = kept_columns(source, keep)
         strangers, between = Strangers(fitted.plan), Between.of(fitted, intervals)
-        if out is None:
-            scoring = partial(Scoring.of, fitted, names, between=between)
-            found: Any = source.engine.table(source, fitted.plan, _there(source, names), scoring)
-            if found is None:
-                import pyarrow as pa
-
-                schema, batches = scored_table(source, fitted, names, strangers, between)
-                found = pa.Table.from_batches(batches, schema)
-        else:
-            schema, batches = scored_table(source, fitted, names, strangers, between)
-            from candide.engines.duckdb.write import write
-
-            if source.encoding is not None:
-                warn([Remark("written-utf-8", f"{out} is written in UTF-8; {source.name} is in {source.encoding}")])
-            found = write(schema, batches, Path(out))
+        scoring = partial(Scoring.of, fitted, names, between=between)
+        found: Any = source.engine.table(source, fitted.plan, names, scoring) if out is None else None
+        if found is None:
+            found = put(source, *scored_table(source, fitted, names, strangers, between), out)
     warn(strangers.remarks())
     return found
+
+
+def kept_columns(source: Source, keep: str | Sequence[str]) -> list[str]:
+    """Columns to keep, which the source must have."""
+    names = [keep] if isinstance(keep, str) else list(keep)
+    names = list(source.columns) if names == ["all"] else names
+    for name in names:
+        if name not in source.columns:
+            raise unknown("column to keep", name, source.columns)
+    return names
+
+
+def put(source: Source, schema: Any, batches: Iterator[Any], out: str | os.PathLike | None) -> Any:
+    """The scored table of a source: in a file, and the number of rows comes back, or in Arrow."""
+    if out is None:
+        import pyarrow as pa
+
+        return pa.Table.from_batches(batches, schema)
+    from candide.engines.duckdb.write import write
+
+    if source.encoding is not None:
+        text = f"{out} is written in UTF-8; {source.name} is in {source.encoding}"
+        warn([Remark("written-utf-8", text)], stacklevel=3)
+    return write(schema, batches, Path(out))
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,20 +124,21 @@ def scored_table(
     source: Source, fitted: Fitted, keep: Sequence[str], strangers: Strangers, between: Between | None = None
 ) -> tuple[Any, Iterator[Any]]:
     """The schema and the batches of the scored table; ``strangers`` takes note of values never met."""
-    written = source.as_written(_there(source, keep))
+    written = source.as_written(keep)
     scan = source.engine.score(source, fitted.plan, [name for name, _ in written])
     kinds = [arrow_type(scan.schema.field(f"k{i}").type, kind) for i, (_, kind) in enumerate(written)]
     scoring = Scoring.of(fitted, keep, kinds, between=between)
-    pieced = pieces(scan.batches, len(fitted.labels), _VALUES)
+    pieced = pieces(scan.batches, len(fitted.labels), MOST)
     return scoring.schema, threads.ahead(partial(scoring, strangers=strangers), pieced)
 
 
-def _there(source: Source, keep: Sequence[str]) -> Sequence[str]:
-    """Columns to keep, which the source must have."""
-    for name in keep:
-        if name not in source.columns:
-            raise unknown("column to keep", name, source.columns)
-    return keep
+def distinct(names: Sequence[str]) -> Sequence[str]:
+    """The names of the columns of a scored table; an error where two are the same."""
+    if len(set(names)) < len(names):
+        twice = next(n for n in names if names.count(n) > 1)
+        what, remedy = f"the scored table would have two columns {twice!r}", "keep other columns, or rename it"
+        raise InputError(what, value=twice, remedy=remedy)
+    return names
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,11 +157,7 @@ class Scoring:
 
         labels = fitted.labels
         ends = [] if between is None else [f"p_{v}_{end}" for v in labels.values for end in ("low", "high")]
-        names = [*keep, "prediction", *(f"p_{v}" for v in labels.values), *ends, "log_density"]
-        if len(set(names)) < len(names):
-            twice = next(n for n in names if names.count(n) > 1)
-            what, remedy = f"the scored table would have two columns {twice!r}", "keep other columns, or rename it"
-            raise InputError(what, value=twice, remedy=remedy)
+        names = distinct([*keep, "prediction", *(f"p_{v}" for v in labels.values), *ends, "log_density"])
         kinds = [*kinds, pa.array(labels.array.tolist()).type, *[pa.float64()] * (len(labels) + len(ends) + 1)]
         return cls(fitted, keep, pa.schema(list(zip(names, kinds, strict=True))), between)
 

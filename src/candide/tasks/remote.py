@@ -1,0 +1,172 @@
+"""Predicting through a server: a source is read here, scored there, and written here, a few thousand rows at a time.
+
+The server says which columns its model wants and how they are read, so that a table becomes the same rows as for a
+model at hand, and the scored table is the same. Rows go out as Arrow streams, some at once, and come back in order.
+"""
+
+import io
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from candide.engines.base import Source, Watch, open_source, silent
+from candide.engines.batch import arrow_type, as_type, pieces, places
+from candide.engines.reading import Reading
+from candide.errors import InputError, SourceError
+from candide.kernels import threads
+from candide.model.strangers import unseen
+from candide.rows.remarks import Remark, warn
+from candide.tasks import outputs
+from candide.tasks.connection import Answer, Connection, TooLargeError
+from candide.tasks.models import reading_of
+from candide.tasks.predict import MOST, distinct, is_scored, kept_columns, put
+from candide.tasks.scoring import prepare_to_score
+from candide.tasks.wanted import Wanted
+
+ARROW = "application/vnd.apache.arrow.stream"
+_ROWS = 1 << 15  # rows of a request: far fewer than a server takes, enough that asking costs nothing beside them
+_BYTES = 1 << 22  # and bytes of it
+
+
+def predict_remotely(
+    server: str,
+    data: Any,
+    *,
+    token: str | None = None,
+    out: str | os.PathLike | None = None,
+    keep: str | Sequence[str] = (),
+    force: bool = False,
+    reading: Reading | None = None,
+    watch: Watch = silent,
+) -> Any:
+    """Score a source by the model of a server, at an address such as ``http://127.0.0.1:8000``.
+
+    As :func:`candide.tasks.predict` does with a model at hand: into a file (the number of rows comes back), or into an
+    Arrow table. A file is written whole or not at all, whatever becomes of the server.
+    """
+    outputs.check(out, data, ours=is_scored, force=force)
+    strange = _Strange()
+    with Connection(server, token) as there:
+        wanted = Wanted.from_facts(there.get("/columns"))
+        with open_source(data, reading_of(wanted, reading)) as source, watch(source, "scoring"):
+            prepare_to_score(source, wanted.plan, wanted.spelled or {}, wanted.target)
+            scored = _scored_table(source, there, wanted, kept_columns(source, keep), strange)
+            found = put(source, *scored, out)
+    warn(strange.remarks())
+    return found
+
+
+def _scored_table(
+    source: Source, there: Connection, wanted: Wanted, keep: Sequence[str], strange: "_Strange"
+) -> tuple[Any, Iterator[Any]]:
+    """The schema and the batches of the scored table."""
+    import pyarrow as pa
+
+    plan, written = wanted.plan, source.as_written(keep)
+    scan = source.engine.score(source, plan, [name for name, _ in written], codes=False)
+    names = [str(part.columns[j]) for part, j in places(plan)]
+    sent = [(i, name) for i, name in enumerate(names) if name in source.columns]
+    kinds = [arrow_type(scan.schema.field(f"k{i}").type, kind) for i, (_, kind) in enumerate(written)]
+    asking = partial(_answered, there, sent, strange)
+    empty = pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in scan.schema], schema=scan.schema)
+    answers = asking(empty).schema
+    distinct([*keep, *answers.names])
+    schema = pa.schema([*zip(keep, kinds, strict=True), *answers])
+
+    def scored(numbered: tuple[int, Any]) -> Any:
+        first, batch = numbered
+        answered = list(_parts(asking, batch, first))
+        if any(part.schema != answers for part in answered):
+            remedy = "score the table again"
+            raise SourceError("its model has other classes than when this began", where=there.name, remedy=remedy)
+        kept = [as_type(batch.column(f"k{i}"), kind) for i, kind in enumerate(kinds)]
+        columns = [pa.concat_arrays([part.column(i) for part in answered]) for i in range(len(answers))]
+        return pa.RecordBatch.from_arrays([*kept, *columns], schema=schema)
+
+    pieced = pieces(scan.batches, len(answers) - 2, MOST)  # as a model at hand would write them
+    return schema, threads.ahead(scored, _numbered(pieced))
+
+
+def _numbered(batches: Iterator[Any]) -> Iterator[tuple[int, Any]]:
+    """Batches, each with the number of its first row."""
+    first = 0
+    for batch in batches:
+        yield first, batch
+        first += batch.num_rows
+
+
+def _parts(asking: Callable[[Any], Any], batch: Any, first: int) -> Iterator[Any]:
+    """The answers to the rows of a batch, in as many requests as it takes; an error tells the row among all."""
+    rows = max(1, min(_ROWS, batch.num_rows * _BYTES // max(1, batch.nbytes)))
+    for at in range(0, max(1, batch.num_rows), rows):
+        yield from _halved(asking, batch.slice(at, rows), first + at)
+
+
+def _halved(asking: Callable[[Any], Any], batch: Any, first: int) -> Iterator[Any]:
+    """The same, by halves where the server takes fewer rows."""
+    try:
+        yield asking(batch)
+    except TooLargeError:
+        if not (half := batch.num_rows // 2):
+            raise
+        yield from _halved(asking, batch[:half], first)
+        yield from _halved(asking, batch[half:], first + half)
+    except InputError as error:
+        if isinstance(error.row, int):
+            error.row += first
+        raise
+
+
+def _answered(there: Connection, sent: list[tuple[int, str]], strange: "_Strange", batch: Any) -> Any:
+    """The answer to the rows of a batch, as one of Arrow."""
+    import pyarrow as pa
+
+    rows = pa.RecordBatch.from_arrays([batch.column(i) for i, _ in sent], names=[name for _, name in sent])
+    out = io.BytesIO()
+    with pa.ipc.new_stream(out, rows.schema) as stream:
+        stream.write_batch(rows)
+    answer = there.post("/predict", out.getvalue(), ARROW)
+    try:
+        with pa.ipc.open_stream(pa.py_buffer(answer.body)) as stream:
+            found = stream.read_all().combine_chunks()
+        strange.look(rows, answer)
+    except (pa.ArrowException, OSError, ValueError):
+        raise SourceError("the answer is cut short or damaged", where=there.name, remedy="try again") from None
+    if found.num_rows != rows.num_rows:
+        what = f"{found.num_rows:,} answers to {rows.num_rows:,} rows"
+        raise SourceError(what, where=there.name, remedy="try again")
+    return pa.RecordBatch.from_arrays([_whole(column) for column in found.columns], schema=found.schema)
+
+
+def _whole(column: Any) -> Any:
+    """A column of a table as one array."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+class _Strange:
+    """Columns of which no value is one that the model knows, by what is noted of each request."""
+
+    def __init__(self) -> None:
+        self._met: dict[str, None] = {}
+        self._known: set[str] = set()
+        self._texts: dict[tuple[str, ...], str] = {}
+
+    def look(self, rows: Any, answer: Answer) -> None:
+        """Take note of the columns of a request that the server does not know, and of those that it does."""
+        notes = [one for one in json.loads(answer.headers.get("candide-notes", "[]")) if one["code"] == "unseen"]
+        here = [name for one in notes for name in one["columns"]]
+        self._met |= dict.fromkeys(here)
+        for one in notes:
+            self._texts[tuple(one["columns"])] = one["text"]
+        there = zip(rows.schema.names, rows.columns, strict=True)
+        self._known.update(name for name, column in there if name not in here and column.null_count < len(column))
+
+    def remarks(self) -> list[Remark]:
+        """One on all columns of which every value is strange, in the words of the server where it said just this."""
+        names = tuple(name for name in self._met if name not in self._known)
+        if not names:
+            return []
+        said = self._texts.get(names)
+        return [unseen(names) if said is None else Remark("unseen", said, names[0], columns=names)]
