@@ -16,7 +16,6 @@ from candide.errors import BusyError, InputError
 from candide.rows.table import Table
 from candide.serve import app
 from candide.serve.formats import Rows
-from candide.serve.journal import Journal
 from candide.serve.learner import Learner
 from candide.tasks import update
 
@@ -201,26 +200,6 @@ def test_a_full_disk(naive, path):
     served.close()
 
 
-def test_a_damaged_end_is_cut(naive, path):
-    learner = Learner(path, naive)
-    rows = [Rows(1, {n: [v] for n, v in row.items()}) for row in records(labelled(5, seed=11))]
-    for i, row in enumerate(rows):
-        learner.learn(row, str(i)).result()
-    learner._since = 0  # as if it had died: nothing is kept but the entries
-    learner.close()
-    with sqlite3.connect(path) as db:
-        db.execute("UPDATE entry SET rows = CAST(replace(rows, 's', 't') AS BLOB) WHERE seq = 4")
-    db.close()
-    with pytest.warns(UserWarning, match="last 2 entries are damaged"):
-        learner = Learner(path, naive)
-    assert learner.fitted.rows == 303
-    assert learner.learn(rows[4], "4").result().rows == 1
-    learner.close()
-    (path.parent / "no.db").write_bytes(b"nothing" * 1000)
-    with pytest.raises(InputError, match="no journal"):
-        Journal(path.parent / "no.db")
-
-
 def test_one_server_and_one_model_a_file(naive, path, monkeypatch):
     monkeypatch.setattr("candide.serve.journal._WAIT", 0.05)
     learner = Learner(path, naive)
@@ -229,18 +208,6 @@ def test_one_server_and_one_model_a_file(naive, path, monkeypatch):
     learner.close()
     with pytest.raises(InputError, match="another model"):
         Learner(path, naive.plus(naive.census))
-
-
-def test_a_window(naive, path):
-    served = app(naive, learn=path, window=3600.0)
-    rows = records(labelled(3, seed=12))
-    for i, row in enumerate(rows):
-        ask(served, f"/learn?key={i}", row)
-    served._learner.journal._db.execute("UPDATE entry SET at = at - 7200 WHERE key IN ('0', '1')")
-    ask(served, "/learn?key=new", rows[0])
-    wanted = update(naive, Table.of({name: [rows[2][name], rows[0][name]] for name in rows[0]})).fitted
-    same_counts(served.scorer.fitted, wanted)
-    served.close()
 
 
 def test_who_may_teach(naive, path):

@@ -28,6 +28,7 @@ from candide.errors import InputError, MissingLibraryError
 @click.option("--target", "-t", metavar="COL", help="The column of labels to learn; the model's own if not given.")
 @click.option("--allow-new-classes", is_flag=True, help="Learn rows of classes that the model does not know.")
 @click.option("--window", metavar="TIME", help="Forget what was learned so long ago: 30d, 12h, 90m.")
+@click.option("--half-life", metavar="TIME", help="Let what was counted weigh half as much after so long: 30d.")
 @click.option("--name", metavar="NAME", help="The model's name in paths; that of its file if not given.")
 @click.option("--quiet", is_flag=True, help="Write no line for each request.")
 def serve(
@@ -41,6 +42,7 @@ def serve(
     target: str | None,
     allow_new_classes: bool,
     window: str | None,
+    half_life: str | None,
     name: str | None,
     quiet: bool,
 ) -> None:
@@ -62,11 +64,12 @@ def serve(
     check_host(host, token is not None, public)
     if private and token is None:
         raise InputError("--private asks for a token, and there is none", remedy="pass --token (or CANDIDE_TOKEN)")
-    if learn is None and (target or window or allow_new_classes):
+    if learn is None and (target or window or half_life or allow_new_classes):
         raise InputError("nothing is learned", remedy="name the file that keeps it: --learn state.db")
     fitted = load_to_predict(model)
     how: dict[str, Any] = {"learn": learn, "target": target, "allow_new_classes": allow_new_classes}
-    how |= {"window": None if window is None else seconds(window), "private": private}
+    spans = {"window": window, "half_life": half_life}
+    how |= {one: None if span is None else seconds(span) for one, span in spans.items()} | {"private": private}
     served = app(fitted, name=name or Path(model).stem, token=token, log=None if quiet else to_stderr, **how)
     run(served, host, port, lambda address: click.echo(f"serving {model} at {address}/docs", err=True))
 
@@ -91,7 +94,8 @@ def export_state(state: str, output: str, force: bool, target: str | None, less:
     """
     from candide import store
     from candide.report import summary
-    from candide.serve import learner
+    from candide.serve import state as states
+    from candide.serve.clock import Clock
     from candide.serve.journal import Journal
     from candide.tasks import outputs
 
@@ -100,13 +104,13 @@ def export_state(state: str, output: str, force: bool, target: str | None, less:
     outputs.check(output, state, force=force)
     journal = Journal(state)
     try:
-        if journal.base is None:
+        if journal.is_new:
             raise InputError(f"{state} has learned nothing", value=state)
-        fitted, _ = learner.state(journal, target)
+        found = states.read(journal, target)
+        now = Clock(journal.latest(), found.fading.half_life)()
     finally:
         journal.close()
-    if less is not None:
-        fitted = fitted.with_census(fitted.census - load_model(less).census.like(fitted.census))
+    fitted = (found if less is None else found.without(load_model(less))).at(now)
     store.save(fitted, output, force=force)
     show_result(summary.StateSummary(state, fitted.census.n_rows, output), as_json)
 

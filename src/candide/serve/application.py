@@ -49,13 +49,15 @@ def app(
     target: str | None = None,
     allow_new_classes: bool = False,
     window: float | None = None,
+    half_life: float | None = None,
     limits: Limits | None = None,
     log: Log | None = None,
 ) -> "Application":
     """An ASGI application that serves a model: a fitted estimator, what is fitted in it, or the path of a model file.
 
     With ``learn``, the path of a journal, it learns and forgets: ``target`` is the column of the labels, if the model
-    does not say, and rows older than ``window`` seconds are forgotten. A request that changes the model must bring the
+    does not say; rows older than ``window`` seconds are forgotten, and after each ``half_life`` what was counted weighs
+    half as much. A request that changes the model must bring the
     ``token``, as ``Authorization: Bearer TOKEN``; where the model is ``private`` every request but a probe must.
     ``name`` is the model's in paths of the Open Inference Protocol; ``log`` is called with the facts of each request,
     none of its rows. Whoever mounts it elsewhere calls its ``close`` in the end.
@@ -63,7 +65,9 @@ def app(
     fitted = fitted_of(model)
     learner = None
     if learn is not None:
-        learner = Learner(learn, fitted, target=target, new_classes=allow_new_classes, window=window)
+        learner = Learner(
+            learn, fitted, target=target, new_classes=allow_new_classes, window=window, half_life=half_life
+        )
         fitted = learner.fitted
     return Application(scorer_of(fitted), name, token, limits or Limits(), log, private=private, learner=learner)
 

@@ -3,14 +3,17 @@
 Those that cannot be counted are told why, and the others go on without them.
 """
 
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from candide.errors import CandideError
 from candide.model.fitted import Fitted
 from candide.serve import learned
+from candide.serve.found import Part, Search
 from candide.serve.journal import Entry, Journal
 from candide.serve.problem import Problem
+from candide.serve.state import State
 
 
 @dataclass(frozen=True)
@@ -35,20 +38,34 @@ class Asked:
 
 
 class Group:
-    """Requests that are counted together: the model they make, what is to be written, and what came of each."""
+    """Requests that are counted together: the counts they make, what is to be written, and what came of each."""
 
-    def __init__(self, fitted: Fitted, journal: Journal, target: str, at: float):
-        self.fitted, self._journal, self._target, self._at = fitted, journal, target, at
+    def __init__(self, state: State, journal: Journal, base: Fitted, target: str, at: float):
+        self._counts, self._first = state.turned(at), state.last + 1
+        self._journal, self._base, self._target, self._at = journal, base, target, at
         self.entries: list[Entry] = []
         self.outcomes: list[tuple[Asked, Outcome | Exception]] = []
         self._waiting: list[Asked] = []
         self._met: set[str] = set()
+        self._changed: dict[int, Entry] = {}  # what is left of earlier entries
+
+    @property
+    def state(self) -> State:
+        return replace(self._counts, last=self._first - 1 + len(self.entries))
+
+    @property
+    def changed(self) -> list[Entry]:
+        return list(self._changed.values())
+
+    @property
+    def forgets(self) -> bool:
+        """Whether rows were taken out, so that the counts must be kept without them."""
+        return bool(self._changed) or any(entry.sign < 0 for entry in self.entries)
 
     def add(self, one: Asked) -> None:
-        before = self._journal.find(one.key)
         if one.key in self._met:
             self.end()  # so that it is known whether the first of that key entered
-            before = next((entry for entry in self.entries if entry.key == one.key), before)
+        before = self._find(one.key)
         if before is not None:
             alike = _alike(one, before)
             self.outcomes.append((one, Outcome(one.key, 0, again=True) if alike else _conflict(one.key)))
@@ -63,24 +80,49 @@ class Group:
         except (CandideError, Problem) as error:
             self.outcomes.append((one, error))
 
+    def expire(self, entries: Iterable[Entry]) -> None:
+        """Forget entries that nobody asks for any more."""
+        self._take_out([Part(entry.rows, entry.without(None, 0)) for entry in entries if entry.rows is not None])
+
     def _forget(self, one: Asked) -> None:
-        rows, n, of = one.rows, one.n, None
-        if one.of is not None:
-            found = next((e for e in self.entries if e.key == one.of), None) or self._journal.find(one.of)
+        if one.of is None:
+            search = Search(one.rows, self._counts.counts, self._target)
+            parts, n = list(search.among(self._live())), one.n
+            self._take_out(parts, search.rest())
+        else:
+            found = self._find(one.of)
             if found is None or found.sign < 0:
-                raise Problem(404, f"nothing was learned under the key {one.of!r}", value=one.of)
-            if found.wiped or found.rows is None:
-                self.outcomes.append((one, Outcome(one.key, 0, again=True)))
-                return
-            if not found.seq:  # it came in this very group
-                raise Problem(409, f"{one.of!r} is being learned", value=one.of, remedy="send this again")
-            rows, n, of = found.rows, found.n, found.seq
-            if any(entry.of == of for entry in self.entries):
-                self.outcomes.append((one, Outcome(one.key, 0, again=True)))
-                return
-        self.fitted = learned.minus(self.fitted, rows, self._target)
-        self.entries.append(Entry(one.key, -1, n, rows, self._at, of))
-        self.outcomes.append((one, Outcome(one.key, n)))
+                remedy = "name the key of rows that were learned"
+                raise Problem(404, f"nothing was learned under the key {one.of!r}", value=one.of, remedy=remedy)
+            n = found.n
+            if found.rows is not None:
+                self._take_out([Part(found.rows, found.without(None, 0))])
+        self._write(Entry(one.key, -1, n, None, self._at))
+        self.outcomes.append((one, Outcome(one.key, n, again=not n)))
+
+    def _take_out(self, parts: Sequence[Part], of_base: bytes | None = None) -> None:
+        """Count rows of entries out, and such as the model began with; all or none."""
+        state = self._counts
+        many = [(part.rows, state.weight(part.left.at)) for part in parts]
+        if of_base is not None:
+            learned.minus(self._base, [(of_base, 1.0)], self._target)  # an error where these were never counted
+            many.append((of_base, state.weight(state.fading.began)))
+        self._counts = replace(state, counts=learned.minus(state.counts, many, self._target))
+        for part in parts:
+            if part.left.seq >= self._first:
+                self.entries[part.left.seq - self._first] = part.left
+            else:
+                self._changed[part.left.seq] = part.left
+
+    def _live(self) -> Iterator[Entry]:
+        """What is learned and not forgotten, the latest first."""
+        yield from reversed([entry for entry in self.entries if entry.rows is not None])
+        yield from (self._changed.get(entry.seq, entry) for entry in self._journal.learned())
+
+    def _find(self, key: str) -> Entry | None:
+        found = next((entry for entry in self.entries if entry.key == key), None) if key in self._met else None
+        found = found or self._journal.find(key)
+        return None if found is None else self._changed.get(found.seq, found)
 
     def end(self) -> None:
         """Count what waits to be learned: together, or where that cannot be, each by itself."""
@@ -97,14 +139,24 @@ class Group:
 
     def _learn(self, some: list[Asked]) -> None:
         if some:
-            self.fitted = learned.plus(self.fitted, [one.rows for one in some], self._target)
-            self.entries += [Entry(one.key, 1, one.n, one.rows, self._at) for one in some]
-            self.outcomes += [(one, Outcome(one.key, one.n)) for one in some]
+            state, weight = self._counts, self._counts.weight(self._at)
+            counts = learned.plus(state.counts, [(one.rows, weight) for one in some], self._target)
+            self._counts = replace(state, counts=counts)
+            for one in some:
+                self._write(Entry(one.key, 1, one.n, one.rows, self._at))
+                self.outcomes.append((one, Outcome(one.key, one.n)))
+
+    def _write(self, entry: Entry) -> None:
+        self.entries.append(replace(entry, seq=self._first + len(self.entries)))
 
 
 def _alike(one: Asked, before: Entry) -> bool:
     """Whether a request is the one that came under its key before, as far as that can be told."""
-    return one.sign == before.sign and (before.rows is None or one.of is not None or one.rows == before.rows)
+    if one.sign != before.sign:
+        return False
+    if before.rows is not None and not before.gone:
+        return one.rows == before.rows
+    return one.of is not None or one.n == before.n + before.gone
 
 
 def _conflict(key: str) -> Problem:

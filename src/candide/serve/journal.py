@@ -1,58 +1,85 @@
 """Journal: what a server has learned and forgotten, in one SQLite file that a crash cannot tear.
 
-The file holds a model as it was after some entry, and every entry since; a commit is on the disk before it returns.
-An entry is the rows of one request under its key, learned or forgotten. A key is met once: whoever is not sure that a
-request was heard sends it again. Rows that were learned stay in the file, so that they can be forgotten by their key;
-rows that were forgotten are wiped out of it.
+The file holds the counts as they were after some entry, and every entry since; a commit is on the disk before it
+returns. An entry is the rows of one request under its key, learned or forgotten. A key is met once: whoever is not sure
+that a request was heard sends it again. Rows that were learned stay in the file, so that they can be forgotten; rows
+that were forgotten are wiped out of it, in the commit that keeps the counts without them.
 
 >>> import tempfile
 >>> journal = Journal(os.path.join(tempfile.mkdtemp(), "state.db"))
->>> journal.begin(b"a model", b"of this file")
->>> _ = journal.commit([Entry("k1", 1, 2, b"two rows", 17.0), Entry("k2", 1, 1, b"a row", 18.0)])
->>> _ = journal.commit([Entry("f1", -1, 2, b"two rows", 19.0, of=journal.find("k1").seq)])
->>> [(entry.key, entry.rows, entry.wiped) for entry in journal.since(0)]
-[('k1', None, True), ('k2', b'a row', False), ('f1', b'two rows', False)]
->>> journal.compact(b"another", 3)
->>> journal.model(), [entry.key for entry in journal.since(3)], journal.find("f1").rows
-((b'another', 3), [], None)
+>>> journal.begin(Kept(b"a model", b"of this file", began=16.0))
+>>> journal.commit([Entry("k1", 1, 2, b"two rows", 17.0, seq=1), Entry("k2", 1, 1, b"a row", 18.0, seq=2)])
+>>> [(entry.key, entry.rows) for entry in journal.since(0)]
+[('k1', b'two rows'), ('k2', b'a row')]
+>>> gone, forgotten = journal.find("k1").without(None, 0), Entry("f1", -1, 2, None, 19.0, seq=3)
+>>> journal.commit([forgotten], [gone], replace(journal.kept(), model=b"another", upto=3))
+>>> journal.kept().model, journal.last(), [(entry.key, entry.n, entry.rows) for entry in journal.learned()]
+(b'another', 3, [('k2', 1, b'a row')])
+>>> journal.close()
 """
 
 import os
 import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, fields, replace
 
 from candide.errors import BusyError, InputError
+from candide.serve.marker import Marker
 
-FORMAT = 1
+FORMAT = 2
 _TABLES = """
 CREATE TABLE IF NOT EXISTS state (
-    one INTEGER PRIMARY KEY CHECK (one = 1), format INTEGER, base BLOB, upto INTEGER, model BLOB, crc INTEGER);
+    one INTEGER PRIMARY KEY CHECK (one = 1), format INTEGER, model BLOB, base BLOB, began REAL, half_life REAL,
+    upto INTEGER, epoch INTEGER, crc INTEGER);
+CREATE TABLE IF NOT EXISTS clock (one INTEGER PRIMARY KEY CHECK (one = 1), seen REAL);
 CREATE TABLE IF NOT EXISTS entry (
-    seq INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, sign INTEGER NOT NULL, n INTEGER NOT NULL, rows BLOB,
-    at REAL NOT NULL, of INTEGER, wiped INTEGER NOT NULL DEFAULT 0, crc INTEGER NOT NULL);
+    key TEXT NOT NULL UNIQUE, sign INTEGER NOT NULL, n INTEGER NOT NULL, rows BLOB, at REAL NOT NULL,
+    gone INTEGER NOT NULL, seq INTEGER PRIMARY KEY, crc INTEGER NOT NULL);
 """
-_FIELDS = "key, sign, n, rows, at, of, wiped, seq"
 _WAIT = 5.0  # seconds for another process to let go of the file
+COPY = "put a copy of the file in its place, or begin with a new one"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Rows of one request: learned (sign 1) or forgotten (sign -1), all that came under another key where ``of`` is."""
+    """Rows of one request: learned (sign 1) or forgotten (sign -1)."""
 
     key: str
     sign: int
-    n: int
-    rows: bytes | None  # None where they are wiped
+    n: int  # rows that are left, where some were learned
+    rows: bytes | None  # None where nothing is left, and where they were forgotten
     at: float  # seconds since 1970
-    of: int | None = None  # of what is forgotten by its key, the number of the entry
-    wiped: bool = False  # whether its rows were forgotten since
+    gone: int = 0  # rows of it that were forgotten since
     seq: int = 0
 
     @property
     def crc(self) -> int:
-        return zlib.crc32(repr((self.key, self.sign, self.n, self.of)).encode() + (self.rows or b""))
+        return _crc(self.key, self.sign, self.n, self.at, self.gone, self.seq, blob=self.rows)
+
+    def without(self, rows: bytes | None, n: int) -> "Entry":
+        """What is left of it: so many rows."""
+        return replace(self, rows=rows, n=n, gone=self.gone + self.n - n)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The counts after an entry, and what says how they began and fade."""
+
+    model: bytes
+    base: bytes  # what tells the model that it began with
+    began: float
+    half_life: float | None = None
+    upto: int = 0  # the last entry that is in it
+    epoch: int = 0  # the units of the counts, where they fade
+
+    @property
+    def crc(self) -> int:
+        return _crc(FORMAT, self.base, self.began, self.half_life, self.upto, self.epoch, blob=self.model)
+
+
+_ENTRY = ", ".join(field.name for field in fields(Entry))
+_KEPT = ", ".join(field.name for field in fields(Kept))
 
 
 class Journal:
@@ -60,95 +87,140 @@ class Journal:
 
     def __init__(self, path: str | os.PathLike):
         self.path = os.fspath(path)
+        self._marker, there = Marker(self.path), os.path.exists(self.path)
         try:
             self._db = sqlite3.connect(self.path, _WAIT, isolation_level=None, check_same_thread=False)
+            self._db.text_factory = lambda raw: raw.decode(errors="replace")  # what is damaged has another checksum
             for pragma in ("locking_mode=EXCLUSIVE", "journal_mode=WAL", "synchronous=FULL", "secure_delete=ON"):
                 self._db.execute(f"PRAGMA {pragma}")
             self._db.executescript(f"BEGIN IMMEDIATE;{_TABLES}COMMIT;")
+            found = self._db.execute("SELECT format FROM state").fetchone()
         except sqlite3.OperationalError as error:
             if "locked" in str(error):
                 what, remedy = f"{self.path} is in use by another process", "stop that server first"
                 raise BusyError(what, value=self.path, remedy=remedy) from None
             raise InputError(f"{self.path}: {error}", value=self.path) from None
         except sqlite3.DatabaseError as error:
-            remedy = "name another file; what this one holds was not changed"
+            remedy = f"name another file, or {COPY}; what this one holds was not changed"
             raise InputError(
-                f"{self.path} is no journal of a server: {error}", value=self.path, remedy=remedy
+                f"{self.path} is no journal of a server, or is damaged: {error}", value=self.path, remedy=remedy
             ) from None
+        self.is_new = found is None
+        if found is not None and found[0] != FORMAT:
+            what = f"{self.path} has format {found[0]}, and this release reads {FORMAT}"
+            raise InputError(what, value=found[0], remedy="use the release that wrote it")
+        if self.is_new and there and (answered := self._marker.read()):
+            remedy = f"{COPY}; where nothing in it is needed, remove {self._marker.path}"
+            what = f"{self.path} is damaged: it is empty, and {answered:,} entries were answered for"
+            raise InputError(what, value=self.path, remedy=remedy)
 
-    @property
-    def base(self) -> bytes | None:
-        """What tells the model that it began with; None before it begins."""
-        found = self._db.execute("SELECT base, format FROM state").fetchone()
-        if found is not None and found[1] != FORMAT:
-            what = f"{self.path} has format {found[1]}, and this release reads {FORMAT}"
-            raise InputError(what, value=found[1], remedy="use the release that wrote it")
-        return None if found is None else found[0]
-
-    def begin(self, model: bytes, base: bytes) -> None:
+    def begin(self, kept: Kept) -> None:
         """Start with a model, before any entry."""
-        self._db.execute("INSERT INTO state VALUES (1, ?, ?, 0, ?, ?)", (FORMAT, base, model, zlib.crc32(model)))
+        marks = ", ".join("?" * len(fields(Kept)))
+        with _Transaction(self._db):
+            values = (*astuple(kept), FORMAT, kept.crc)
+            self._db.execute(f"INSERT INTO state ({_KEPT}, one, format, crc) VALUES ({marks}, 1, ?, ?)", values)
+            self.saw(kept.began)
+        self.wipe()
+        self.is_new = False
+        self._marker.write(0)
 
-    def model(self) -> tuple[bytes, int]:
-        """The model as it was kept last, and the last entry that is in it."""
-        model, upto, crc = self._db.execute("SELECT model, upto, crc FROM state").fetchone()
-        if zlib.crc32(model) != crc:
-            raise InputError(f"{self.path} is damaged: its model is not as it was written", value=self.path)
-        return model, upto
+    def kept(self) -> Kept:
+        """The counts as they were kept last."""
+        *found, crc = self._db.execute(f"SELECT {_KEPT}, crc FROM state").fetchone()
+        kept = Kept(*found)
+        if not isinstance(kept.model, bytes) or kept.crc != crc:
+            what = f"{self.path} is damaged: its model is not as it was written"
+            raise InputError(what, value=self.path, remedy=COPY)
+        return kept
 
     def since(self, seq: int) -> Iterator[Entry]:
-        """The entries after one, in order, up to the first that is not as it was written."""
-        found = self._db.execute(f"SELECT {_FIELDS}, crc FROM entry WHERE seq > ? ORDER BY seq", (seq,))
-        for *fields, crc in found:
-            entry = _entry(fields)
-            if not entry.wiped and entry.rows is not None and entry.crc != crc:
-                return
-            yield entry
+        """The entries after one, in order; those that are not as they were written are passed by."""
+        return (entry for entry, whole in self._after(seq) if whole)
 
-    def cut(self, seq: int) -> int:
-        """Remove all entries after one, which cannot be read; how many these were."""
-        return self._db.execute("DELETE FROM entry WHERE seq > ?", (seq,)).rowcount
+    def _after(self, seq: int) -> Iterator[tuple[Entry, bool]]:
+        for *found, crc in self._db.execute(f"SELECT {_ENTRY}, crc FROM entry WHERE seq > ? ORDER BY seq", (seq,)):
+            entry = Entry(*found)
+            yield entry, entry.crc == crc
 
-    def last(self) -> int:
-        """The number of the last entry."""
-        return self._db.execute("SELECT coalesce(max(seq), (SELECT upto FROM state), 0) FROM entry").fetchone()[0]
+    def mend(self, kept: Kept) -> None:
+        """Keep the counts of what could be read, and let go of entries since the last ones that could not."""
+        damaged = [(entry.seq,) for entry, whole in self._after(self.kept().upto) if not whole]
+        with _Transaction(self._db):
+            self._db.executemany("DELETE FROM entry WHERE seq = ?", damaged)
+            self._keep(kept)
+        self._marker.write(kept.upto)
 
-    def latest(self) -> float:
-        """The time of the last entry."""
-        return self._db.execute("SELECT coalesce(max(at), 0.0) FROM entry WHERE seq = ?", (self.last(),)).fetchone()[0]
-
-    def find(self, key: str) -> Entry | None:
-        """The entry of a key."""
-        found = self._db.execute(f"SELECT {_FIELDS} FROM entry WHERE key = ?", (key,)).fetchone()
-        return None if found is None else _entry(found)
+    def learned(self) -> Iterator[Entry]:
+        """What was learned and is not forgotten, the latest first."""
+        for *found, crc in self._db.execute(
+            f"SELECT {_ENTRY}, crc FROM entry WHERE sign = 1 AND rows IS NOT NULL ORDER BY seq DESC"
+        ):
+            yield self._whole(found, crc)
 
     def before(self, at: float, most: int) -> list[Entry]:
         """Some of what was learned before a time, and is not forgotten."""
-        learned = f"SELECT {_FIELDS} FROM entry WHERE sign = 1 AND NOT wiped AND at < ? ORDER BY seq LIMIT ?"
-        return [_entry(found) for found in self._db.execute(learned, (at, most))]
+        of = f"SELECT {_ENTRY}, crc FROM entry WHERE sign = 1 AND rows IS NOT NULL AND at < ? ORDER BY seq LIMIT ?"
+        return [self._whole(found, crc) for *found, crc in self._db.execute(of, (at, most))]
 
-    def commit(self, entries: Sequence[Entry]) -> list[Entry]:
-        """Write entries, all or none, and return when they are on the disk; what is forgotten by its key is wiped."""
-        last = self.last()
-        written = [replace(entry, seq=last + 1 + i) for i, entry in enumerate(entries)]
+    def find(self, key: str) -> Entry | None:
+        """The entry of a key."""
+        found = self._db.execute(f"SELECT {_ENTRY}, crc FROM entry WHERE key = ?", (key,)).fetchone()
+        return None if found is None else self._whole(found[:-1], found[-1])
+
+    def _whole(self, found: Sequence, crc: int) -> Entry:
+        entry = Entry(*found)
+        if entry.crc != crc:
+            what = f"{self.path} is damaged: entry {entry.seq} is not as it was written"
+            raise InputError(what, value=entry.seq, remedy=COPY)
+        return entry
+
+    def last(self) -> int:
+        """The number of the last entry."""
+        return self._db.execute("SELECT max(upto, coalesce((SELECT max(seq) FROM entry), 0)) FROM state").fetchone()[0]
+
+    def answered(self) -> int:
+        """The number of the last entry that was answered for, as far as that is known."""
+        return self._marker.read()
+
+    def latest(self) -> float:
+        """The latest time that the journal knows of."""
+        return self._db.execute(
+            "SELECT max(coalesce(max(seen), 0.0), coalesce((SELECT at FROM entry ORDER BY seq DESC LIMIT 1), 0.0))"
+            " FROM clock"
+        ).fetchone()[0]
+
+    def commit(self, entries: Sequence[Entry], changed: Sequence[Entry] = (), kept: Kept | None = None) -> None:
+        """Write entries, and what is left of others, and counts to keep; all or none, on the disk when it returns."""
         with _Transaction(self._db):
             self._db.executemany(
-                f"INSERT INTO entry ({_FIELDS}, crc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [(e.key, e.sign, e.n, e.rows, e.at, e.of, e.wiped, e.seq, e.crc) for e in written],
+                f"INSERT INTO entry ({_ENTRY}, crc) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                [(e.key, e.sign, e.n, e.rows, e.at, e.gone, e.seq, e.crc) for e in entries],
             )
-            forgotten = [(entry.of,) for entry in written if entry.of is not None]
-            self._db.executemany("UPDATE entry SET rows = NULL, wiped = 1 WHERE seq = ?", forgotten)
-        return written
+            self._db.executemany(
+                "UPDATE entry SET rows = ?, n = ?, gone = ?, crc = ? WHERE seq = ?",
+                [(e.rows, e.n, e.gone, e.crc, e.seq) for e in changed],
+            )
+            if kept is not None:
+                self._keep(kept)
+        if entries:
+            self._marker.write(entries[-1].seq)
 
-    def compact(self, model: bytes, upto: int) -> None:
-        """Keep the model as it is after an entry; of what was forgotten until then the rows are wiped."""
-        with _Transaction(self._db):
-            self._db.execute("UPDATE state SET model = ?, upto = ?, crc = ?", (model, upto, zlib.crc32(model)))
-            self._db.execute("UPDATE entry SET rows = NULL, wiped = 1 WHERE sign < 0 AND seq <= ?", (upto,))
+    def _keep(self, kept: Kept) -> None:
+        values = (kept.model, kept.upto, kept.epoch, kept.crc)
+        self._db.execute("UPDATE state SET model = ?, upto = ?, epoch = ?, crc = ?", values)
+
+    def saw(self, at: float) -> None:
+        """Take note of the time, from which the next run goes on."""
+        self._db.execute("INSERT OR REPLACE INTO clock VALUES (1, ?)", (at,))
+
+    def wipe(self) -> None:
+        """Let the log go, so that nothing of what was forgotten is in it."""
         self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
         self._db.close()
+        self._marker.close(remove=not os.path.exists(f"{self.path}-wal"))
 
 
 class _Transaction:
@@ -175,6 +247,8 @@ class _Transaction:
             self._db.execute("ROLLBACK")
 
 
-def _entry(fields: Sequence) -> Entry:
-    key, sign, n, rows, at, of, wiped, seq = fields
-    return Entry(key, sign, n, rows, at, of, bool(wiped), seq)
+def _crc(*told: object, blob: object) -> int:
+    """A checksum of values and bytes; of what is neither bytes nor None, none that was written."""
+    if not isinstance(blob, bytes | None):
+        return -1
+    return zlib.crc32(blob or b"", zlib.crc32(repr(told).encode("utf-8", "surrogatepass")))

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from candide.engines import arrays
 from candide.errors import InputError
@@ -19,12 +20,10 @@ from candide.rows.identity import spelled
 from candide.rows.labels import is_absent
 from candide.rows.table import Table
 from candide.serve.formats import Rows, values
-from candide.serve.journal import Entry
 
 _PLAIN = {str, int, float, bool, type(None)}
 _TIMES = dt.date | dt.time | dt.timedelta
-_AT_ONCE = 10_000  # rows that are counted together when a journal is read
-_encode, _decode = msgspec.json.encode, msgspec.json.Decoder(dict[str, list[Any]]).decode
+encoded, decoded = msgspec.json.encode, msgspec.json.Decoder(dict[str, list[Any]]).decode
 
 
 def kept(rows: Rows, fitted: Fitted, target: str, new_classes: bool) -> bytes:
@@ -37,7 +36,7 @@ def kept(rows: Rows, fitted: Fitted, target: str, new_classes: bool) -> bytes:
     held = {name: [_plain(value, name) for value in values(rows.columns[name])] for name in names}
     held[target] = _labels(held[target], fitted, target, new_classes)
     try:
-        return _encode(held)
+        return encoded(held)
     except (OverflowError, TypeError, ValueError) as error:
         raise InputError(
             f"a value cannot be kept: {error}", remedy="send numbers of at most 64 bits, and text"
@@ -66,59 +65,47 @@ def _labels(given: list[Any], fitted: Fitted, target: str, new_classes: bool) ->
     return [plain if type(plain) in _PLAIN else spelled(plain) for plain in matching.match(given, fitted.labels)]
 
 
-def plus(fitted: Fitted, many: Iterable[bytes], target: str) -> Fitted:
+Weighed = tuple[bytes, float]  # kept rows, and what each of them weighs
+
+
+def plus(fitted: Fitted, many: Iterable[Weighed], target: str) -> Fitted:
     """A model into which kept rows are counted."""
     for census in _counted(fitted, many, target):
         fitted = fitted.plus(census)
     return fitted
 
 
-def minus(fitted: Fitted, rows: bytes, target: str) -> Fitted:
-    """A model without kept rows, which must have been counted in it."""
-    for census in _counted(fitted, [rows], target):
+def minus(fitted: Fitted, many: Iterable[Weighed], target: str) -> Fitted:
+    """A model without kept rows, which must have been counted in it with these weights."""
+    for census in _counted(fitted, many, target):
         fitted = fitted.minus(census)
     return fitted
 
 
-def _counted(fitted: Fitted, many: Iterable[bytes], target: str) -> Iterator[Census]:
+def _counted(fitted: Fitted, many: Iterable[Weighed], target: str) -> Iterator[Census]:
     """Kept rows, counted as the model was: together where their columns are of the same kinds.
 
     So rows mean the same however requests fall into groups: text in a column makes text of all that is beside it.
     """
-    groups: dict[tuple[bool, ...], dict[str, list[Any]]] = {}
-    for rows in many:
-        columns = _decode(rows)
-        own = groups.setdefault(tuple(any(type(v) is str for v in column) for column in columns.values()), {})
+    groups: dict[tuple[bool, ...], tuple[dict[str, list[Any]], list[float]]] = {}
+    for rows, weight in many:
+        columns = decoded(rows)
+        kinds = tuple(any(type(v) is str for v in column) for column in columns.values())
+        own, weights = groups.setdefault(kinds, ({}, []))
         for name, column in columns.items():
             own.setdefault(name, []).extend(column)
+        weights += [weight] * len(columns[target])
     plan = fitted.census.plan
-    for columns in groups.values():
+    for columns, weights in groups.values():
         table = fitted.read(Table.of({name: columns[str(name)] for name in plan.columns}))
-        yield arrays.count(table, columns[target], plan=plan.with_levels(table)).bounded()
+        weighed = None if all(weight == 1.0 for weight in weights) else np.array(weights)
+        yield arrays.count(table, columns[target], weighed, plan=plan.with_levels(table)).bounded()
 
 
-def replayed(fitted: Fitted, entries: Iterable[Entry], upto: int, target: str) -> tuple[Fitted, int]:
-    """A model after entries of a journal, and the number of the last of them.
-
-    What was learned after the model was kept, and is forgotten by its key since, is passed by, and so is that.
-    """
-    waiting: list[bytes] = []
-    size, last = 0, upto
-
-    def in_one() -> Fitted:
-        out = plus(fitted, waiting, target)
-        waiting.clear()
-        return out
-
-    for entry in entries:
-        last = entry.seq
-        if entry.rows is None or (entry.of is not None and entry.of > upto):
-            continue
-        if entry.sign > 0:
-            waiting.append(entry.rows)
-            size += entry.n
-            if size >= _AT_ONCE:
-                fitted, size = in_one(), 0
-        else:
-            fitted = minus(in_one(), entry.rows, target)
-    return in_one(), last
+def same(fitted: Fitted, one: bytes, other: bytes, target: str) -> bool:
+    """Whether two rows, however they are spelled, are counted as the same."""
+    [a], [b] = ([c.like(fitted.census) for c in _counted(fitted, [(rows, 1.0)], target)] for rows in (one, other))
+    if a.plan != b.plan or a.labels != b.labels:
+        return False
+    pairs = [(x.arrays(), y.arrays()) for x, y in zip(a.tallies, b.tallies, strict=True)]
+    return all(x.keys() == y.keys() and all(np.array_equal(x[name], y[name]) for name in x) for x, y in pairs)

@@ -18,7 +18,6 @@ that were not answered when the server died may be sent again with the same key.
 >>> learner.close()
 """
 
-import hashlib
 import os
 import queue
 import sqlite3
@@ -30,20 +29,21 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from warnings import warn
 
-from candide.errors import CandideError, InputError
+from candide.errors import CandideError
 from candide.model.fitted import Fitted
-from candide.serve import learned
+from candide.serve import learned, state
+from candide.serve.clock import Clock, Seconds, day
 from candide.serve.formats import Rows
 from candide.serve.group import Asked, Group, Outcome
-from candide.serve.journal import Journal
+from candide.serve.journal import Entry, Journal
 from candide.serve.problem import Problem
-from candide.store import dumps, loads
 from candide.tasks.models import target_of
 
 _GROUP = 512  # requests that are committed together
 _ROWS = 50_000  # learned since the model was kept, after which it is kept again
 _WAITING = 10_000  # requests in the queue, beyond which more are refused
 _LONGEST = 200  # letters of a key
+_OFTEN = 60.0  # seconds, at most, until what is old is looked for
 
 
 class Learner:
@@ -57,13 +57,30 @@ class Learner:
         target: str | None = None,
         new_classes: bool = False,
         window: float | None = None,
+        half_life: float | None = None,
+        calendar: Seconds = time.time,
+        steady: Seconds = time.monotonic,
     ):
         self.target, self.new_classes, self.window = target_of(base, target), new_classes, window
-        self.journal = Journal(path)
-        self.fitted, self._last = opened(self.journal, base, self.target)
-        self._since, self._started = 0, time.time() - time.monotonic()
+        self.base, self._told, self.journal = base, state.told(base, self.target), Journal(path)
+        try:
+            spans = [span for span in (window, half_life) if span is not None]
+            self._span = min(spans, default=None)
+            self._tick = min(_OFTEN, *(span / 100 for span in spans)) if spans else None
+            self._now = Clock(None if self.journal.is_new else self.journal.latest(), self._span, calendar, steady)
+            state.begin(self.journal, base, self.target, half_life, self._now())
+            self._state = state.read(self.journal, self.target)
+        except BaseException:
+            self.journal.close()
+            raise
+        if self._now.unbelieved is not None:
+            since = f"the clock says {day(self._now.unbelieved)}, and the file ends at {day(self._now())}"
+            warn(f"{self.journal.path}: {since}; the time between counts as none", stacklevel=2)
+        self.fitted, self._seen = self._state.at(self._now()), self._now()
+        self._since, self._stuck = 0, set[int]()
         self.changed: Callable[[Fitted], Callable[[], None]] = lambda fitted: lambda: None
         self._queue: queue.Queue[Asked | None] = queue.Queue()
+        self._closing, self._closed = threading.Lock(), False
         self._thread = threading.Thread(target=self._run, name="candide-learner", daemon=True)
         self._thread.start()
 
@@ -85,15 +102,23 @@ class Learner:
 
     def close(self) -> None:
         """Answer what waits, keep the model, and let go of the file."""
-        self._queue.put(None)
+        with self._closing:
+            self._closed = True
+            self._queue.put(None)
         self._thread.join()
+
+    def now(self) -> Fitted:
+        """The model at this moment."""
+        return self._state.at(self._now())
 
     def _ask(self, asked: Asked) -> "Future[Outcome]":
         if self._queue.qsize() >= _WAITING:
-            raise Problem(503, "too many requests wait to be learned", headers=(("retry-after", "1"),))
-        if not self._thread.is_alive():
-            raise Problem(503, "the server is stopping", remedy="send it again, with the same key")
-        self._queue.put(asked)
+            what, remedy = "too many requests wait to be learned", "send it again later, with the same key"
+            raise Problem(503, what, headers=(("retry-after", "1"),), remedy=remedy)
+        with self._closing:  # so that nothing is put where nobody takes it
+            if self._closed:
+                raise Problem(503, "the server is stopping", remedy="send it again, with the same key")
+            self._queue.put(asked)
         return asked.future
 
     # The thread that writes.
@@ -112,12 +137,14 @@ class Learner:
                 traceback.print_exc()
                 _refuse(asked, error)
         self._keep()
+        if self._tick is not None:
+            self._try(lambda: self.journal.saw(self._now()))
         self.journal.close()
 
     def _group(self) -> list[Asked | None]:
-        """What waits, once something does or old rows are to go."""
+        """What waits, once something does or it is time to see what is old."""
         try:
-            found = [self._queue.get(timeout=None if self.window is None else min(60.0, self.window / 10))]
+            found = [self._queue.get(timeout=self._tick)]
         except queue.Empty:
             found = []
         while len(found) < _GROUP and None not in found:
@@ -129,73 +156,76 @@ class Learner:
 
     def _take(self, asked: list[Asked]) -> None:
         """Count, commit, let the new model answer, and say so."""
-        group = Group(self.fitted, self.journal, self.target, self._now())
-        for one in [*self._old(), *asked]:
+        at = self._now()
+        group = Group(self._state, self.journal, self.base, self.target, at)
+        self._expire(group, at)
+        for one in asked:
             group.add(one)
         group.end()
-        if group.entries:
-            answer = self.changed(group.fitted)  # estimated before it is written: what has no estimate is refused
-            try:
-                self._last = self.journal.commit(group.entries)[-1].seq
-            except sqlite3.Error as error:
-                what, remedy = f"this cannot be kept: {error}", "send it again once there is room, with the same key"
-                raise Problem(503, what, headers=(("retry-after", "10"),), remedy=remedy) from None
-            self.fitted = group.fitted
-            answer()
+        if group.entries or group.changed:
+            self._commit(group, at)
+        elif self._tick is not None:
+            self._pass(at)
         for one, outcome in group.outcomes:
             _tell(one, outcome)
         self._since += sum(entry.n for entry in group.entries)
-        if self._since >= _ROWS or any(entry.sign < 0 for entry in group.entries):  # what is forgotten is wiped now
+        if group.forgets:
+            self._since = 0
+            self._try(self.journal.wipe)
+        elif self._since >= _ROWS:
             self._keep()
 
-    def _now(self) -> float:
-        """Seconds since 1970, by a clock that nobody sets while the server runs, and never before the last entry."""
-        return max(self._started + time.monotonic(), self.journal.latest())
+    def _commit(self, group: Group, at: float) -> None:
+        fitted = group.state.at(at)
+        answer = self.changed(fitted)  # estimated before it is written: what has no estimate is refused
+        kept = group.state.kept(self._told) if group.forgets else None
+        try:
+            self.journal.commit(group.entries, group.changed, kept)
+        except sqlite3.Error as error:
+            what, remedy = f"this cannot be kept: {error}", "send it again once there is room, with the same key"
+            raise Problem(503, what, headers=(("retry-after", "10"),), remedy=remedy) from None
+        self._state, self.fitted, self._seen = group.state, fitted, at
+        answer()
 
-    def _old(self) -> list[Asked]:
-        """Requests to forget what lies before the window."""
-        if self.window is None:
-            return []
-        old = self.journal.before(self._now() - self.window, _GROUP)
-        return [Asked(f"window {entry.seq}", -1, of=entry.key) for entry in old]
+    def _pass(self, at: float) -> None:
+        """Let time pass: what was learned weighs less."""
+        if self._state.fading.half_life is not None:
+            self.fitted = self._state.at(at)
+            self.changed(self.fitted)()
+        if self._span is not None and at - self._seen > self._span / 10:
+            self._try(lambda: self.journal.saw(at))
+            self._seen = at
+
+    def _expire(self, group: Group, at: float) -> None:
+        """Forget what lies before the window."""
+        old = [] if self.window is None else self.journal.before(at - self.window, _GROUP + len(self._stuck))
+        fresh = [entry for entry in old if entry.seq not in self._stuck]
+        try:
+            group.expire(fresh)
+        except CandideError:
+            for entry in fresh:
+                self._expire_one(group, entry)
+
+    def _expire_one(self, group: Group, entry: Entry) -> None:
+        try:
+            group.expire([entry])
+        except CandideError as error:
+            self._stuck.add(entry.seq)
+            warn(f"{self.journal.path}: what came under {entry.key!r} cannot be forgotten: {error}", stacklevel=2)
 
     def _keep(self) -> None:
-        if not self._since:
-            return
-        try:
-            self.journal.compact(dumps(self.fitted), self._last)
+        if self._since and self._try(lambda: self.journal.commit([], [], self._state.kept(self._told))):
             self._since = 0
-        except sqlite3.Error as error:  # what was committed is there for all that
+            self._try(self.journal.wipe)
+
+    def _try(self, write: Callable[[], None]) -> bool:
+        """Write what may as well be written later: what was committed is there for all that."""
+        try:
+            write()
+        except sqlite3.Error as error:
             warn(f"{self.journal.path}: the model was not kept: {error}", stacklevel=1)
-
-
-def opened(journal: Journal, base: Fitted, target: str) -> tuple[Fitted, int]:
-    """The model that a journal comes to, which began with ``base``; and the number of its last entry."""
-    counts = base.census
-    told = (counts.plan.columns, counts.labels.values, counts.class_weight.tolist(), counts.n_rows, target)
-    digest = hashlib.sha256(repr(told).encode()).digest()
-    if journal.base is None:
-        journal.begin(dumps(base), digest)
-    elif journal.base != digest:
-        remedy = "name the model that it began with, or another file; candide export-state gives what it has learned"
-        raise InputError(f"{journal.path} goes on from another model", value=journal.path, remedy=remedy)
-    return state(journal, target)
-
-
-def state(journal: Journal, target: str | None) -> tuple[Fitted, int]:
-    """The model that a journal comes to. Entries at its end that cannot be read are cut, and a warning says so."""
-    try:
-        model, upto = journal.model()
-        fitted = loads(model)
-        assert isinstance(fitted, Fitted)
-        fitted, last = learned.replayed(fitted, journal.since(upto), upto, target_of(fitted, target))
-        lost = journal.cut(last)
-    except sqlite3.DatabaseError as error:
-        remedy = "put a copy of the file in its place"
-        raise InputError(f"{journal.path} is damaged: {error}", value=journal.path, remedy=remedy) from None
-    if lost:
-        warn(f"{journal.path}: its last {lost} entries are damaged, and were cut", stacklevel=2)
-    return fitted, last
+            return False
+        return True
 
 
 def _key(given: str | None) -> str:

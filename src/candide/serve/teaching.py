@@ -26,7 +26,7 @@ def endpoints(learner: Learner) -> list[Endpoint]:
 
     def state(request: Request, scorer: Scorer) -> Response:
         named = (("content-disposition", f'attachment; filename="{request.name}.candide"'),)
-        return Response(dumps(learner.fitted), "application/octet-stream", headers=named)
+        return Response(dumps(learner.now()), "application/octet-stream", headers=named)
 
     row = {"column": "value", learner.target: "class"}
     counted = "Count rows with their labels in; Idempotency-Key (or ?key=) says which request it is."

@@ -1,0 +1,88 @@
+"""Found: where rows that are to be forgotten were learned.
+
+A row is the same however it is spelled, if it is counted as the same: ``1``, ``1.0`` and, in a column of numbers,
+``"1"``. What was learned twice is found once for each time that it is asked for, the latest first.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+from candide.model.fitted import Fitted
+from candide.serve.journal import Entry
+from candide.serve.learned import decoded, encoded, same
+
+Columns = dict[str, list[Any]]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows of an entry that are to go, and what is left of it then."""
+
+    rows: bytes
+    left: Entry
+
+
+class Search:
+    """Rows that are looked for, until they are found."""
+
+    def __init__(self, rows: bytes, fitted: Fitted, target: str):
+        self._columns, self._fitted, self._target = decoded(rows), fitted, target
+        self._wanted: dict[tuple, list[int]] = {}
+        for i, row in enumerate(zip(*self._columns.values(), strict=True)):
+            self._wanted.setdefault(_plain(row), []).append(i)
+
+    def among(self, entries: Iterable[Entry]) -> Iterator[Part]:
+        """What is found in entries, in their order."""
+        for entry in entries:
+            if not self._wanted:
+                return
+            if entry.rows is not None and (part := self._in(entry, decoded(entry.rows))) is not None:
+                yield part
+
+    def _in(self, entry: Entry, columns: Columns) -> Part | None:
+        taken = [i for i, row in enumerate(zip(*columns.values(), strict=True)) if self._takes(row, columns, i)]
+        if not taken:
+            return None
+        rest = sorted(set(range(entry.n)) - set(taken))
+        left = entry.without(encoded(_some(columns, rest)) if rest else None, len(rest))
+        return Part(encoded(_some(columns, taken)), left)
+
+    def _takes(self, row: tuple, columns: Columns, i: int) -> bool:
+        key = _plain(row)
+        for at in self._wanted.get(key, []):
+            mine = _some(self._columns, [at])
+            theirs = _some(columns, [i])
+            if mine == theirs or same(self._fitted, encoded(mine), encoded(theirs), self._target):
+                self._wanted[key].remove(at)
+                if not self._wanted[key]:
+                    del self._wanted[key]
+                return True
+        return False
+
+    def rest(self) -> bytes | None:
+        """The rows that were not found."""
+        left = sorted(i for some in self._wanted.values() for i in some)
+        return encoded(_some(self._columns, left)) if left else None
+
+
+def _some(columns: Columns, at: list[int]) -> Columns:
+    return {name: [column[i] for i in at] for name, column in columns.items()}
+
+
+def _plain(row: tuple) -> tuple:
+    """A row by values that are equal wherever two spellings may be of the same value.
+
+    >>> _plain((1, "1.0", True, "oak", None, "nan")) == _plain((1.0, 1, "1", "oak", None, "nan"))
+    True
+    """
+    return tuple(_number(value) if isinstance(value, str) else value for value in row)
+
+
+def _number(text: str) -> float | str:
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return number if isfinite(number) else text

@@ -1,0 +1,221 @@
+"""What was learned fades by its half-life and leaves by its window: exactly, and whatever the clock is set to."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.serve.conftest import table
+from tests.serve.test_learning import labelled, records, same_counts
+
+import candide as cd
+from candide.engines import arrays
+from candide.errors import InputError
+from candide.rows.table import Table
+from candide.serve.fading import Fading
+from candide.serve.formats import Rows
+from candide.serve.learner import Learner
+
+DAY = 86_400.0
+YEAR = 365 * DAY
+
+
+class Time:
+    """A calendar that may be set, and a clock that may not."""
+
+    def __init__(self, calendar=1_000 * DAY):
+        self.calendar, self.steady = calendar, 17.0
+
+    def passes(self, seconds):
+        self.calendar += seconds
+        self.steady += seconds
+
+    @property
+    def both(self):
+        return {"calendar": lambda: self.calendar, "steady": lambda: self.steady}
+
+
+@pytest.fixture(scope="module", params=[cd.NaiveBayes, cd.BayesClassifier])
+def base(request):
+    columns, y = table(300, seed=3)
+    return replace(request.param().fit(columns, y).fitted_, target="fate")
+
+
+@pytest.fixture(scope="module")
+def naive():
+    columns, y = table(300, seed=3)
+    return replace(cd.NaiveBayes().fit(columns, y).fitted_, target="fate")
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "state.db"
+
+
+def of(row):
+    return Rows(1, {name: [value] for name, value in row.items()})
+
+
+def weighted(base, rows, weights, all_of_it):
+    """A batch of the base's own rows, each weighing so much, and of others with their weights."""
+    columns, y = table(300, seed=3)
+    new = {name: [row[name] for row in rows] for name in rows[0]} if rows else {name: [] for name in (*columns, "fate")}
+    whole = {name: column + new[name] for name, column in columns.items()}
+    plan, weight = base.census.plan, np.array([all_of_it] * 300 + list(weights))
+    read = base.read(Table.of(whole))
+    return base.with_census(arrays.count(read, y + new["fate"], weight, plan=plan.with_levels(read)))
+
+
+def test_it_is_a_batch_with_weights(base, path):
+    """Through groups, epochs, forgetting by key, compaction, a crash and a stop."""
+    time, half = Time(), 30 * DAY
+    rows = records(labelled(40, seed=41))
+    learner = Learner(path, base, half_life=half, **time.both)
+    learned = {}
+    for i, row in enumerate(rows):
+        time.passes(DAY * (1 + i % 7))
+        learner.learn(of(row), str(i)).result()
+        learned[i] = time.calendar
+        if i % 9 == 4:
+            assert learner.forget_key(str(i - 3)).result().rows == 1
+            del learned[i - 3]
+        if i % 13 == 6:
+            if i % 2:
+                learner._since = 0  # as if it had died: what is read again are the entries
+            learner.close()
+            time.passes(3 * DAY)
+            learner = Learner(path, base, half_life=half, **time.both)
+    time.passes(11 * DAY)
+    weights = [2.0 ** ((at - time.calendar) / half) for at in learned.values()]
+    whole = 2.0 ** ((1_000 * DAY - time.calendar) / half)
+    same_counts(learner.now(), weighted(base, [rows[i] for i in learned], weights, whole))
+    assert learner.now().rows == 300 + len(learned)
+    for i in learned:
+        learner.forget_key(str(i)).result()
+    same_counts(learner.now(), weighted(base, [], [], whole))
+    assert learner.now().census.plan.parts == base.census.plan.parts  # no level is left of what is forgotten
+    learner.close()
+
+
+def test_time_passes_though_nothing_comes(naive, path):
+    time, heard = Time(), []
+    learner = Learner(path, naive, half_life=100.0, **time.both)
+    learner.changed = lambda fitted: lambda: heard.append(fitted)
+    time.passes(200.0)
+    learner._take([])
+    learner.close()
+    assert heard[-1].census.class_weight.sum() == pytest.approx(75.0)
+    time.passes(50.0)
+    learner = Learner(path, naive, half_life=100.0, **time.both)
+    assert learner.now().census.class_weight.sum() == pytest.approx(300 / 2**2.5)
+    learner.close()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.floats(0, 1e4), st.floats(0, 1e4), st.floats(0, 1e4))
+def test_weights_of_epochs(learned, later, span):
+    """A weight is 2^-(age / half-life) in whatever units, and to turn these rounds nothing."""
+    fading, at = Fading(3.0, 0.0), sorted([learned, learned + later])
+    one, other = fading.epoch(at[1]), fading.epoch(at[1] + span)
+    assert fading.weight(at[0], one) * 2.0 ** max(one - other, -1000) in (
+        fading.weight(at[0], other),
+        pytest.approx(0.0, abs=1e-290),
+    )
+    age = (at[1] - at[0]) / 3.0
+    if age < 900:
+        assert fading.weight(at[0], one) * fading.now(at[1], one) == pytest.approx(2.0**-age, rel=1e-9)
+
+
+def test_a_window(naive, path):
+    time, rows = Time(), records(labelled(4, seed=12))
+    learner = Learner(path, naive, window=30 * DAY, **time.both)
+    for i, row in enumerate(rows[:3]):
+        learner.learn(of(row), str(i)).result()
+        time.passes(10 * DAY)
+    assert learner.fitted.rows == 303
+    time.passes(1.0)
+    learner.learn(of(rows[3]), "3").result()
+    same_counts(learner.fitted, weighted(naive, rows[1:], [1.0] * 3, 1.0))
+    assert learner.forget_key("0").result().again  # it is gone already
+    assert learner.learn(of(rows[0]), "0").result().again
+    learner.close()
+
+
+def test_a_window_and_a_half_life(naive, path):
+    time, rows = Time(), records(labelled(4, seed=12))
+    both = {"window": 30 * DAY, "half_life": 10 * DAY}
+    learner = Learner(path, naive, **both, **time.both)
+    for i, row in enumerate(rows):
+        learner.learn(of(row), str(i)).result()
+        time.passes(9 * DAY)
+    learner._take([])  # 36, 27, 18, 9 days old
+    wanted = weighted(naive, rows[1:], [2.0**-2.7, 2.0**-1.8, 2.0**-0.9], 2.0**-3.6)
+    same_counts(learner.now(), wanted)
+    learner.close()
+    learner = Learner(path, naive, **both, **time.both)
+    same_counts(learner.now(), wanted)
+    learner.close()
+
+
+@pytest.mark.parametrize("jump", [-YEAR, YEAR])
+@pytest.mark.parametrize("span", ["window", "half_life"])
+def test_clock_jumps(naive, path, jump, span):
+    """While it runs, and between two runs, with and without entries after the jump."""
+    time, rows = Time(), records(labelled(3, seed=13))
+    how = {span: 30 * DAY}
+    learner = Learner(path, naive, **how, **time.both)
+    learner.learn(of(rows[0]), "0").result()
+    time.passes(10 * DAY)
+    time.calendar += jump
+    learner.learn(of(rows[1]), "1").result()
+    learner.close()
+
+    def again():
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            learner = Learner(path, naive, **how, **time.both)
+        assert ["the time between counts as none" in str(one.message) for one in told] == [True] * (jump > 0)
+        return learner
+
+    for key in ("2", "3"):
+        learner = again()
+        time.passes(5 * DAY)
+        learner.learn(of(rows[2]), key).result()
+        time.calendar += 0.0 if jump > 0 else jump
+        learner.close()
+    ages = [20, 10, 5, 0]
+    weights = [1.0] * 4 if span == "window" else [2.0 ** (-age / 30) for age in ages]
+    wanted = weighted(naive, [rows[0], rows[1], rows[2], rows[2]], weights, weights[0])
+    learner = again()
+    same_counts(learner.now(), wanted)
+    time.passes(15 * DAY)
+    learner._take([])  # and time goes on as before
+    if span == "window":
+        same_counts(learner.now(), weighted(naive, [rows[1], rows[2], rows[2]], [1.0] * 3, 1.0))
+    else:
+        same_counts(learner.now(), wanted.scale(2.0**-0.5))
+    learner.close()
+
+
+def test_the_half_life_is_that_of_the_file(naive, path):
+    Learner(path, naive, half_life=DAY).close()
+    for other in (None, 2 * DAY):
+        with pytest.raises(InputError, match="has a half-life of 86400 seconds"):
+            Learner(path, naive, half_life=other)
+    Learner(path, naive, half_life=DAY).close()
+
+
+def test_all_that_fades(naive, path):
+    """Off for thousands of half-lives: next to nothing is left, which is no error, and it learns again."""
+    time, row = Time(), records(labelled(1, seed=14))[0]
+    learner = Learner(path, naive, half_life=60.0, **time.both)
+    learner.learn(of(row), "0").result()
+    time.passes(YEAR)
+    learner.learn(of(row), "1").result()
+    assert learner.fitted.labels.values == naive.labels.values
+    assert learner.fitted.census.class_weight.sum() == pytest.approx(1.0)
+    assert np.isfinite(learner.fitted.posterior({name: [value] for name, value in row.items() if name != "fate"})).all()
+    assert learner.forget_key("0").result().rows == 1
+    learner.close()
