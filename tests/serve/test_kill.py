@@ -1,4 +1,7 @@
-"""A server that is killed in the middle of its work has all that it answered for, once."""
+"""A server that is killed in the middle of its work has all that it answered for, once.
+
+``CANDIDE_KILLS=200 pytest -s tests/serve/test_kill.py`` kills it so often, and says how much it was asked meanwhile.
+"""
 
 import http.client
 import json
@@ -32,7 +35,10 @@ def post(port, path, body, connection=None):
 
 
 class Talker(threading.Thread):
-    """A client that learns rows and forgets some, until the server is gone. ``doubt``: what it heard nothing of."""
+    """A client that learns rows, forgets some and asks for others, until the server is gone.
+
+    ``doubt`` is what it heard nothing of.
+    """
 
     def __init__(self, port, rows, name, seed):
         super().__init__()
@@ -53,12 +59,15 @@ class Talker(threading.Thread):
                     self.check(post(self.port, f"/forget?of={gone}&key=f-{gone}", "", connection))
                     self.forgotten.add(gone)
                 self.doubt = None
+                if self.rng.random() < 0.3:
+                    self.check(post(self.port, "/predict", json.dumps(self.rows[row]), connection))
         except (OSError, http.client.HTTPException):
             return
 
     def check(self, answer):
         if answer[0] != 200:
             self.wrong.append(answer)
+            raise http.client.HTTPException  # what it asked is in doubt, and it asks no more
 
 
 def again(port, talker):
@@ -78,7 +87,7 @@ def test_kills(tmp_path, seed):
     base = replace(cd.NaiveBayes().fit(columns, y).fitted_, target="fate")
     store.save(base, tmp_path / "m.candide")
     rows, rng = records(labelled(50, seed=21)), random.Random(seed)
-    counted = {}
+    counted, asked, doubts = {}, 0, 0
     options = ("--learn", str(tmp_path / "state.db"), "--quiet")
     for kill in range(KILLS):
         process, port = started(str(tmp_path / "m.candide"), *options)
@@ -101,7 +110,10 @@ def test_kills(tmp_path, seed):
             process.wait(timeout=30)
         assert [talker.wrong for talker in talkers] == [[]] * TALKERS
         for talker in talkers:
+            asked += len(talker.learned) + len(talker.forgotten)
+            doubts += talker.doubt is not None
             counted |= {key: row for key, row in talker.learned.items() if key not in talker.forgotten}
         held = [rows[row] for row in counted.values()]
         same_counts(found, update(base, Table.of({name: [row[name] for row in held] for name in rows[0]})).fitted)
     assert len(counted) > KILLS
+    print(f"{KILLS} kills: {asked} answered, {doubts} sent again")

@@ -1,6 +1,7 @@
 """A served model learns and forgets: exactly, durably, once for every key, and nothing that cannot be counted."""
 
 import json
+import resource
 import sqlite3
 import threading
 from dataclasses import replace
@@ -14,7 +15,7 @@ import candide as cd
 from candide import store
 from candide.errors import BusyError, InputError
 from candide.rows.table import Table
-from candide.serve import app
+from candide.serve import Limits, app
 from candide.serve.formats import Rows
 from candide.serve.learner import Learner
 from candide.tasks import update
@@ -197,6 +198,48 @@ def test_a_full_disk(naive, path):
     assert served.scorer.fitted.rows == 301
     db.execute("PRAGMA max_page_count=100000")
     assert ask(served, "/learn?key=more", rows).json["rows"] == 200
+    served.close()
+
+
+def test_a_disk_that_takes_no_more(naive, path):
+    """As where no file may grow: nothing of a request is kept, and it is taken once there is room."""
+    served = app(naive, learn=path)
+    rows = records(labelled(400, seed=10))
+    assert ask(served, "/learn?key=first", rows[0]).status == 200
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.with_name("state.db-wal").stat().st_size + 10_000, before[1]))
+    try:
+        answers = [ask(served, "/learn?key=more", rows), ask(served, "/forget?of=first", b"", media="")]
+        assert [answer.status for answer in answers] == [503, 503]
+        assert "same key" in answers[0].json["remedy"]
+        assert ask(served, "/predict", rows[0]).status == 200
+        assert served.scorer.fitted.rows == 301
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert ask(served, "/learn?key=more", rows).json["rows"] == 400
+    assert ask(served, "/forget?of=first", b"", media="").json["rows"] == 1
+    served.close()
+    learner = Learner(path, naive)
+    same_counts(learner.fitted, update(naive, Table.of(labelled(400, seed=10))).fitted)
+    learner.close()
+
+
+def test_an_answer_that_is_late(naive, path):
+    """Whoever hears nothing in time is told the key by which it may be sent again, and counts once."""
+    served = app(naive, learn=path, limits=Limits(seconds=0.2))
+    held, go = served._learner.changed, threading.Event()
+    served._learner.changed = lambda fitted: (go.wait(20), held(fitted))[1]
+    row = records(labelled(1, seed=15))[0]
+    late = ask(served, "/learn", row)
+    assert (late.status, late.headers["retry-after"]) == (503, "1")
+    assert "no answer within 0.2 seconds" in late.json["detail"]
+    assert "counts once" in late.json["remedy"]
+    waits = ask(served, f"/learn?key={late.json['key']}", row)  # while the first is still at work
+    assert (waits.status, waits.json["key"]) == (503, late.json["key"])
+    go.set()
+    served.limits = Limits()
+    assert ask(served, f"/learn?key={late.json['key']}", row).json["again"]
+    assert served.scorer.fitted.rows == 301
     served.close()
 
 

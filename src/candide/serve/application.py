@@ -226,7 +226,7 @@ class Application:
                 return answer if isinstance(answer, Response) else await asyncio.wrap_future(answer)
         except TimeoutError:
             what = f"there was no answer within {self.limits.seconds:g} seconds"
-            raise Problem(503, what, headers=(("retry-after", "1"),), remedy="send fewer rows, or try later") from None
+            raise Problem(503, what, headers=(("retry-after", "1"),), **request.late) from None
 
     def _changed(self, fitted: Fitted) -> Callable[[], None]:
         """What lets a changed model answer; an error where it cannot be estimated."""

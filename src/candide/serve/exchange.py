@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qs
 
@@ -19,6 +19,10 @@ _NOTED = 10  # remarks that a header tells
 _LONGEST = 6000  # letters of it: proxies take 8 kB
 
 
+def _later() -> dict[str, str]:
+    return {"remedy": "send fewer rows, or try later"}
+
+
 @dataclass
 class Request:
     """What was asked: the body, and what the headers and the path say of it."""
@@ -29,6 +33,7 @@ class Request:
     limits: Limits
     name: str = "model"  # of the model
     rows: int = 0  # that were found in it
+    late: dict[str, str] = field(default_factory=_later)  # what is told where there is no answer in time
 
     def header(self, name: bytes) -> bytes:
         """A header by its name in small letters; empty where there is none."""

@@ -89,16 +89,16 @@ class Learner:
     def learn(self, rows: Rows, key: str | None = None) -> "Future[Outcome]":
         """Count rows in, which have their labels."""
         kept = learned.kept(rows, self.fitted, self.target, self.new_classes)
-        return self._ask(Asked(_key(key), 1, rows.n, kept))
+        return self._ask(Asked(key_of(key), 1, rows.n, kept))
 
     def forget(self, rows: Rows, key: str | None = None) -> "Future[Outcome]":
         """Count rows out that were counted in."""
         kept = learned.kept(rows, self.fitted, self.target, new_classes=False)
-        return self._ask(Asked(_key(key), -1, rows.n, kept))
+        return self._ask(Asked(key_of(key), -1, rows.n, kept))
 
     def forget_key(self, of: str, key: str | None = None) -> "Future[Outcome]":
         """Count out what came in under a key."""
-        return self._ask(Asked(_key(key), -1, of=of))
+        return self._ask(Asked(key_of(key), -1, of=of))
 
     def close(self) -> None:
         """Answer what waits, keep the model, and let go of the file."""
@@ -228,7 +228,8 @@ class Learner:
         return True
 
 
-def _key(given: str | None) -> str:
+def key_of(given: str | None) -> str:
+    """The key of a request: what it says, or one of its own."""
     if given is None or given == "":
         return uuid.uuid4().hex
     if len(given) > _LONGEST or not given.isprintable():

@@ -5,7 +5,8 @@ from concurrent.futures import Future
 from candide.serve import formats
 from candide.serve.endpoints import Endpoint
 from candide.serve.exchange import Request, Response
-from candide.serve.learner import Learner, Outcome
+from candide.serve.group import Outcome
+from candide.serve.learner import Learner, key_of
 from candide.serve.problem import Problem
 from candide.serve.scorer import Scorer
 from candide.store import dumps
@@ -15,13 +16,13 @@ def endpoints(learner: Learner) -> list[Endpoint]:
     """The endpoints of a model that learns."""
 
     def learn(request: Request, scorer: Scorer) -> "Future[Response]":
-        return _told(learner.learn(_rows(request), _key(request)), learner)
+        return _told(learner.learn(_rows(request), _key(request, "learned")), learner)
 
     def forget(request: Request, scorer: Scorer) -> "Future[Response]":
         of = request.asked("of", "")
         if of and request.body:
             raise Problem(422, "both rows and a key to forget", remedy="send the rows, or ?of=KEY without a body")
-        key = _key(request)
+        key = _key(request, "forgotten")
         return _told(learner.forget_key(of, key) if of else learner.forget(_rows(request), key), learner)
 
     def state(request: Request, scorer: Scorer) -> Response:
@@ -46,8 +47,12 @@ def _rows(request: Request) -> formats.Rows:
     return rows
 
 
-def _key(request: Request) -> str | None:
-    return request.header(b"idempotency-key").decode("latin-1") or request.asked("key", "") or None
+def _key(request: Request, what: str) -> str:
+    """The key of a request, which tells it again where the answer is late: by then it may be done, or be done later."""
+    key = key_of(request.header(b"idempotency-key").decode("latin-1") or request.asked("key", "") or None)
+    remedy = f"send it again with this key: whether it is {what} by then or not, it counts once"
+    request.late = {"key": key, "remedy": remedy}
+    return key
 
 
 def _told(outcome: "Future[Outcome]", learner: Learner) -> "Future[Response]":
