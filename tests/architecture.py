@@ -53,6 +53,7 @@ ROOMS = [
     {"estimators": "the scikit-learn face, the only room that imports sklearn"},
     {
         "evaluate": "the public names of evaluation",
+        "mlflow": "models in MLflow: saved, logged, loaded, and asked as any other of its models",
         "serve": "a model behind HTTP: one endpoint a function, rows in and answers out in several formats",
     },
     {"cli": "the command line: every command calls one task"},

@@ -7,7 +7,7 @@ import pytest
 from tests.serve.client import ask
 
 from candide.serve import Limits, app
-from candide.serve.openapi import example
+from candide.tasks.wanted import example
 
 
 def problem(answer, status):
@@ -42,7 +42,7 @@ def test_none_of_the_columns(served):
     [
         (b"", 400),
         (b"{", 400),
-        (b'{"height": NaN}', 400),
+        (b'{"height": NaN}', 422),
         (b"\xff\xfe", 400),
         (b"[" * 100_000, 422),
         (b'{"a":' * 100_000, 422),
@@ -54,6 +54,10 @@ def test_none_of_the_columns(served):
 @pytest.mark.parametrize("path", ["/predict", "/explain", "/invocations", "/v2/models/trees/infer"])
 def test_bodies_that_are_no_rows(served, path, body, status):
     assert ask(served, path, body).status in (400, status)
+
+
+def test_nan_is_no_json(served):
+    assert ask(served, "/predict", b'{"height": NaN}').status == 400
 
 
 @pytest.mark.parametrize("media", ["text/csv", "application/vnd.apache.arrow.stream", "application/x-ndjson"])
@@ -189,7 +193,7 @@ def test_mutations_are_answered(models):
     rng = random.Random(0)
     for name in ("bayes", "documents"):
         served = app(models[name], name="m")
-        row = example(served.scorer)
+        row = example(served.scorer.fitted)
         tensors = [{"name": k, "shape": [1], "datatype": "BYTES", "data": [v]} for k, v in row.items()]
         good = {"/predict": [row, row], "/explain": row, "/invocations": {"inputs": [row]}}
         good["/v2/models/m/infer"] = {"inputs": tensors}

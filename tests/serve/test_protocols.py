@@ -31,6 +31,21 @@ def test_mlflow(served, body):
     assert ask(served, "/invocations", body).json == {"predictions": wanted}
 
 
+def test_what_is_missing_may_be_nan(served):
+    """As Python's clients write it, in numbers and in text; an infinity is told by its column."""
+    row = {"height": float("nan"), "age": 3, "soil": float("nan"), "wet": 1}
+    [wanted] = ask(served, "/predict", [{"age": 3, "wet": 1}]).json
+    assert ask(served, "/invocations", {"dataframe_records": [row]}).json == {"predictions": [wanted["prediction"]]}
+    kinds = {"height": "FP64", "age": "INT64", "soil": "BYTES", "wet": "INT64"}
+    inputs = [{"name": n, "shape": [1], "datatype": kinds[n], "data": [value]} for n, value in row.items()]
+    answer = ask(served, "/v2/models/trees/infer", {"inputs": inputs}).json
+    assert [one["data"] for one in answer["outputs"]][:2] == [[wanted["prediction"]], [wanted["p_cut"]]]
+    told = ask(served, "/invocations", {"inputs": [{**row, "age": float("inf")}]})
+    assert (told.status, told.json["column"]) == (422, "age")
+    for broken in (b'{"inputs": [NaN', b'{"inputs": NaN, "instances": 3}', b"[NaN]" * 9, b'{"inputs": ' + b"[" * 9999):
+        assert ask(served, "/invocations", broken + b" NaN").status in (400, 422)
+
+
 @pytest.mark.parametrize(
     ("body", "named"),
     [

@@ -8,26 +8,13 @@ from candide import __version__
 from candide.serve.endpoints import NAME, Endpoint
 from candide.serve.formats import ARROW, CSV, JSON, LINES, encode
 from candide.serve.scorer import Scorer
+from candide.tasks.wanted import example
 
 _PROBLEM = {
     "description": "What is wrong with the request (RFC 9457)",
     "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
 }
 _WRONG = ("400", "401", "404", "405", "406", "408", "413", "415", "422", "503")
-
-
-def example(scorer: Scorer) -> dict[str, Any]:
-    """A row of the model's columns: of each a value that it knows."""
-    found: dict[str, Any] = {}
-    for part in scorer.reader.plan.parts:
-        for name, encoding in zip(part.columns, part.encodings, strict=False):
-            if encoding.kind == "text":
-                found.setdefault(str(name), "some text")
-            elif encoding.kind == "level":
-                found.setdefault(str(name), next(iter(encoding.labels.values), None))  # type: ignore[attr-defined]
-            else:
-                found.setdefault(str(name), (encoding.extent() or (0.0, 0.0))[0])
-    return {name: found.get(name) for name in scorer.reader.names}
 
 
 def openapi(endpoints: Sequence[Endpoint], scorer: Scorer, name: str, private: bool | None) -> dict[str, Any]:
@@ -40,7 +27,7 @@ def openapi(endpoints: Sequence[Endpoint], scorer: Scorer, name: str, private: b
     known = {"type": {"type": "string"}, "title": {"type": "string"}, "status": {"type": "integer"}, **place}
     problem = {"type": "object", "required": ["type", "title", "status", "detail"], "properties": known}
     value = {"type": ["number", "string", "boolean", "null"]}
-    row = {"type": "object", "additionalProperties": value, "example": example(scorer)}
+    row = {"type": "object", "additionalProperties": value, "example": example(scorer.fitted)}
     return {
         "openapi": "3.1.0",
         "info": {"title": f"candide: {name}", "version": __version__},
@@ -72,7 +59,7 @@ def docs(endpoints: Sequence[Endpoint], scorer: Scorer, name: str) -> bytes:
         f"<td>{escape(one.about)}</td></tr>"
         for one in endpoints
     ]
-    call = f"curl -H 'content-type: application/json' -d '{encode(example(scorer)).decode()}' http://localhost:8000/predict"
+    call = f"curl -H 'content-type: application/json' -d '{encode(example(scorer.fitted)).decode()}' http://localhost:8000/predict"
     return (
         "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
         f"<title>candide: {escape(name)}</title><style>body{{font:16px/1.5 system-ui;max-width:60em;margin:2em auto;"

@@ -72,3 +72,22 @@ class Wanted:
             return cls(kinds, target, tuple(map(str, facts["missing"])), unpack_spelled(facts["spelled"]))
         except (KeyError, TypeError, ValueError, AttributeError):
             raise ModelFileError("this is no description of the columns of a model") from None
+
+
+def example(fitted: Fitted) -> dict[str, Any]:
+    """A row of a model's columns: of each a value that it knows.
+
+    >>> from candide.demo import garden
+    >>> example(Fitted(garden()))["soil"]
+    'chalk'
+    """
+    found: dict[str, Any] = {}
+    for part, j in places(fitted.plan):
+        name, encoding = str(part.columns[j]), part.encodings[j]
+        if encoding.kind == "text":
+            found.setdefault(name, "some text")
+        elif encoding.kind == "level":
+            found.setdefault(name, next(iter(encoding.labels.values), None))  # type: ignore[attr-defined]
+        else:
+            found.setdefault(name, (encoding.extent() or (0.0, 0.0))[0])
+    return {str(name): found.get(str(name)) for name in fitted.plan.columns}
