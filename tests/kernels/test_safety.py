@@ -83,6 +83,11 @@ def test_arrays_that_differ_in_length(compiled):
         table, unseen, own, out = (np.ones(shape) for shape in shapes.values())
         compiled.take_cells(CODES, SETS, SIZES, table, unseen, y, own, out)
 
+    def discriminant(**other):
+        shapes = {"centres": (2, 3), "roots": (1, 3, 3), "law": (4, 2), "out": (4, 2)} | other
+        centres, roots, law, out = (np.ones(shape) for shape in shapes.values())
+        compiled.add_discriminant(np.ones((4, 3)), centres, roots, law, True, 1.0, out)
+
     for call in (
         lambda: compiled.moments(X, y[short], None, 2),
         lambda: compiled.moments(X, y, w[short], 2),
@@ -108,9 +113,17 @@ def test_arrays_that_differ_in_length(compiled):
         lambda: compiled.held_out_cells(np.ones((2, 7)), CODES, y, None, SETS, SIZES, 10.0, 1.0),
         lambda: compiled.held_out_cells(np.ones((2, 8)), CODES[:, :2], y, None, SETS, SIZES, 10.0, 1.0),
         lambda: compiled.score_cells(CODES, y, None, np.ones((3, 2)), SETS, SIZES, 10.0, 1.0),
-        lambda: compiled.add_cells(CODES, SETS, SIZES, np.ones((7, 2)), np.zeros((4, 2))),
-        lambda: compiled.add_cells(CODES, SETS, SIZES, np.ones((8, 2)), np.zeros((4, 3))),
-        lambda: compiled.add_cells(CODES, SETS, SIZES, np.ones((8, 2)), np.zeros((3, 2))),
+        lambda: compiled.add_cells(CODES, compiled.Sets(SETS, SIZES), np.ones((7, 2)), np.zeros((4, 2))),
+        lambda: compiled.add_cells(CODES, compiled.Sets(SETS, SIZES), np.ones((8, 2)), np.zeros((4, 3))),
+        lambda: compiled.add_cells(CODES, compiled.Sets(SETS, SIZES), np.ones((8, 2)), np.zeros((3, 2))),
+        lambda: discriminant(centres=(2, 2)),
+        lambda: discriminant(centres=(1, 3)),
+        lambda: discriminant(roots=(3, 3, 3)),
+        lambda: discriminant(roots=(1, 2, 3)),
+        lambda: discriminant(roots=(1, 3, 2)),
+        lambda: discriminant(law=(3, 2)),
+        lambda: discriminant(law=(4, 3)),
+        lambda: discriminant(out=(3, 2)),
         lambda: take(out=(3, 2, 2)),
         lambda: take(out=(4, 2, 3)),
         lambda: take(table=(7, 2)),

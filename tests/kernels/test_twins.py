@@ -287,12 +287,29 @@ def test_cells_looked_up(compiled, together, k, odd):
         rng.normal(size=(len(codes), len(sets))),
     )
     padded = kernels.padded(table) if odd else table
-    same_scores(compiled, "add_cells", codes, sets, sizes, padded, out=rng.normal(size=(len(codes), k)))
+    ours, theirs = (rng.normal(size=(len(codes), k)) * np.ones((2, 1, 1))).copy()
+    absent = compiled.add_cells(codes, compiled.Sets(sets, sizes), padded, ours)
+    assert absent == twin.add_cells(codes, twin.Sets(sets, sizes), padded, theirs)
+    close(ours, theirs, rtol=1e-12)
     for dtype in (np.float64, np.float32):
         ours, theirs = np.empty((2, len(codes), k, len(sets)), dtype)
         for loops, out in ((compiled, ours), (twin, theirs)):
             loops.take_cells(codes, sets, sizes, table, unseen, y % k, own, out)
         np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("heavy", [False, True])
+@pytest.mark.parametrize("p", [1, 2, 7, 32])
+@given(n=st.sampled_from([0, 1, 15, 16, 33]), k=st.sampled_from([1, 2, 5]), order=st.sampled_from("CF"))
+def test_discriminants(compiled, heavy, p, n, k, order):
+    """Tiles that are full and not, an odd row of the root at the end, one root or one a class, rows near and far."""
+    rng = np.random.default_rng(n)
+    z = np.asarray(rng.normal(size=(n, p)) * 10.0 ** rng.integers(-3, 4, (n, 1)), order=order)
+    roots = np.tril(rng.normal(size=(k if heavy else 1, p, p)))
+    law = rng.uniform(0.1, 9.0, (4, k))
+    same_scores(
+        compiled, "add_discriminant", z, rng.normal(size=(k, p)), roots, law, heavy, -0.7, out=rng.normal(size=(n, k))
+    )
 
 
 @pytest.mark.parametrize("name", ["add_gaussian", "add_switch", "add_linear"])

@@ -6,6 +6,8 @@ import pytest
 import candide as cd
 from candide.serve import app
 
+LAWS = {"height": "binned", "age": "negativebinomial", "wet": "bernoulli", "site": "categorical", "soil": "categorical"}
+
 
 def table(n=400, seed=0):
     """A mixed table with gaps, whose columns tell the class together and alone."""
@@ -35,6 +37,7 @@ def models():
     return {
         "naive": naive,
         "bayes": cd.BayesClassifier().fit(X, y).fitted_,
+        "laws": cd.NaiveBayes(events=LAWS).fit(X, y).fitted_,
         "decides": naive.with_policy(cd.Policy(abstain_below=0.9)),
         "numbers": cd.GaussianBayes().fit(numbers, (numbers.sum(axis=1) > 0).astype(int)).fitted_,
         "documents": cd.NaiveBayes(events={"text": "text"}).fit(texts, labels).fitted_,

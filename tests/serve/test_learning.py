@@ -15,7 +15,7 @@ import candide as cd
 from candide import store
 from candide.errors import BusyError, InputError
 from candide.rows.table import Table
-from candide.serve import Limits, app
+from candide.serve import Limits, app, learned
 from candide.serve.formats import Rows
 from candide.serve.learner import Learner
 from candide.tasks import update
@@ -285,3 +285,16 @@ def test_the_state_exported(naive, path, tmp_path):
     told = CliRunner().invoke(cli, ["export-state", str(path), "-o", out, "--json"], catch_exceptions=False)
     assert json.loads(told.output) == {"state": str(path), "rows": 307, "output": out}
     same_counts(store.load(out), served.scorer.fitted)
+
+
+def test_rows_with_gaps_are_counted_with_the_others(base):
+    """What is missing is so beside text and beside numbers: one count, and the same as one for each row."""
+    columns = labelled(40, seed=6)
+    columns["soil"][:3], columns["age"][3:5], columns["kind"][5] = [None] * 3, [None] * 2, None
+    rows = [Rows(1, sliced(columns, i, i + 1)) for i in range(40)]
+    kept = [(learned.kept(one, base, "fate", False), 1.0) for one in rows]
+    assert len(list(learned._counted(base, kept, "fate"))) == 1
+    apart = base
+    for one in kept:
+        apart = learned.plus(apart, [one], "fate")
+    same_counts(learned.plus(base, kept, "fate"), apart)

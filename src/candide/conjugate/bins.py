@@ -33,13 +33,14 @@ def merged(counts: Floats) -> Codes:
 
 def _cut(whole: Floats, left: Floats) -> int | None:
     """The cut that tells most of the class, where it pays; ``left`` (cut, class) has the rows below each."""
-    right = whole - left
-    n, (bits, left_bits, right_bits) = whole.sum(), (_bits(a) for a in (whole, left, right))
+    right, m = whole - left, len(left)
+    each = _bits(np.concatenate([left, right, whole[None]]))
+    n, bits, left_bits, right_bits = whole.sum(), each[-1], each[:m], each[m:-1]
     best = int((left_bits + right_bits).argmin())
     gain = bits - left_bits[best] - right_bits[best]  # over all rows
     k, k_left, k_right = (float((a > 0).sum()) for a in (whole, left[best], right[best]))
     sides = k * bits / n - k_left * left_bits[best] / left[best].sum() - k_right * right_bits[best] / right[best].sum()
-    price = np.log2(len(left)) + k * np.log2(3.0) + np.log2(1.0 - 2.0 * 3.0**-k) - sides  # log(3^k - 2), of any k
+    price = np.log2(m) + k * np.log2(3.0) + np.log2(1.0 - 2.0 * 3.0**-k) - sides  # log(3^k - 2), of any k
     return best if gain > price else None
 
 

@@ -60,10 +60,13 @@ class Categorical(Distribution):
 
     def impossible(self, block: Block) -> NDArray[np.bool_] | None:
         """(row,) whether a row has a level never seen that has probability 0 in every class."""
-        never = np.isneginf(self.unseen).all(axis=1)
-        if not never.any():
-            return None
-        return np.any(dense(block)[:, never] >= np.diff(self.offsets)[never], axis=1)
+        never = self._never
+        return np.any(dense(block)[:, never] >= np.diff(self.offsets)[never], axis=1) if len(never) else None
+
+    @cached_property
+    def _never(self) -> Codes:
+        """Features of which a level never seen has probability 0 in every class."""
+        return np.flatnonzero(np.isneginf(self.unseen).all(axis=1))
 
     def add_log_prob(self, block: Block, out: Floats) -> int:
         return kernels.add_levels(block, *self._kernel_arrays, out)

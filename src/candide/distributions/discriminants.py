@@ -9,7 +9,6 @@ Both are features of one law. Terms are divided by the root of how many numbers 
 [0, 1]
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -17,16 +16,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from candide import kernels
 from candide.distributions.arrays import BOUNDED, HEAVY, Found, Rule, Shape, optional, take
-from candide.distributions.base import Distribution, dense, pieces
+from candide.distributions.base import Distribution, dense
 from candide.errors import InputError
 from candide.numerics import gammaln
 from candide.rows.blocks import Block, Codes, Floats
 
 if TYPE_CHECKING:
     from candide.distributions.form import Form
-
-_STRIP = 32  # columns of a product: enough for BLAS to be quick
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +47,7 @@ class Discriminants(Distribution):
     reads = "scores"
     has_density = False
     not_linear: ClassVar[str] = "it says what columns say together; use NaiveBayes"
-    by_blas: ClassVar[bool] = True
+    by_blas: ClassVar[bool] = kernels.NAME == "numpy"
     rows_at_once: ClassVar[int] = 1024
 
     @property
@@ -65,41 +63,29 @@ class Discriminants(Distribution):
 
     def add_weighted(self, block: Block, weight: Floats, out: Floats) -> int:
         z = dense(block)
-        for some in pieces(z[:, :_STRIP], out[:, :1]):  # no temporary has classes and columns
-            if weight[0]:
-                out[some] += weight[0] * self.linear(z[some])
-            if self.spreads is not None and weight[1]:
-                out[some] += weight[1] * self.quadratic(z[some])
+        for law, own in zip(self._laws, weight.tolist(), strict=True):
+            if own:
+                kernels.add_discriminant(z, *law, own, out)
         return 0
 
     def _terms(self, x: NDArray) -> Floats:
-        both = [self.linear(x)] if self.spreads is None else [self.linear(x), self.quadratic(x)]
-        return np.stack(both, axis=2)
-
-    def linear(self, z: Floats) -> Floats:
-        """(row, class)"""
-        q, (mean, size) = np.zeros((len(z), self.n_classes), order="F"), self._centres
-        square = np.zeros((len(z), 1))
-        for own, x in _strips(z, self.root):
-            square[:, 0] += np.einsum("nj,nj->n", x, x)
-            q -= (2 * mean[:, own] @ x.T).T
-        q += square + size
-        return guarded(linear_term(q, self.rows, z.shape[1]), self.rows)
+        out = np.zeros((len(x), self.n_classes, self.n_features))
+        for j, law in enumerate(self._laws):
+            kernels.add_discriminant(x, *law, 1.0, out[:, :, j])
+        return out
 
     @cached_property
-    def _centres(self) -> tuple[Floats, Floats]:
-        """(class, p) the means as the root has them, and (class,) their squares."""
-        mean = self.means @ self.root.T
-        return mean, (mean * mean).sum(axis=1)
-
-    def quadratic(self, z: Floats) -> Floats:
-        """(row, class)"""
-        assert self.spreads is not None
-        q = np.zeros((len(z), self.n_classes), order="F")  # in which what is said of a class lies together
-        for c, (mean, root) in enumerate(zip(self.means, self.spreads.root, strict=True)):
-            for _, x in _strips(z - mean, root):
-                q[:, c] += np.einsum("nj,nj->n", x, x)
-        return guarded(quadratic_term(q, self.rows, self.spreads.log_det, self.spreads.df, z.shape[1]), self.rows)
+    def _laws(self) -> list[tuple[Floats, Floats, Floats, bool]]:
+        """What the kernel takes: centres and roots, what a distance says, and whether that is the log of a t."""
+        p, none, factor = self.means.shape[1], np.zeros(self.n_classes), self.rows / (self.rows + 1.0)
+        normal = np.array([self.rows, linear_term(none, self.rows, p), 0.5 * factor / np.sqrt(p), factor])
+        laws = [(self.means @ self.root.T, np.ascontiguousarray(self.root[None]), normal, False)]
+        if self.spreads is not None:
+            peak = quadratic_term(none, self.rows, self.spreads.log_det, self.spreads.df, p)
+            t = np.array([self.rows, peak, 0.5 * (self.spreads.df + 1.0) / np.sqrt(p), factor])
+            centres = np.einsum("cij,cj->ci", self.spreads.root, self.means)
+            laws.append((centres, np.ascontiguousarray(self.spreads.root), t, True))
+        return laws
 
     def sample(self, y: Codes, rng: "np.random.Generator") -> NDArray:
         self._refuse("has no rows to draw: it is of scores of its columns", "draw from the laws of the columns")
@@ -156,19 +142,6 @@ class Discriminants(Distribution):
             )
             spreads = Spreads(roots.reshape(k, p, p), take(arrays, "log_det", (k,), BOUNDED), df)
         return cls(means, rows, root, spreads)
-
-
-def _strips(z: Floats, root: Floats) -> Iterator[tuple[slice, Floats]]:
-    """z @ root.T for a lower triangular root, some columns at a time: half of the products are by zero, and left out.
-
-    >>> z, root = np.array([[1.0, 2.0]]), np.array([[2.0, 0.0], [1.0, 3.0]])
-    >>> [(own.stop, x.tolist()) for own, x in _strips(z, root)]
-    [(2, [[2.0, 7.0]])]
-    """
-    p = len(root)
-    for start in range(0, p, _STRIP):
-        own = slice(start, min(start + _STRIP, p))
-        yield own, z[:, : own.stop] @ root[own, : own.stop].T
 
 
 def linear_term(q: Floats, rows: Any, p: int) -> Floats:

@@ -46,8 +46,12 @@ class Interactions(Distribution):
     def _padded(self) -> Floats:
         return kernels.padded(self.table)
 
+    @cached_property
+    def _sets(self) -> Any:
+        return kernels.Sets(*self.layout.arrays)
+
     def add_log_prob(self, block: Block, out: Floats) -> int:
-        return kernels.add_cells(dense(block), *self.layout.arrays, self._padded, out)
+        return kernels.add_cells(dense(block), self._sets, self._padded, out)
 
     def _terms(self, x: NDArray) -> Floats:
         place = self.layout.place(x)

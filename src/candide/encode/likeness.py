@@ -87,9 +87,13 @@ class Likeness(Encoding):
 
     def _like(self, scores: Floats) -> Floats:
         """(row, typical row) from 0 to 1"""
-        out = _distances(scores, self.typical)
+        out = _distances(scores, self.typical, self._sizes)
         out *= -0.5 / self.reach**2
         return np.exp(out, out=out)
+
+    @cached_property
+    def _sizes(self) -> Floats:
+        return np.einsum("mp,mp->m", self.typical, self.typical)
 
     @cached_property
     def _factor(self) -> Floats:
@@ -102,11 +106,12 @@ class Likeness(Encoding):
         return np.ascontiguousarray(np.linalg.inv(self._factor).T)
 
 
-def _distances(z: Floats, typical: Floats) -> Floats:
-    """(row, typical row) squared."""
-    out = z @ (-2.0 * typical.T)
+def _distances(z: Floats, typical: Floats, sizes: Floats) -> Floats:
+    """(row, typical row) squared; ``sizes`` are the squares of the typical rows."""
+    out = z @ typical.T
+    out *= -2.0
     out += np.einsum("np,np->n", z, z)[:, None]
-    out += np.einsum("mp,mp->m", typical, typical)
+    out += sizes
     return np.maximum(out, 0.0, out=out)
 
 
@@ -120,7 +125,8 @@ def _means(z: Floats, n: int) -> Floats:
     """(typical row, score) by k-means, from the first rows that differ; fewer where fewer differ."""
     typical = z[np.sort(np.unique(z, axis=0, return_index=True)[1])[:n]]
     for _ in range(_ROUNDS):
-        nearest = np.round(_distances(z, typical), _DIGITS).argmin(axis=1)
+        sizes = np.einsum("mp,mp->m", typical, typical)
+        nearest = np.round(_distances(z, typical, sizes), _DIGITS).argmin(axis=1)
         size = np.bincount(nearest, minlength=len(typical))
         total = np.column_stack([np.bincount(nearest, column, len(typical)) for column in z.T])
         typical = total[size > 0] / size[size > 0, None]

@@ -6,7 +6,9 @@
 from candide.kernels.choice import (
     INFINITE,
     NAME,
+    Sets,
     add_cells,
+    add_discriminant,
     add_gaussian,
     add_levels,
     add_linear,
@@ -42,7 +44,9 @@ from candide.kernels.choice import (
 __all__ = [
     "INFINITE",
     "NAME",
+    "Sets",
     "add_cells",
+    "add_discriminant",
     "add_gaussian",
     "add_levels",
     "add_linear",

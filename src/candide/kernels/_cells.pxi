@@ -69,12 +69,11 @@ def cell_counts(codes, y, w, Py_ssize_t n_classes, sets, sizes):
     return counts
 
 
-def add_cells(codes, sets, sizes, table, out):
+def add_cells(codes, Sets of not None, table, out):
     """out[r, c] += table[cell, c] of the cell of every set; nothing where a value is absent or past the levels.
 
     Columns of the table past the classes of ``out`` are padding. Returns how many values are absent.
     """
-    cdef Sets of = Sets(sets, sizes)
     cdef CodeTable rows = CodeTable(codes, of.starts)
     cdef const double[:, ::1] said = _padded(table)
     cdef double[:, :] target = out

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.kernels.cells import (  # noqa: F401  twins of their own
+    Sets,
     add_cells,
     cell_counts,
     cell_terms,
@@ -227,6 +228,24 @@ def add_levels(codes: NDArray, offsets: Codes, table: Floats, unseen: Floats, ou
         size = offsets[j + 1] - offsets[j]
         out += lut[np.where(code < 0, size + 1, np.minimum(code, size)).astype(np.intp)]
     return int((codes < 0).sum())
+
+
+def add_discriminant(
+    z: NDArray, centres: Floats, roots: Floats, law: Floats, heavy: bool, weight: float, out: Floats
+) -> None:
+    """out[r, c] += weight times what the squared distance q of root z[r] and centres[c] says of class c.
+
+    ``roots`` is one lower triangular matrix for all classes, or one for each. ``law`` has, each (class,): rows, peak,
+    fall and factor; the log of the density is peak - fall q, or where it is ``heavy`` peak - fall log1p(factor q). What
+    is added is the log of that density, mixed with that of any class once in rows + 1.
+    """
+    rows, peak, fall, factor = law
+    each = zip(np.broadcast_to(roots, (len(centres), *roots.shape[1:])), centres, strict=True)
+    q = np.stack([((z @ root.T - centre) ** 2).sum(axis=1) for root, centre in each], axis=1)
+    terms = peak - fall * (np.log1p(factor * q) if heavy else q)
+    largest = terms.max(axis=1, keepdims=True)
+    p = rows * np.exp(terms - largest)
+    out += weight * (np.log((p + p.sum(axis=1, keepdims=True) / rows.sum()) / (rows + 1.0)) + largest)
 
 
 def add_linear_csr(data, indices, indptr, weights: Floats, out: Floats, threshold: float = np.nan) -> int:

@@ -206,7 +206,7 @@ cdef class CodeTable:
             self._see(codes)
         # A copy of its own: the offsets that were checked are the offsets that are used.
         offsets = np.array(offsets, dtype=np.intp)
-        self.offsets, self.sizes = offsets, np.diff(offsets)
+        self.offsets, self.sizes = offsets, offsets[1:] - offsets[: max(0, len(offsets) - 1)]
         self.n_levels = _levels(self.offsets, self.n_features)
 
     cdef int _see(self, codes) except -1:

@@ -7,6 +7,7 @@ left out of a row in which a value is absent (below 0).
 
 from collections.abc import Iterator
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,13 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 Shares = dict[tuple[int, ...], Floats]
+
+
+class Sets(NamedTuple):
+    """Sets of columns and the sizes of all columns: made once for rows that come one by one."""
+
+    columns: Codes
+    sizes: Codes
 
 
 def cell_counts(codes: NDArray, y: Codes, w: Floats | None, n_classes: int, sets: Codes, sizes: Codes) -> Floats:
@@ -87,12 +95,12 @@ def score_cells(
     return slope, information
 
 
-def add_cells(codes: NDArray, sets: Codes, sizes: Codes, table: Floats, out: Floats) -> int:
+def add_cells(codes: NDArray, sets: Sets, table: Floats, out: Floats) -> int:
     """out[r, c] += table[cell, c] of the cell of every set; nothing where a value is absent or past the levels.
 
     Columns of the table past the classes of ``out`` are padding. Returns how many values are absent.
     """
-    for own, _, cell in _each(codes, sets, sizes):
+    for own, _, cell in _each(codes, *sets):
         known = (cell >= 0) & (cell < own.stop - own.start)
         out += np.where(known[:, None], table[np.where(known, own.start + cell, 0), : out.shape[1]], 0.0)
     return int((codes < 0).sum())

@@ -130,6 +130,12 @@ class Model:
             joint[:] = self.curve(joint)
         return evidence
 
+    @cached_property
+    def _manner(self) -> tuple[int, bool]:
+        """How many rows are scored at once, and whether that is done by BLAS: asked once, for a row takes no longer."""
+        step = max([_CHUNK_BYTES // (8 * self.n_classes), *(d.rows_at_once for d in self.distributions)])
+        return step, any(d.by_blas for d in self.distributions)
+
     def _score(
         self,
         blocks: Sequence[Block],
@@ -149,7 +155,7 @@ class Model:
         if to_choose and (screening := [i for i, d in enumerate(self.distributions) if d.screens]):
             i, _, block = steps.pop(screening[0])  # last, when it knows what the others make of the classes
             steps.append((i, self.distributions[i].add_to_choose, block))
-        step = max(*(d.rows_at_once for d in self.distributions), _CHUNK_BYTES // (8 * self.n_classes))
+        step, by_blas = self._manner
 
         def work(rows: slice) -> None:
             scratch = None if keep else np.empty((min(step, rows.stop - rows.start), self.n_classes))
@@ -164,7 +170,6 @@ class Model:
                 finish(joint, out[chunk])
 
         cost = self.n_classes * sum(width(block) for block in blocks)
-        by_blas = any(d.by_blas for d in self.distributions)
         threads.over_rows(work, n_rows, cost=max(1, cost), by_blas=by_blas)
         return out
 

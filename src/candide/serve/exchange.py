@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qs
 
@@ -37,9 +38,13 @@ class Request:
 
     def header(self, name: bytes) -> bytes:
         """A header by its name in small letters; empty where there is none."""
-        return next((value for one, value in self.headers if one == name), b"")
+        return self._by_name.get(name, b"")
 
-    @property
+    @cached_property
+    def _by_name(self) -> dict[bytes, bytes]:
+        return dict(reversed([*self.headers]))  # the first of several counts
+
+    @cached_property
     def media(self) -> str:
         """The content type of the body, which must be said: a page of another site cannot say one of these."""
         found = self.header(b"content-type").decode("latin-1")
@@ -51,7 +56,7 @@ class Request:
 
     def asked(self, name: str, usual: str) -> str:
         """A parameter of the query."""
-        return parse_qs(self.query.decode("latin-1")).get(name, [usual])[-1]
+        return parse_qs(self.query.decode("latin-1")).get(name, [usual])[-1] if self.query else usual
 
     def has(self, rows: int, most: int | None = None) -> None:
         """Take note of how many rows it has; a problem if these are too many."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from io import BytesIO
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -43,10 +44,13 @@ class Rows:
 def of_records(records: list[dict[str, Any]]) -> Rows:
     """Rows that each have their values by name; what one of them lacks is missing."""
     names = dict.fromkeys(records[0]) if records else {}
-    if any(row.keys() != names.keys() for row in records):
-        names = dict.fromkeys(name for row in records for name in row)
-        return Rows(len(records), {name: [row.get(name) for row in records] for name in names})
-    return Rows(len(records), {name: [row[name] for row in records] for name in names})
+    try:
+        if set(map(len, records)) <= {len(names)}:
+            return Rows(len(records), {name: list(map(itemgetter(name), records)) for name in names})
+    except KeyError:  # as many, but others
+        pass
+    names = dict.fromkeys(name for row in records for name in row)
+    return Rows(len(records), {name: [row.get(name) for row in records] for name in names})
 
 
 def read(body: bytes, media: str) -> Rows:
@@ -203,6 +207,17 @@ def arrow_table(scored: Scored) -> Any:
     return pa.Table.from_arrays(arrays, scored.names)
 
 
+@lru_cache(64)
+def _answer(names: tuple[str, ...]) -> type[msgspec.Struct]:
+    """A row of a scored table, which is written sooner than a dictionary is made of it."""
+    fields = [f"f{i}" for i in range(len(names))]
+    return msgspec.defstruct("Answer", fields, rename=dict(zip(fields, names, strict=True)), gc=False)
+
+
+def _answers(scored: Scored) -> list[msgspec.Struct]:
+    return list(map(_answer(tuple(scored.names)), *scored.columns))
+
+
 def _write_arrow(scored: Scored) -> bytes:
     import pyarrow as pa
 
@@ -227,8 +242,8 @@ _READERS: dict[str, Callable[[bytes], Rows]] = {
     ARROW: _read_arrow,
 }
 _WRITERS: dict[str, Callable[[Scored], bytes]] = {
-    JSON: lambda scored: encode(scored.rows),
-    LINES: lambda scored: encode_lines(scored.rows),
+    JSON: lambda scored: encode(_answers(scored)),
+    LINES: lambda scored: encode_lines(_answers(scored)),
     CSV: _write_csv,
     ARROW: _write_arrow,
 }

@@ -85,21 +85,44 @@ def minus(fitted: Fitted, many: Iterable[Weighed], target: str) -> Fitted:
 def _counted(fitted: Fitted, many: Iterable[Weighed], target: str) -> Iterator[Census]:
     """Kept rows, counted as the model was: together where their columns are of the same kinds.
 
-    So rows mean the same however requests fall into groups: text in a column makes text of all that is beside it.
+    So rows mean the same however requests fall into groups: text in a column makes text of all that is beside it. What
+    is missing goes with either.
     """
-    groups: dict[tuple[bool, ...], tuple[dict[str, list[Any]], list[float]]] = {}
+    groups: list[_Alike] = []
     for rows, weight in many:
         columns = decoded(rows)
-        kinds = tuple(any(type(v) is str for v in column) for column in columns.values())
-        own, weights = groups.setdefault(kinds, ({}, []))
-        for name, column in columns.items():
-            own.setdefault(name, []).extend(column)
-        weights += [weight] * len(columns[target])
+        weights = [weight] * len(columns[target])
+        if not any(group.took(columns, weights) for group in groups):
+            groups.append(_Alike(columns, weights))
     plan = fitted.census.plan
-    for columns, weights in groups.values():
-        table = fitted.read(Table.of({name: columns[str(name)] for name in plan.columns}))
-        weighed = None if all(weight == 1.0 for weight in weights) else np.array(weights)
-        yield arrays.count(table, columns[target], weighed, plan=plan.with_levels(table)).bounded()
+    for group in groups:
+        table = fitted.read(Table.of({name: group.columns[str(name)] for name in plan.columns}))
+        weighed = None if all(weight == 1.0 for weight in group.weights) else np.array(group.weights)
+        yield arrays.count(table, group.columns[target], weighed, plan=plan.with_levels(table)).bounded()
+
+
+class _Alike:
+    """Rows whose columns are of the same kinds, and their weights."""
+
+    def __init__(self, columns: dict[str, list[Any]], weights: list[float]):
+        self.columns, self.weights, self._kinds = columns, weights, list(map(_is_text, columns.values()))
+
+    def took(self, columns: dict[str, list[Any]], weights: list[float]) -> bool:
+        """Whether rows are of these kinds; then they are among these."""
+        both = list(zip(self._kinds, map(_is_text, columns.values()), strict=True))
+        if any(a is not None and b is not None and a is not b for a, b in both):
+            return False
+        self._kinds = [b if a is None else a for a, b in both]
+        for name, column in columns.items():
+            self.columns[name].extend(column)
+        self.weights += weights
+        return True
+
+
+def _is_text(column: list[Any]) -> bool | None:
+    """Whether a column holds text; None where it holds nothing."""
+    kinds = set(map(type, column)) - {type(None)}
+    return str in kinds if kinds else None
 
 
 def same(fitted: Fitted, one: bytes, other: bytes, target: str) -> bool:

@@ -40,6 +40,8 @@ from candide.serve.problem import Problem
 from candide.tasks.models import target_of
 
 _GROUP = 512  # requests that are committed together
+_PAUSE = 0.001  # seconds in which no request comes, after which those that came together are all here
+_PATIENCE = 20  # such pauses, at most
 _ROWS = 50_000  # learned since the model was kept, after which it is kept again
 _WAITING = 10_000  # requests in the queue, beyond which more are refused
 _LONGEST = 200  # letters of a key
@@ -147,12 +149,24 @@ class Learner:
             found = [self._queue.get(timeout=self._tick)]
         except queue.Empty:
             found = []
+        self._rest(found)
         while len(found) < _GROUP and None not in found:
             try:
                 found.append(self._queue.get_nowait())
             except queue.Empty:
                 break
         return found
+
+    def _rest(self, found: list[Asked | None]) -> None:
+        """Let those come that were sent at the same time: to write many together takes hardly longer than to write one.
+
+        Answers wake clients, and these ask again one after another: whoever began with the first would write few.
+        """
+        waiting = -1
+        for _ in range(_PATIENCE if found != [None] else 0):
+            if waiting == (waiting := self._queue.qsize()) or waiting >= _GROUP:
+                return
+            time.sleep(_PAUSE)
 
     def _take(self, asked: list[Asked]) -> None:
         """Count, commit, let the new model answer, and say so."""

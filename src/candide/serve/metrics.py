@@ -7,6 +7,7 @@
 """
 
 import time
+from bisect import bisect_left
 from collections import Counter
 from itertools import accumulate
 
@@ -29,7 +30,7 @@ class Metrics:
         self.rows[path] += rows
         self.seconds[path] += seconds  # type: ignore[assignment]
         times = self._times.setdefault(path, [0] * (len(_EDGES) + 1))
-        times[next((i for i, edge in enumerate(_EDGES) if seconds <= edge), len(_EDGES))] += 1
+        times[bisect_left(_EDGES, seconds)] += 1
 
     def text(self, **gauges: float) -> str:
         """All of them, and numbers that are asked of others."""

@@ -14,6 +14,7 @@ True
 """
 
 from collections.abc import Collection, Mapping
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -111,38 +112,51 @@ class _Column:
         used = [(i, part) for i, part in enumerate(fitted.plan.parts) if name in part.columns]
         self.is_text = any(part.holds == "documents" for _, part in used)
         self.places = [(i, part.columns.index(name)) for i, part in used if part.holds in _MAKERS]
-        self._readers = [(fitted.plan.parts[i], j) for i, j in self.places]
-        self._is_number = not any(part.encodings[j].as_written for part, j in self._readers)
+        encodings = [fitted.plan.parts[i].encodings[j] for i, j in self.places]
+        self._is_number = not any(encoding.as_written for encoding in encodings)
+        made = [
+            None if fitted.plan.parts[i].holds == "numbers" else e
+            for (i, _), e in zip(self.places, encodings, strict=True)
+        ]
+        self._ways = list(dict.fromkeys(made))  # places that read it in the same way are served at once
+        self._serves = [self._ways.index(way) for way in made]
         self._kept: dict[Any, Pieces] = {}
 
     def value(self, value: Any) -> Pieces:
         """What is made of one value."""
         key = value if type(value) is str or value is None else (type(value), value)  # 1 is not True, nor 1.0
         found = self._kept.get(key)
-        if found is None:
-            found = tuple(np.ravel(piece) for piece in self._read([np.nan] if value is None else [value]))
-            if type(value) is not str or len(value) <= _LONGEST:
-                if len(self._kept) >= _KEPT:
-                    self._kept = {}
-                self._kept[key] = found
-        return found
+        return self._keep([key], [np.nan if value is None else value])[key] if found is None else found
 
     def values(self, column: Any) -> Pieces:
         """What is made of a column of them."""
-        if not self._readers:
-            return ()
-        factored = _factored(column)
+        factored = _factored(column) if self.places else None
         if factored is None:
             return self._read(column)
         distinct, place = factored
-        return tuple(piece[place] for piece in self._read(distinct))
+        kept = self._kept
+        if new := [value for value in distinct if value not in kept]:
+            kept = {**kept, **self._keep(new, new)}
+        each = zip(*map(kept.__getitem__, distinct), strict=True)
+        return tuple(np.take(np.array(pieces).T, place, axis=1).T for pieces in each)
+
+    def _keep(self, keys: list[Any], values: list[Any]) -> dict[Any, Pieces]:
+        """What is made of some values, each by itself, by their keys; kept for the next time, but for long text."""
+        each = [list(np.reshape(piece, (len(keys), -1))) for piece in self._read(values)]
+        found: dict[Any, Pieces] = {key: tuple(one[i] for one in each) for i, key in enumerate(keys)}
+        short = {key: pieces for key, pieces in found.items() if type(key) is not str or len(key) <= _LONGEST}
+        if len(self._kept) + len(short) > _KEPT:
+            self._kept = {}
+        self._kept.update(islice(short.items(), _KEPT))
+        return found
 
     def _read(self, column: Any) -> Pieces:
-        if not self._readers:
+        if not self.places:
             return ()
         table = self._fitted.read(Table.of({self.name: column}))
         read = numbers_of(table.column(self.name), self.name) if self._is_number else table.column(self.name)
-        return tuple(read if part.holds == "numbers" else part.encodings[j].read(read) for part, j in self._readers)
+        made = [read if way is None else way.read(read) for way in self._ways]
+        return tuple(made[i] for i in self._serves)
 
 
 def _factored(column: Any) -> tuple[list[Any], NDArray] | None:
@@ -173,7 +187,11 @@ def _numbers(pieces: list[Any], n_rows: int) -> NDArray:
 def _scores(pieces: list[NDArray], n_rows: int) -> NDArray:
     if n_rows == 1:
         return np.concatenate(pieces, axis=None)[None]
-    return np.asfortranarray(np.column_stack(pieces))
+    ends = np.cumsum([0, *(piece.size // n_rows for piece in pieces)])
+    out = np.empty((n_rows, ends[-1]), order="F")
+    for piece, start, stop in zip(pieces, ends[:-1], ends[1:], strict=True):
+        out[:, start:stop] = piece.reshape(n_rows, stop - start)
+    return out
 
 
 def _side_by_side(pieces: list[Any], n_rows: int, kind: Any) -> NDArray:
@@ -181,7 +199,7 @@ def _side_by_side(pieces: list[Any], n_rows: int, kind: Any) -> NDArray:
         return np.concatenate(pieces).astype(kind, copy=False)[None]
     out = np.empty((n_rows, len(pieces)), kind, order="F")
     for j, piece in enumerate(pieces):
-        out[:, j] = piece
+        out[:, j] = np.ravel(piece)
     return out
 
 

@@ -15,9 +15,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from candide.errors import InputError
 from candide.model.fitted import Fitted
+from candide.model.plan import Plan
 from candide.rows.blocks import Floats
 from candide.rows.remarks import Remark
 from candide.serve.rows import Reader
@@ -51,24 +53,12 @@ class Scorer:
         self.names = ["prediction", *self.classes, "log_density"]
         self._has_density = all(law.has_density for law in self.model.distributions)
         self._known = frozenset(self.reader.names)
-        self._levels = [
-            (
-                i,
-                np.array(
-                    [
-                        len(known) if e.as_written else np.iinfo(np.int32).max
-                        for e, known in zip(part.encodings, part.levels, strict=True)
-                    ]
-                ),
-            )
-            for i, part in enumerate(self.reader.plan.parts)
-            if part.holds == "codes"
-        ]
+        self._levels = _levels(self.reader.plan)
 
     def one(self, row: Mapping[str, Any]) -> tuple[dict[str, Any], list[Remark]]:
         """The answer to one row, and what to know of the row."""
         blocks = self.reader.one(row)
-        strange = any((blocks[i][0] >= sizes).any() for i, sizes in self._levels)
+        strange = any((blocks[i][0] >= sizes).any() for i, sizes in self._levels.items())
         remarks = [] if not strange and self._known <= row.keys() else self.reader.remarks(row.keys(), blocks)
         log_posterior, density = scored_blocks(self.reader.plan, self.model, blocks)
         winner = int((log_posterior.argmax(axis=1) if self.rule is None else self.rule(log_posterior))[0])
@@ -110,3 +100,16 @@ class Scorer:
         from candide.report import json, summary
 
         return json.dumps(summary.of_model(self.fitted)).encode()
+
+
+def _levels(plan: Plan) -> dict[int, NDArray]:
+    """By part how many levels each column has, of those that are known by what is written; each column in one part."""
+    met: set[Any] = set()
+    found = {}
+    for i, part in enumerate(plan.parts):
+        own = [e.as_written and (name, e) not in met for name, e in part.coded]
+        if any(own):
+            most = np.iinfo(np.int32).max
+            found[i] = np.array([len(known) if new else most for new, known in zip(own, part.levels, strict=True)])
+            met.update(part.coded)
+    return found
