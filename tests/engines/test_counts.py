@@ -151,6 +151,35 @@ def test_a_sample_that_is_unlike_the_table_is_told_of():
     ]
 
 
+WORDS = ["12", "unknown", "", None, "3.5", "7 apples", " 4 ", "1e2"]  # as text that numbers were loaded into
+
+
+@pytest.mark.parametrize("name", [*RUN, "postgres"])
+def test_text_among_numbers_is_missing(name, request):
+    rows = pa.table({"amount": WORDS * 4, "label": ["a", "a", "b"] * 10 + ["a", "b"]})
+    sample = {"amount": [i / 4 % 3 for i in range(32)], "label": rows["label"]}
+    query = counting_query(sample, "label", table="shop.people", dialect=name)
+    if name == "postgres":
+        server = request.getfixturevalue("postgres")
+        query = query.replace("shop.people", server.make(rows).rpartition("::")[2])
+        lines = written(HEADER, server.run(query))
+    else:
+        lines = RUN[name](rows, query)
+    numbers = [
+        None if text in ("unknown", "", None, "7 apples") else float(text) for text in rows["amount"].to_pylist()
+    ]
+    wanted = learn({"amount": numbers, "label": rows["label"]}, "label", model="naive").fitted.census
+    same(learn_counts(lines).fitted.census, wanted)
+
+
+def test_a_weight_that_is_no_number_is_refused():
+    rows = {"size": [1.0, 2.0, 3.0, 4.0] * 5, "label": ["a", "b"] * 10}
+    query = counting_query({**rows, "w": [1.0, 2.0] * 10}, "label", table="shop.people", dialect="sqlite", weight="w")
+    with pytest.raises(InputError) as error:
+        learn_counts(in_sqlite(pa.table({**rows, "w": ["1", "much"] * 10}), query))
+    assert error.value.column == "w"
+
+
 def test_models_of_counts_add_to_those_of_rows():
     june, july = table(0), table(1)
     counted = learn_counts(in_duckdb(june, asked(june, "duckdb"))).fitted

@@ -1,6 +1,7 @@
 """A model as a query says what the model says, in every database: every law, every voice, real tables, odd values."""
 
 import datetime as dt
+import itertools
 import sqlite3
 import warnings
 
@@ -81,6 +82,20 @@ def test_every_law_in_spark():
     model = cd.NaiveBayes(NO_TEXT).fit(*without_text(every_law(rng, 2000)))
     with session() as spark:
         same(by_spark(spark), model, without_text(every_law(rng, 1000, wild=True))[0])
+        for zone in ("America/New_York", "Asia/Tokyo"):
+            spark.conf.set("spark.sql.session.timeZone", zone)
+            _times_in_spark(spark)
+
+
+def _times_in_spark(spark):
+    """That a time is the instant in UTC, as a number and as a level, also in the hour that clocks have twice."""
+    times = np.datetime64("2024-11-03T02", "us") + np.arange(12).astype("m8[h]")
+    types = {"timestamp": pa.timestamp("us", "UTC"), "timestamp_ntz": pa.timestamp("us")}
+    for event, name in itertools.product(("gaussian", "categorical"), types):
+        model = cd.NaiveBayes(event).fit({"t": np.tile(times, 5)}, np.arange(60) % 12 // 4)
+        rows = pa.table({"row #": range(12), "t": pa.array(times).cast(types[name])})
+        assert spark.createDataFrame(rows).schema["t"].dataType.typeName() == name
+        check(by_spark(spark)(model.fitted_, rows), model, {"t": times})
 
 
 def test_every_column_weighed(score):
@@ -156,7 +171,7 @@ def test_values_that_mean_missing(score, tmp_path):
     same(score, model, {"n": np.array(data["n"]), "job": data["job"]})
 
 
-def test_text_that_spells_numbers_and_dates(tmp_path):
+def test_text_that_spells_numbers_and_dates(tmp_path, postgres):
     """As the file had them; a column that holds numbers and dates by now is read as it is."""
     rng = np.random.default_rng(6)
     lines, days = ["price;share;when;kind"], np.datetime64("2023-01-01") + rng.integers(0, 700, 200)
@@ -180,6 +195,11 @@ def test_text_that_spells_numbers_and_dates(tmp_path):
     same(DATABASES["duckdb"], model, rows)
     typed = {name: np.array(values, object if name != "when" else None) for name, values in plain.items()}
     check(DATABASES["duckdb"](model.fitted_, arrow(typed, model.fitted_.plan.columns)), model, rows)
+    postgres.run("SET timezone = 'Asia/Tokyo'")
+    try:
+        same(by_postgres(postgres), model, rows)
+    finally:
+        postgres.run("RESET timezone")
     with pytest.raises(InputError) as caught:
         model.to_sql("sqlite", "t")
     assert caught.value.column == "when"

@@ -28,6 +28,7 @@ from candide import wording
 from candide.engines.base import Prepared, Rows, open_source
 from candide.engines.reading import Reading
 from candide.engines.sql import long, returned
+from candide.engines.sql.dialect import ANY_NUMBER
 from candide.engines.sql.dialects.table import dialect as dialect_of
 from candide.engines.sql.statistics import KINDS, statistic
 from candide.errors import CandideError, InputError
@@ -75,7 +76,9 @@ def counting_query(
     for part in prepared.plan.parts:
         for name, encoding in zip(map(str, part.columns), part.encodings, strict=True):
             if not encoding.as_written and not spoken.is_time(types[name].upper()):
-                types[name] = "DOUBLE"  # whatever number it is there
+                types[name] = ANY_NUMBER  # whatever it is there
+    if weight is not None:
+        types[weight] = ANY_NUMBER
     used = {name: types[name] for name in [*map(str, prepared.plan.columns), target]}
     head = {
         "candide": FORMAT, "dialect": dialect, "table": table, "target": target, "weight": weight,

@@ -47,7 +47,7 @@ class Column:
     def read(self) -> Expr:
         """The value as aggregates want it: NaN, which they would count, is missing."""
         may_be = self.is_float and (self.nan or self.by_level)
-        nan = self.dialect.is_nan(self.dialect.double(self.raw)) if may_be else None
+        nan = self.dialect.is_nan(self.dialect.number_of(self.raw, self.type.upper())) if may_be else None
         return self.value if nan is None else exp.Case(ifs=[exp.If(this=exp.Not(this=nan), true=self.value)])
 
     @property
@@ -57,7 +57,7 @@ class Column:
         if self.is_level:
             return self.dialect.level(self.raw, kind)
         is_time = self.dialect.is_time(kind)
-        return self.dialect.days(self.raw, kind) if is_time else self.dialect.double(self.raw)
+        return self.dialect.days(self.raw, kind) if is_time else self.dialect.number_of(self.raw, kind)
 
     @property
     def coded(self) -> Expr:

@@ -127,7 +127,8 @@ def projected(rows: Rows, columns: Sequence[Column]) -> exp.Select:
     y = Column(rows.target, source.columns[rows.target], source.dialect, is_level=True)
     chosen = [exp.alias_(y.read, "y"), *fold]
     if rows.weight is not None:
-        chosen.append(exp.alias_(source.dialect.double(exp.column(rows.weight, quoted=True)), "w"))
+        w = source.dialect.number_of(exp.column(rows.weight, quoted=True), source.columns[rows.weight])
+        chosen.append(exp.alias_(w, "w"))
     names = [one.alias for one in chosen]
     chosen += [exp.alias_(column.read, column.alias, copy=False) for column in columns]
     read = project(source, chosen, rows.folds).where(source.tick, copy=False)

@@ -19,6 +19,8 @@ from candide.rows.labels import Labels
 Expr = Any  # a sqlglot expression
 _DOUBLE = exp.DataType.build("DOUBLE")  # one for all: to parse the word for each column of a wide table takes long
 _TEXT = exp.DataType.build("TEXT")
+ANY_NUMBER = "DOUBLE OR TEXT"  # the type of numbers in a column that nobody has looked at
+LIKE_A_NUMBER = "'^ *[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]+)? *$'"
 _FLOATS = ("DOUBLE", "FLOAT", "REAL")
 _KEYS = re.compile(r"U?(TINY|SMALL|MEDIUM|BIG|HUGE)?INT(EGER|\d+)?\b|(VAR|BP)?CHAR|CHARACTER|TEXT|STRING|ENUM|UUID")
 _TIMES = ("DATE", "TIME", "INTERVAL")
@@ -58,6 +60,7 @@ class Dialect:
 
     name = ""
     grouping_sets = False  # whether one query may well group rows in several ways
+    read = ""  # the number of any value ``{}``, null where it is none; without it such text ends the query
 
     # Types and values
 
@@ -76,6 +79,12 @@ class Dialect:
     def double(self, x: Expr) -> Expr:
         """The value as a double."""
         return as_double(x)
+
+    def number_of(self, x: Expr, kind: str) -> Expr:
+        """The value as a double; where it may be text, null for one that spells no number."""
+        if kind != ANY_NUMBER or not self.read:
+            return self.double(x)
+        return exp.var(self.read.replace("{}", x.sql(self.name)))  # as it is written: sqlglot would change types
 
     def text(self, x: Expr) -> Expr:
         """The value as text."""

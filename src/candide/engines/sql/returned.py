@@ -121,14 +121,12 @@ def census(lines: Sequence[Line], rows: Rows, prepared: Prepared) -> Counted:
     asked = list(places(rows.source, prepared, rows.weight))  # type: ignore[arg-type]
     unlabelled = sum(line.number("rows") for line in lines if line.what == UNLABELLED)
     _check_rows(classes, unlabelled)
-    answers: dict[str, list[Any]] = {
-        "rows": [line.number("rows") for line in classes.values()],
-        "weight": [line.number("n") for line in classes.values()],
-    }
+    answers: dict[str, list[Any]] = {"rows": [line.number("rows") for line in classes.values()]}
     if rows.weight is not None:
         answers["least weight"] = [line.figure("low") for line in classes.values()]
         answers["weights missing"] = [line.number("absent") for line in classes.values()]
     check_weights(answers, rows.weight)
+    answers["weight"] = [line.number("n") for line in classes.values()]
     answers |= _numbers(lines, asked, classes)
     of_place: dict[int, list[Line]] = defaultdict(list)
     for line in (line for line in lines if line.what in (LEVEL, MISSING)):

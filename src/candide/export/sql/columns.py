@@ -85,7 +85,8 @@ class Column:
             what = f"its dates are text in the form {form}, which {self.words.name} cannot read"
             raise InputError(what, column=self.name, remedy="make a column of dates of it, and fit again")
         moment = exp.StrToTime(this=exp.column("x"), format=exp.Literal.string(form)).sql(self.words.name)
-        return self.words.days.replace("{}", moment.replace("x", text, 1))
+        moment = self.words.moment.replace("{}", moment.replace("x", text, 1))  # in no zone, not in that of the session
+        return self.words.days.replace("{}", moment)
 
     def read_key(self, levels: Sequence[Any]) -> str:
         sort = _sort(levels)

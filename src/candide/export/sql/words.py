@@ -11,13 +11,12 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from candide.engines.sql.dialects import spark
+from candide.engines.sql.dialects.postgres import IS_TEXT
+from candide.engines.sql.dialects.table import dialect
 from candide.errors import InputError, unknown
 
-_LIKE_A_NUMBER = "'^ *[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]+)? *$'"
 _LATER = "CAST(EXTRACT(EPOCH FROM {}) AS DOUBLE PRECISION) / 86400e0"
-
-
-_PG_TEXT = f"PG_TYPEOF({{}}) IN ({', '.join(f'CAST({one!r} AS REGTYPE)' for one in ('text', 'varchar', 'bpchar'))})"
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,6 @@ class Words:
 
     name: str
     number: str = "DOUBLE"  # the type
-    read: str = ""  # the number of any value, NULL where it is none; without it the database has an error of its own
     text: str = "CAST({} AS VARCHAR)"  # compared letter by letter
     utc: str = "{}"  # a time, where it may have a zone
     days: str = ""  # of a date or a time, since 1970
@@ -63,6 +61,11 @@ class Words:
             raise InputError("SQL has no text with a NUL in it", value=text, remedy="export it to python or js")
         return exp.Literal.string(text).sql(self.name)
 
+    @property
+    def read(self) -> str:
+        """The number of any value, NULL where it is none; without it the database has an error of its own."""
+        return dialect(self.name).read
+
     def double(self, x: str) -> str:
         return f"CAST({x} AS {self.number})"
 
@@ -94,7 +97,6 @@ _WORDS = (
     Words(
         "bigquery",
         number="FLOAT64",
-        read="SAFE_CAST({} AS FLOAT64)",
         text="CAST({} AS STRING)",
         days="UNIX_MICROS(CAST({} AS TIMESTAMP)) / 864e8",
         log1p=_HALVED,
@@ -112,7 +114,6 @@ _WORDS = (
     ),
     Words(
         "duckdb",
-        read="TRY_CAST({} AS DOUBLE)",
         utc="CAST(CAST({} AS VARCHAR) AS TIMESTAMP)",  # of text with a zone too
         days="EPOCH({}) / 86400e0",
         log1p=_HALVED,
@@ -121,7 +122,6 @@ _WORDS = (
     ),
     Words(
         "mysql",
-        read=f"CASE WHEN {{}} REGEXP {_LIKE_A_NUMBER} THEN CAST({{}} AS DOUBLE) END",
         text="CAST({} AS CHAR) COLLATE utf8mb4_bin",
         days="TIMESTAMPDIFF(MICROSECOND, '1970-01-01', {}) / 864e8",
         moment="CAST({} AS DATETIME(6))",
@@ -134,15 +134,13 @@ _WORDS = (
         folds=False,
         longest=63,
         number="DOUBLE PRECISION",
-        read=f"CASE WHEN NOT {_PG_TEXT} OR CAST({{}} AS TEXT) ~ {_LIKE_A_NUMBER} "
-        "THEN CAST({} AS DOUBLE PRECISION) END",
         utc="CASE WHEN PG_TYPEOF({}) = CAST('timestamptz' AS REGTYPE) THEN CAST({} AS TIMESTAMPTZ) AT TIME ZONE 'UTC' "
         "ELSE CAST({} AS TIMESTAMP) END",
         text="CAST({} AS TEXT)",
         days=_LATER,
         log1p=_HALVED,
         fence="OFFSET 0",
-        is_text=_PG_TEXT,
+        is_text=IS_TEXT,
     ),
     Words(
         "snowflake",
@@ -153,9 +151,9 @@ _WORDS = (
     ),
     Words(
         "spark",
-        read="TRY_CAST({} AS DOUBLE)",
         text="CAST({} AS STRING)",
-        days="TIMESTAMPDIFF(MICROSECOND, TIMESTAMP_NTZ'1970-01-01 00:00:00', CAST({} AS TIMESTAMP_NTZ)) / 864e8",
+        utc=spark.UTC,
+        days=spark.DAYS,
         moment="CAST({} AS TIMESTAMP_NTZ)",
         log1p="LOG1P({})",
         is_text="TYPEOF({}) = 'string'",
@@ -163,7 +161,6 @@ _WORDS = (
     Words(
         "sqlite",
         number="REAL",
-        read="CASE WHEN CAST({} AS NUMERIC) = {} THEN CAST({} AS REAL) END",  # a text is a number as a whole
         text="CAST({} AS TEXT)",
         days="(JULIANDAY({}) - 24405875e-1)",
         day="DATE({})",
@@ -178,13 +175,11 @@ _WORDS = (
     ),
     Words(
         "trino",
-        read="TRY_CAST({} AS DOUBLE)",
         days="TO_UNIXTIME(WITH_TIMEZONE(CAST({} AS TIMESTAMP(6)), 'UTC')) / 86400e0",
     ),
     Words(
         "tsql",
         number="FLOAT(53)",
-        read="TRY_CAST({} AS FLOAT(53))",
         text="CAST({} AS NVARCHAR(MAX)) COLLATE Latin1_General_BIN2",
         days="DATEDIFF_BIG(MICROSECOND, '1970-01-01', {}) / 864e8",
         moment="CAST({} AS DATETIME2(6))",
@@ -198,11 +193,11 @@ _WORDS = (
 DIALECTS = {one.name: one for one in _WORDS}
 
 
-def words(dialect: str) -> Words:
+def words(name: str) -> Words:
     """The words of a dialect by its name."""
-    if not dialect:
+    if not name:
         remedy = f"pass --dialect (dialect=...), one of {', '.join(DIALECTS)}"
         raise InputError("a query is in a dialect of SQL, and none is named", remedy=remedy)
-    if dialect not in DIALECTS:
-        raise unknown("dialect", dialect, DIALECTS)
-    return DIALECTS[dialect]
+    if name not in DIALECTS:
+        raise unknown("dialect", name, DIALECTS)
+    return DIALECTS[name]

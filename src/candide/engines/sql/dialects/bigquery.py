@@ -7,6 +7,7 @@ from candide.engines.sql.dialect import Dialect, Expr, call, days_of_micros
 
 class BigQueryDialect(Dialect):
     name = "bigquery"
+    read = "SAFE_CAST({} AS FLOAT64)"
 
     def is_nan(self, x: Expr) -> Expr:
         return call("is_nan", x)

@@ -8,6 +8,7 @@ from candide.rows.labels import Labels
 
 class DuckDBDialect(Dialect):
     name = "duckdb"
+    read = "TRY_CAST({} AS DOUBLE)"
     grouping_sets = True
 
     def total(self, x: Expr) -> Expr:

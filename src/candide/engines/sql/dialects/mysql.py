@@ -2,11 +2,12 @@
 
 from sqlglot import exp
 
-from candide.engines.sql.dialect import Dialect, Expr, call, days_of_micros
+from candide.engines.sql.dialect import LIKE_A_NUMBER, Dialect, Expr, call, days_of_micros
 
 
 class MySQLDialect(Dialect):
     name = "mysql"
+    read = f"CASE WHEN {{}} REGEXP {LIKE_A_NUMBER} THEN CAST({{}} AS DOUBLE) END"
 
     def is_nan(self, x: Expr) -> None:
         return None

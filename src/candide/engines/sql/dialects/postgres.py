@@ -2,11 +2,15 @@
 
 from sqlglot import exp
 
-from candide.engines.sql.dialect import Dialect, Expr, as_double, call, days_of_seconds, number
+from candide.engines.sql.dialect import LIKE_A_NUMBER, Dialect, Expr, as_double, call, days_of_seconds, number
+
+_TEXTS = ", ".join(f"CAST({one!r} AS REGTYPE)" for one in ("text", "varchar", "bpchar"))
+IS_TEXT = f"PG_TYPEOF({{}}) IN ({_TEXTS})"
 
 
 class PostgresDialect(Dialect):
     name = "postgres"
+    read = f"CASE WHEN NOT {IS_TEXT} OR CAST({{}} AS TEXT) ~ {LIKE_A_NUMBER} THEN CAST({{}} AS DOUBLE PRECISION) END"
     grouping_sets = True
 
     def literal(self, value: float) -> Expr:

@@ -2,11 +2,19 @@
 
 from sqlglot import exp
 
-from candide.engines.sql.dialect import Dialect, Expr, call, days_of_micros, number
+from candide.engines.sql.dialect import Dialect, Expr, call, number
+
+_ZONED = "CASE WHEN TYPEOF({}) = 'timestamp' THEN"  # in the zone of the session, which is to make no difference
+_MICROS = "UNIX_MICROS(CAST({} AS TIMESTAMP_LTZ))"
+_EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
+# Of a time with or without a zone: in UTC without one, and as days since 1970
+UTC = f"{_ZONED} TIMESTAMPADD(MICROSECOND, {_MICROS}, {_EPOCH}) ELSE CAST({{}} AS TIMESTAMP_NTZ) END"
+DAYS = f"{_ZONED} {_MICROS} ELSE TIMESTAMPDIFF(MICROSECOND, {_EPOCH}, CAST({{}} AS TIMESTAMP_NTZ)) END / 864e8"
 
 
 class SparkDialect(Dialect):
     name = "spark"
+    read = "TRY_CAST({} AS DOUBLE)"
 
     def mean(self, x: Expr) -> Expr:
         return exp.Avg(this=x)
@@ -20,4 +28,4 @@ class SparkDialect(Dialect):
     def days(self, x: Expr, kind: str) -> Expr:
         if kind == "DATE":
             return self.double(call("unix_date", x))
-        return days_of_micros(self.double(call("unix_micros", x)))
+        return exp.var(DAYS.replace("{}", x.sql("spark")))

@@ -7,6 +7,7 @@ from candide.engines.sql.dialect import Dialect, Expr, call
 
 class SQLiteDialect(Dialect):
     name = "sqlite"
+    read = "CASE WHEN CAST({} AS NUMERIC) = {} THEN CAST({} AS REAL) END"  # a text is a number as a whole
 
     def is_nan(self, x: Expr) -> None:
         return None

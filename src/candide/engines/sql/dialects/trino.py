@@ -7,6 +7,7 @@ from candide.engines.sql.dialect import Dialect, Expr, call, days_of_seconds
 
 class TrinoDialect(Dialect):
     name = "trino"
+    read = "TRY_CAST({} AS DOUBLE)"
     grouping_sets = True
 
     def is_nan(self, x: Expr) -> Expr:

@@ -9,6 +9,7 @@ _TEXT = exp.DataType.build("NVARCHAR(MAX)", dialect="tsql")
 
 class TSQLDialect(Dialect):
     name = "tsql"
+    read = "TRY_CAST({} AS FLOAT(53))"
     grouping_sets = True
 
     def is_nan(self, x: Expr) -> None:
