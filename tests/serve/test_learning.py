@@ -266,6 +266,7 @@ def test_who_may_teach(naive, path):
         "/learn",
         "/forget",
         "/state",
+        "/learned",
     ]
     served.close()
     assert ask(app(naive), "/learn", row).status == 404

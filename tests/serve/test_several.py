@@ -5,7 +5,9 @@ import json
 import signal
 from dataclasses import replace
 
+import pytest
 from click.testing import CliRunner
+from tests.serve.client import ask
 from tests.serve.conftest import table
 from tests.serve.test_learning import labelled, records, same_counts
 from tests.serve.test_run import started
@@ -14,6 +16,7 @@ import candide as cd
 from candide import store
 from candide.cli import run
 from candide.rows.table import Table
+from candide.serve import app
 from candide.tasks import update
 
 
@@ -30,6 +33,17 @@ def test_what_three_have_learned_adds_up(tmp_path):
             rows = records(new)[10 * i : 10 * i + 10]
             client.request("POST", "/learn", json.dumps(rows), {"content-type": "application/json"})
             assert client.getresponse().status == 200
+        readers = [name for _, port in servers for name in ("--peer", f"http://127.0.0.1:{port}")]
+        servers.append(started(path, *readers, "--quiet"))  # which learns nothing itself
+        client = http.client.HTTPConnection("127.0.0.1", servers[-1][1], timeout=30)
+        wanted = app(update(base, Table.of(new)).fitted)
+        for _ in range(2):
+            client.request("POST", "/pull")
+            assert [told["rows"] for told in json.loads(client.getresponse().read())] == [10, 10, 10]
+            for row in records(new)[:3]:
+                client.request("POST", "/predict", json.dumps(row), {"content-type": "application/json"})
+                answer = json.loads(client.getresponse().read())
+                assert answer["p_cut"] == pytest.approx(ask(wanted, "/predict", row).json["p_cut"], rel=1e-9)
     finally:
         for process, _ in servers:
             process.send_signal(signal.SIGTERM)

@@ -29,6 +29,13 @@ from candide.errors import InputError, MissingLibraryError
 @click.option("--allow-new-classes", is_flag=True, help="Learn rows of classes that the model does not know.")
 @click.option("--window", metavar="TIME", help="Forget what was learned so long ago: 30d, 12h, 90m.")
 @click.option("--half-life", metavar="TIME", help="Let what was counted weigh half as much after so long: 30d.")
+@click.option(
+    "--peer",
+    "peers",
+    metavar="URL",
+    multiple=True,
+    help="Another server of this model: add what it has learned. Any number.",
+)
 @click.option("--name", metavar="NAME", help="The model's name in paths; that of its file if not given.")
 @click.option("--quiet", is_flag=True, help="Write no line for each request.")
 def serve(
@@ -43,6 +50,7 @@ def serve(
     allow_new_classes: bool,
     window: str | None,
     half_life: str | None,
+    peers: tuple[str, ...],
     name: str | None,
     quiet: bool,
 ) -> None:
@@ -64,12 +72,13 @@ def serve(
     check_host(host, token is not None, public)
     if private and token is None:
         raise InputError("--private asks for a token, and there is none", remedy="pass --token (or CANDIDE_TOKEN)")
-    if learn is None and (target or window or half_life or allow_new_classes):
+    if learn is None and ((target and not peers) or window or half_life or allow_new_classes):
         raise InputError("nothing is learned", remedy="name the file that keeps it: --learn state.db")
     fitted = load_to_predict(model)
     how: dict[str, Any] = {"learn": learn, "target": target, "allow_new_classes": allow_new_classes}
+    how |= {"private": private, "peers": peers}
     spans = {"window": window, "half_life": half_life}
-    how |= {one: None if span is None else seconds(span) for one, span in spans.items()} | {"private": private}
+    how |= {one: None if span is None else seconds(span) for one, span in spans.items()}
     served = app(fitted, name=name or Path(model).stem, token=token, log=None if quiet else to_stderr, **how)
     run(served, host, port, lambda address: click.echo(f"serving {model} at {address}/docs", err=True))
 

@@ -14,9 +14,10 @@ says a path of this machine, and none is unpickled.
 import asyncio
 import hmac
 import os
+import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from candide.errors import CandideError, InputError
@@ -31,9 +32,11 @@ from candide.serve.limits import Limits
 from candide.serve.metrics import Metrics
 from candide.serve.openapi import docs, openapi
 from candide.serve.page import page
+from candide.serve.peers import Peers
 from candide.serve.problem import Problem, problem_of
 from candide.serve.scorer import Scorer
-from candide.tasks.models import Model, fitted_of
+from candide.serve.state import told as begun
+from candide.tasks.models import Model, fitted_of, target_of
 
 _SMALL = 1 << 14  # bytes of a body that is answered at once: what it asks for is done sooner than a thread is woken
 Log = Callable[[dict[str, Any]], None]
@@ -50,6 +53,7 @@ def app(
     allow_new_classes: bool = False,
     window: float | None = None,
     half_life: float | None = None,
+    peers: Sequence[str] = (),
     limits: Limits | None = None,
     log: Log | None = None,
 ) -> "Application":
@@ -57,19 +61,24 @@ def app(
 
     With ``learn``, the path of a journal, it learns and forgets: ``target`` is the column of the labels, if the model
     does not say; rows older than ``window`` seconds are forgotten, and after each ``half_life`` what was counted weighs
-    half as much. A request that changes the model must bring the
-    ``token``, as ``Authorization: Bearer TOKEN``; where the model is ``private`` every request but a probe must.
-    ``name`` is the model's in paths of the Open Inference Protocol; ``log`` is called with the facts of each request,
-    none of its rows. Whoever mounts it elsewhere calls its ``close`` in the end.
+    half as much. ``peers`` are addresses of other servers of the same model, whose rows count in answers.
+    A request that changes the model must bring the ``token``, as ``Authorization: Bearer TOKEN``; where the model is
+    ``private`` every request but a probe must. Peers have the same token. ``name`` is the model's in paths of the Open
+    Inference Protocol; ``log`` is called with the facts of each request, none of its rows. Whoever mounts it elsewhere
+    calls its ``close`` in the end.
     """
     fitted = fitted_of(model)
     learner = None
+    heard = Peers(peers, begun(fitted, target_of(fitted, target)), token) if peers else None
     if learn is not None:
         learner = Learner(
             learn, fitted, target=target, new_classes=allow_new_classes, window=window, half_life=half_life
         )
         fitted = learner.fitted
-    return Application(scorer_of(fitted), name, token, limits or Limits(), log, private=private, learner=learner)
+        if heard is not None:
+            heard.own = learner.journal_id
+    how: dict[str, Any] = {"private": private, "learner": learner, "peers": heard}
+    return Application(fitted, name, token, limits or Limits(), log, **how)
 
 
 class Application:
@@ -77,7 +86,7 @@ class Application:
 
     def __init__(
         self,
-        scorer: Scorer | None,
+        fitted: Fitted,
         name: str,
         token: str | None,
         limits: Limits,
@@ -85,11 +94,13 @@ class Application:
         *,
         private: bool = False,
         learner: Learner | None = None,
+        peers: Peers | None = None,
     ):
         self.hosts: frozenset[bytes] | None = None  # the names by which it may be asked; None: any
         if token is not None and not token.isascii():
             raise InputError("the token is not of ASCII letters", remedy="choose another")
-        self.scorer, self.name, self.limits, self.metrics = scorer, name, limits, Metrics()
+        self.scorer, self.name, self.limits, self.metrics = scorer_of(fitted), name, limits, Metrics()
+        self._fitted, self._peers, self._swap = fitted, peers, threading.RLock()
         self._token = None if token is None else f"Bearer {token}".encode()
         self._log, self._private, self._learner = log, private, learner
         self._free: asyncio.Semaphore | None = None  # made in the loop that it is of
@@ -100,8 +111,10 @@ class Application:
             Endpoint("GET", "/docs", "This description, for people.", self._shown),
         ]
         if learner is not None:
-            own += teaching.endpoints(learner)
+            own += teaching.endpoints(learner, self._together)
             learner.changed = self._changed
+        if peers is not None:
+            own.append(teaching.pulling(peers, self._heard))
         self.endpoints = [*ENDPOINTS, *own]
         self.paths: dict[str, dict[str, Endpoint]] = {}
         for one in self.endpoints:
@@ -109,6 +122,8 @@ class Application:
             methods[one.method] = one
             if one.method == "GET":
                 methods["HEAD"] = one
+        if peers is not None:
+            peers.start(self._heard)
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] == "http":
@@ -230,15 +245,29 @@ class Application:
 
     def _changed(self, fitted: Fitted) -> Callable[[], None]:
         """What lets a changed model answer; an error where it cannot be estimated."""
-        scorer = scorer_of(fitted)
+        heard = self._peers.heard if self._peers is not None else ()
+        scorer = scorer_of(self._together(fitted))
 
         def answer() -> None:
-            self.scorer = scorer
+            with self._swap:
+                self._fitted, self.scorer = fitted, scorer
+                if self._peers is not None and self._peers.heard != heard:
+                    self._heard()
 
         return answer
 
+    def _heard(self) -> None:
+        """Let a model answer that has what peers have learned."""
+        with self._swap:
+            self.scorer = scorer_of(self._together(self._fitted))
+
+    def _together(self, fitted: Fitted) -> Fitted:
+        return fitted if self._peers is None else self._peers.together(fitted)
+
     def close(self) -> None:
         """Let the journal go, if there is one, once what waits is written."""
+        if self._peers is not None:
+            self._peers.close()
         if self._learner is not None:
             self._learner.close()
 

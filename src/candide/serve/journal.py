@@ -7,7 +7,7 @@ that were forgotten are wiped out of it, in the commit that keeps the counts wit
 
 >>> import tempfile
 >>> journal = Journal(os.path.join(tempfile.mkdtemp(), "state.db"))
->>> journal.begin(Kept(b"a model", b"of this file", began=16.0))
+>>> journal.begin(Kept(b"a model", b"of this file", 16.0, "one of its own"))
 >>> journal.commit([Entry("k1", 1, 2, b"two rows", 17.0, seq=1), Entry("k2", 1, 1, b"a row", 18.0, seq=2)])
 >>> [(entry.key, entry.rows) for entry in journal.since(0)]
 [('k1', b'two rows'), ('k2', b'a row')]
@@ -30,7 +30,7 @@ from candide.serve.marker import Marker
 FORMAT = 2
 _TABLES = """
 CREATE TABLE IF NOT EXISTS state (
-    one INTEGER PRIMARY KEY CHECK (one = 1), format INTEGER, model BLOB, base BLOB, began REAL, half_life REAL,
+    one INTEGER PRIMARY KEY CHECK (one = 1), format INTEGER, model BLOB, base BLOB, began REAL, id TEXT, half_life REAL,
     upto INTEGER, epoch INTEGER, crc INTEGER);
 CREATE TABLE IF NOT EXISTS clock (one INTEGER PRIMARY KEY CHECK (one = 1), seen REAL);
 CREATE TABLE IF NOT EXISTS entry (
@@ -69,13 +69,14 @@ class Kept:
     model: bytes
     base: bytes  # what tells the model that it began with
     began: float
+    id: str  # of the journal, which no other has
     half_life: float | None = None
     upto: int = 0  # the last entry that is in it
     epoch: int = 0  # the units of the counts, where they fade
 
     @property
     def crc(self) -> int:
-        return _crc(FORMAT, self.base, self.began, self.half_life, self.upto, self.epoch, blob=self.model)
+        return _crc(FORMAT, self.base, self.began, self.id, self.half_life, self.upto, self.epoch, blob=self.model)
 
 
 _ENTRY = ", ".join(field.name for field in fields(Entry))

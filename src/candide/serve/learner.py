@@ -64,7 +64,7 @@ class Learner:
         steady: Seconds = time.monotonic,
     ):
         self.target, self.new_classes, self.window = target_of(base, target), new_classes, window
-        self.base, self._told, self.journal = base, state.told(base, self.target), Journal(path)
+        self.base, self.told, self.journal = base, state.told(base, self.target), Journal(path)
         try:
             spans = [span for span in (window, half_life) if span is not None]
             self._span = min(spans, default=None)
@@ -80,6 +80,7 @@ class Learner:
             warn(f"{self.journal.path}: {since}; the time between counts as none", stacklevel=2)
         self.fitted, self._seen = self._state.at(self._now()), self._now()
         self._since, self._stuck = 0, set[int]()
+        self._session, self._version = uuid.uuid4().hex, 0
         self.changed: Callable[[Fitted], Callable[[], None]] = lambda fitted: lambda: None
         self._queue: queue.Queue[Asked | None] = queue.Queue()
         self._closing, self._closed = threading.Lock(), False
@@ -112,6 +113,19 @@ class Learner:
     def now(self) -> Fitted:
         """The model at this moment."""
         return self._state.at(self._now())
+
+    def own(self) -> Fitted:
+        """What was learned here at this moment, without the model that it began with."""
+        return self._state.without(self.base).at(self._now())
+
+    @property
+    def journal_id(self) -> str:
+        return self._state.id
+
+    @property
+    def version(self) -> str:
+        """What is another whenever the model is."""
+        return f"{self._session}-{self._version}"
 
     def _ask(self, asked: Asked) -> "Future[Outcome]":
         if self._queue.qsize() >= _WAITING:
@@ -192,19 +206,21 @@ class Learner:
     def _commit(self, group: Group, at: float) -> None:
         fitted = group.state.at(at)
         answer = self.changed(fitted)  # estimated before it is written: what has no estimate is refused
-        kept = group.state.kept(self._told) if group.forgets else None
+        kept = group.state.kept(self.told) if group.forgets else None
         try:
             self.journal.commit(group.entries, group.changed, kept)
         except sqlite3.Error as error:
             what, remedy = f"this cannot be kept: {error}", "send it again once there is room, with the same key"
             raise Problem(503, what, headers=(("retry-after", "10"),), remedy=remedy) from None
         self._state, self.fitted, self._seen = group.state, fitted, at
+        self._version += 1
         answer()
 
     def _pass(self, at: float) -> None:
         """Let time pass: what was learned weighs less."""
         if self._state.fading.half_life is not None:
             self.fitted = self._state.at(at)
+            self._version += 1
             self.changed(self.fitted)()
         if self._span is not None and at - self._seen > self._span / 10:
             self._try(lambda: self.journal.saw(at))
@@ -228,7 +244,7 @@ class Learner:
             warn(f"{self.journal.path}: what came under {entry.key!r} cannot be forgotten: {error}", stacklevel=2)
 
     def _keep(self) -> None:
-        if self._since and self._try(lambda: self.journal.commit([], [], self._state.kept(self._told))):
+        if self._since and self._try(lambda: self.journal.commit([], [], self._state.kept(self.told))):
             self._since = 0
             self._try(self.journal.wipe)
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import sqlite3
+import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from warnings import warn
@@ -26,6 +27,7 @@ class State:
     epoch: int
     last: int
     fading: Fading
+    id: str  # of the journal
 
     def at(self, now: float) -> Fitted:
         """The model at a time."""
@@ -48,7 +50,7 @@ class State:
     def kept(self, base: bytes) -> Kept:
         """What a journal keeps of it, which says what it began with."""
         fading = self.fading
-        return Kept(dumps(self.counts), base, fading.began, fading.half_life, self.last, self.epoch)
+        return Kept(dumps(self.counts), base, fading.began, self.id, fading.half_life, self.last, self.epoch)
 
 
 def told(base: Fitted, target: str) -> bytes:
@@ -62,7 +64,7 @@ def begin(journal: Journal, base: Fitted, target: str, half_life: float | None, 
     """Let a new journal begin with a model; of one that has begun, check that it did so with this."""
     digest = told(base, target)
     if journal.is_new:
-        journal.begin(Kept(dumps(base), digest, now, half_life))
+        journal.begin(Kept(dumps(base), digest, now, uuid.uuid4().hex, half_life))
         return
     kept = journal.kept()
     if kept.base != digest:
@@ -80,7 +82,7 @@ def read(journal: Journal, target: str | None) -> State:
         kept = journal.kept()
         counts = loads(kept.model)
         assert isinstance(counts, Fitted)
-        before = State(counts, kept.epoch, kept.upto, Fading(kept.half_life, kept.began))
+        before = State(counts, kept.epoch, kept.upto, Fading(kept.half_life, kept.began), kept.id)
         found, n = _replayed(before, journal.since(kept.upto), target_of(counts, target))
         last = max(journal.last(), journal.answered())
         lost = last - kept.upto - n

@@ -1,19 +1,25 @@
 """Teaching: the endpoints by which a model learns and forgets, and what it has learned is fetched."""
 
+from collections.abc import Callable
 from concurrent.futures import Future
 
+from candide.errors import NotWithinError
+from candide.model.fitted import Fitted
 from candide.serve import formats
 from candide.serve.endpoints import Endpoint
 from candide.serve.exchange import Request, Response
 from candide.serve.group import Outcome
 from candide.serve.learner import Learner, key_of
+from candide.serve.peers import BASE, JOURNAL, PATH, VERSION, Peers
 from candide.serve.problem import Problem
 from candide.serve.scorer import Scorer
 from candide.store import dumps
 
+FILE = "application/octet-stream"  # a model file
 
-def endpoints(learner: Learner) -> list[Endpoint]:
-    """The endpoints of a model that learns."""
+
+def endpoints(learner: Learner, together: Callable[[Fitted], Fitted]) -> list[Endpoint]:
+    """The endpoints of a model that learns; ``together`` adds what was heard of others."""
 
     def learn(request: Request, scorer: Scorer) -> "Future[Response]":
         return _told(learner.learn(_rows(request), _key(request, "learned")), learner)
@@ -27,7 +33,20 @@ def endpoints(learner: Learner) -> list[Endpoint]:
 
     def state(request: Request, scorer: Scorer) -> Response:
         named = (("content-disposition", f'attachment; filename="{request.name}.candide"'),)
-        return Response(dumps(learner.now()), "application/octet-stream", headers=named)
+        return Response(dumps(together(learner.now())), FILE, headers=named)
+
+    def own(request: Request, scorer: Scorer) -> Response:
+        version = learner.version
+        said = ((BASE, learner.told.hex()), (JOURNAL, learner.journal_id), (VERSION, version))
+        if request.asked("unless", "") == version:
+            return Response(b"", FILE, headers=said)
+        try:
+            fitted = learner.own()
+        except NotWithinError:
+            what = "rows of the model that this server began with were forgotten here: what is new cannot be told apart"
+            remedy = "take them out of that model (candide forget), and begin with it at every server"
+            raise Problem(409, what, remedy=remedy) from None
+        return Response(dumps(fitted) if fitted.rows else b"", FILE, headers=said)
 
     row = {"column": "value", learner.target: "class"}
     counted = "Count rows with their labels in; Idempotency-Key (or ?key=) says which request it is."
@@ -36,7 +55,22 @@ def endpoints(learner: Learner) -> list[Endpoint]:
         Endpoint("POST", "/learn", counted, learn, changes=True, takes=row, rows=True),
         Endpoint("POST", "/forget", forgotten, forget, changes=True, takes=row, rows=True),
         Endpoint("GET", "/state", "The model as it is now: a model file.", state, changes=True, slow=True),
+        Endpoint(
+            "GET", PATH, "What was learned here, for peers: a model file, or nothing.", own, changes=True, slow=True
+        ),
     ]
+
+
+def pulling(peers: Peers, changed: Callable[[], None]) -> Endpoint:
+    """The endpoint that asks peers at once."""
+
+    def pull(request: Request, scorer: Scorer) -> Response:
+        peers.pull()
+        changed()  # also where another has just asked them: what is told here counts from now on
+        return Response(formats.encode(peers.told()))
+
+    about = "Ask the peers now what they have learned; as often as one is asked, it counts once."
+    return Endpoint("POST", "/pull", about, pull, changes=True, slow=True)
 
 
 def _rows(request: Request) -> formats.Rows:

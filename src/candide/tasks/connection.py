@@ -77,6 +77,10 @@ class Connection:
         except ValueError:
             raise self._foreign() from None
 
+    def fetch(self, path: str) -> Answer:
+        """What is at a path, as it is."""
+        return self._ask("GET", path, None, {})
+
     def post(self, path: str, body: bytes, media: str) -> Answer:
         """The answer to a body, in the same format."""
         answer = self._ask("POST", path, body, {"content-type": media, "accept": media})

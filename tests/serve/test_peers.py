@@ -1,0 +1,113 @@
+"""Servers that hear of each other what they have learned answer as one that has learned it all, each row once."""
+
+import contextlib
+from dataclasses import replace
+
+import pytest
+from tests.serve.client import ask
+from tests.serve.conftest import table
+from tests.serve.live import listening
+from tests.serve.test_learning import labelled, records, same_counts
+
+import candide as cd
+from candide.errors import InputError
+from candide.rows.table import Table
+from candide.serve import app, peers
+from candide.tasks import update
+
+
+@pytest.fixture(scope="module")
+def base():
+    columns, y = table(300, seed=3)
+    return replace(cd.BayesClassifier().fit(columns, y).fitted_, target="fate")
+
+
+@pytest.fixture(autouse=True)
+def asked_by_hand(monkeypatch):
+    """Peers are asked when a test says so."""
+    monkeypatch.setattr(peers.Peers, "start", lambda self, changed: None)
+
+
+def with_rows(base, columns):
+    return update(base, Table.of(columns)).fitted
+
+
+def pull(served):
+    answer = ask(served, "/pull", b"", media="")
+    assert answer.status == 200
+    return answer.json
+
+
+def test_three_that_learn_and_one_that_does_not(base, tmp_path):
+    new = labelled(60, seed=71)
+    new["site"][3] = "met by the first alone"
+    rows = records(new)
+    with contextlib.ExitStack() as stack:
+        three = [app(base, learn=tmp_path / f"{i}.db", allow_new_classes=True) for i in range(3)]
+        where = [stack.enter_context(listening(one)) for one in three]
+        for one in three:
+            stack.callback(one.close)
+        everyone = [peers.Peers(where, one._learner.told, None) for one in three]
+        for one, others in zip(three, everyone, strict=True):
+            others.own, one._peers = one._learner.journal_id, others  # each is told of all, and so of itself
+        reader = app(base, peers=[*where, where[0].replace("127.0.0.1", "localhost")])  # and of one by two names
+        for i, one in enumerate(three):
+            assert ask(one, f"/learn?key={i}", rows[20 * i : 20 * i + 20]).status == 200
+        for one in (*three, reader):
+            for _ in range(2):
+                one._peers.pull()
+                one._heard()
+                same_counts(one.scorer.fitted, with_rows(base, new))
+        assert [told["rows"] for told in pull(reader)] == [20, 20, 20, 20]
+        assert [told["self"] for told in everyone[1].told()] == [False, True, False]
+        ask(three[0], "/learn?key=more", {**rows[0], "fate": "burn"})
+        more = {name: [*column, column[0]] for name, column in new.items()}
+        more["fate"][-1] = "burn"
+        same_counts(three[0].scorer.fitted, with_rows(base, more))
+        ask(three[0], "/forget?of=more", b"", media="")
+        ask(three[1], "/forget?of=1", b"", media="")
+        pull(reader)
+        left = {name: column[:20] + column[40:] for name, column in new.items()}
+        same_counts(reader.scorer.fitted, with_rows(base, left))
+        answer, wanted = (ask(one, "/predict", rows[0]).json for one in (reader, app(with_rows(base, left))))
+        assert answer["p_cut"] == pytest.approx(wanted["p_cut"], rel=1e-9)
+        for i in (0, 2):
+            ask(three[i], f"/forget?of={i}", b"", media="")
+        pull(reader)
+        same_counts(reader.scorer.fitted, base)
+
+
+def test_what_a_peer_cannot_tell(base, tmp_path, models):
+    columns, y = table(300, seed=3)
+    row = records(labelled(1, seed=72))[0]
+    learns, strange = app(base, learn=tmp_path / "a.db"), app(models["naive"], learn=tmp_path / "b.db", target="fate")
+    with listening(learns) as here, listening(strange) as there:
+        reader = app(base, peers=[here, there, "http://127.0.0.1:9"])
+        ask(learns, "/learn?key=k", row)
+        with pytest.warns(UserWarning, match="nothing is heard of a peer") as warned:
+            told = pull(reader)
+        assert [one["rows"] for one in told] == [1, 0, 0]
+        assert ["began with another model" in one.get("problem", "") for one in told] == [False, True, False]
+        assert "does not answer" in told[2]["problem"]
+        assert len(warned) == 2
+        ask(learns, "/forget", {name: column[0] for name, column in {**columns, "fate": y}.items()})
+        with pytest.warns(UserWarning, match="were forgotten here"):
+            assert pull(reader)[0]["rows"] == 1  # as it was heard last
+        assert reader.scorer.fitted.rows == 301
+    learns.close()
+    strange.close()
+    with pytest.raises(InputError, match="no address"):
+        app(base, learn=tmp_path / "c.db", peers=["somewhere"])
+
+
+def test_peers_have_the_token(base, tmp_path):
+    learns = app(base, learn=tmp_path / "a.db", token="secret")
+    ask(learns, "/learn", records(labelled(1, seed=73))[0], authorization="Bearer secret")
+    with listening(learns) as here:
+        assert ask(learns, "/learned").status == 401
+        assert ask(learns, "/learned", authorization="Bearer secret").status == 200
+        reader = app(base, peers=[here], token="secret")
+        assert ask(reader, "/pull", b"", media="").status == 401
+        assert ask(reader, "/pull", b"", media="", authorization="Bearer secret").json[0]["rows"] == 1
+        assert reader.scorer.fitted.rows == 301
+    learns.close()
