@@ -224,7 +224,8 @@ def test_a_result_that_was_pasted_twice_is_refused(result):
 
 @pytest.mark.parametrize(("what", "column", "value"), [
     ("class", "n", "-3"), ("level", "n", "-1"), ("numbers", "n", "nan"), ("numbers", "square", "-0.5"),
-    ("level", "n", "many"), ("class", "rows", ""), ("level", "place", "x"), ("class", "what", "clas"),
+    ("level", "n", "many"), ("class", "rows", ""), ("level", "place", "x"), ("level", "place", "inf"),
+    ("class", "what", "clas"),
 ])  # fmt: skip
 def test_a_cell_that_cannot_be_is_named(result, what, column, value):
     at = next(i for i, line in enumerate(result) if line[0] == what)

@@ -5,6 +5,7 @@ import sqlite3
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from candide.export.sql.query import select
 from candide.rows.labels import is_absent
@@ -59,11 +60,12 @@ def by_postgres(server):
     return score
 
 
-def by_spark(spark):
-    """What a session of Spark says."""
+def by_spark(spark, folder):
+    """What a session of Spark says: of rows in a file, for it would score those that it is given while it plans."""
 
     def score(fitted, rows):
-        spark.createDataFrame(rows).createOrReplaceTempView("t")
+        pq.write_table(rows, folder / "rows.parquet")
+        spark.read.parquet(str(folder / "rows.parquet")).createOrReplaceTempView("t")
         return [tuple(row) for row in spark.sql(select(fitted, dialect="spark", table="t", keep=["row #"])).collect()]
 
     return score

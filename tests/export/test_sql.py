@@ -76,26 +76,53 @@ def test_every_law_at_once(score, estimate):
     same(score, model, rows)
 
 
+@pytest.fixture(scope="module")
+def spark():
+    with session() as found:
+        yield found
+
+
+@pytest.fixture
+def in_spark(spark, tmp_path):
+    """What Spark says of rows by a model."""
+    return by_spark(spark, tmp_path)
+
+
 @needs_spark
-def test_every_law_in_spark():
+def test_every_law_in_spark(in_spark):
     rng = np.random.default_rng(0)
     model = cd.NaiveBayes(NO_TEXT).fit(*without_text(every_law(rng, 2000)))
-    with session() as spark:
-        same(by_spark(spark), model, without_text(every_law(rng, 1000, wild=True))[0])
-        for zone in ("America/New_York", "Asia/Tokyo"):
-            spark.conf.set("spark.sql.session.timeZone", zone)
-            _times_in_spark(spark)
+    same(in_spark, model, without_text(every_law(rng, 1000, wild=True))[0])
 
 
-def _times_in_spark(spark):
-    """That a time is the instant in UTC, as a number and as a level, also in the hour that clocks have twice."""
+@needs_spark
+def test_adult_in_spark(adult, in_spark):
+    """No table is joined: Spark plans the query anew after each of them, and took minutes."""
+    assert "JOIN" not in select(adult.fitted_, dialect="spark", table="t")
+    same(in_spark, adult, real("adult_test")[0][:1000])
+
+
+@needs_spark
+def test_many_levels_in_spark(in_spark):
+    """More than are compared one by one."""
+    rng = np.random.default_rng(3)
+    names = np.array(["it's", "\\", '"', "日本🙂", *(f"no {i}" for i in range(400))], object)
+    data = {"zip": rng.choice(names, 5000), "x": rng.choice(names[:9], 5000)}
+    same(in_spark, cd.NaiveBayes().fit(data, rng.integers(0, 2, 5000)), data)
+
+
+@needs_spark
+@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])
+def test_times_in_spark(spark, in_spark, zone):
+    """A time is the instant in UTC, as a number and as a level, also in the hour that clocks have twice."""
+    spark.conf.set("spark.sql.session.timeZone", zone)
     times = np.datetime64("2024-11-03T02", "us") + np.arange(12).astype("m8[h]")
     types = {"timestamp": pa.timestamp("us", "UTC"), "timestamp_ntz": pa.timestamp("us")}
     for event, name in itertools.product(("gaussian", "categorical"), types):
         model = cd.NaiveBayes(event).fit({"t": np.tile(times, 5)}, np.arange(60) % 12 // 4)
         rows = pa.table({"row #": range(12), "t": pa.array(times).cast(types[name])})
-        assert spark.createDataFrame(rows).schema["t"].dataType.typeName() == name
-        check(by_spark(spark)(model.fitted_, rows), model, {"t": times})
+        check(in_spark(model.fitted_, rows), model, {"t": times})
+        assert spark.table("t").schema["t"].dataType.typeName() == name
 
 
 def test_every_column_weighed(score):

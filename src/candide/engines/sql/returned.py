@@ -26,6 +26,7 @@ from candide.errors import InputError
 from candide.rows.identity import meaning
 from candide.rows.matching import read_levels
 
+_KNOWN = (PLAN, CLASS, UNLABELLED, NUMBERS, LEVEL, MISSING)
 _NULLS = ("", "null", "none", "\\n", "(null)", "<null>")  # as programs write a null into a file
 _NEVER_NEGATIVE = ("n", "rows", "table_rows", "square", "above", "absent")
 _TYPED = re.compile("U?(TINY|SMALL|BIG|HUGE)?INT|DOUBLE|FLOAT|REAL|DECIMAL|NUMERIC|DATE|TIME|INTERVAL")
@@ -33,31 +34,26 @@ _TRUTHS = {"1": True, "0": False}  # as SQL Server and MySQL have them
 _AGAIN = "run the query of candide sql count again, and keep its whole result"
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Line:
     """A line of a result: what it is, of which column, and its cells; ``row`` is where it stands in the file."""
 
     row: int
     what: str
     place: int
-    cells: Mapping[str, str]
-
-    @property
-    def label(self) -> str:
-        return self.cells["label"]
-
-    @property
-    def level(self) -> str:
-        return self.cells["level"]
+    label: str
+    level: str
+    cells: Sequence[str]
+    names: Mapping[str, int]  # of the cells, the same for all lines
 
     def figure(self, name: str) -> float | None:
         """One of its numbers; None where it has none."""
-        text = self.cells[name].strip()
-        if text.lower() in _NULLS:
-            return None
+        text = self.cells[self.names[name]]
         try:
             value = float(text)
         except ValueError:
+            if (text := text.strip()).lower() in _NULLS:
+                return None
             raise self.error(f"{name} is {text!r}, which is no number", text) from None
         if not math.isfinite(value) or (value < 0 and name in _NEVER_NEGATIVE):
             what = "negative" if value < 0 else "not finite"
@@ -85,25 +81,20 @@ def parse(text: Iterable[str]) -> list[Line]:
     if lacking := [name for name in HEADER if name not in names]:
         what = f"no column {lacking[0]!r}" + (f" and {len(lacking) - 1} more" if len(lacking) > 1 else "")
         raise InputError(f"it has {what}, and is no result of candide sql count", value=lacking, remedy=_AGAIN)
-    out, reader = [], csv.reader(lines, delimiter=separator)
-    for cells in reader:
-        if any(cell.strip() for cell in cells):
-            out.append(_line(reader.line_num + 1, names, cells))
-    return out
+    reader, places = csv.reader(lines, delimiter=separator), {name: i for i, name in enumerate(names)}
+    return [_line(reader.line_num + 1, len(names), places, cells) for cells in reader if any(map(str.strip, cells))]
 
 
-def _line(row: int, names: Sequence[str], cells: Sequence[str]) -> Line:
-    held = dict(zip(names, cells, strict=False))
-    if len(cells) != len(names):
-        what = f"line {row} has {len(cells)} cells of {len(names)}: it is cut short, or text in it is not quoted"
+def _line(row: int, width: int, names: Mapping[str, int], cells: Sequence[str]) -> Line:
+    if len(cells) != width:
+        what = f"line {row} has {len(cells)} cells of {width}: it is cut short, or text in it is not quoted"
         raise InputError(what, row=row, value=len(cells), remedy=_AGAIN)
-    what, place = held["what"].strip(), held["place"].strip()
-    known = (PLAN, CLASS, UNLABELLED, NUMBERS, LEVEL, MISSING)
-    if what not in known:
-        raise InputError(f"line {row}: {what!r} is none of {', '.join(known)}", row=row, value=what, remedy=_AGAIN)
+    what, place, label, level = (cells[names[name]] for name in HEADER[:4])
+    if (what := what.strip()) not in _KNOWN:
+        raise InputError(f"line {row}: {what!r} is none of {', '.join(_KNOWN)}", row=row, value=what, remedy=_AGAIN)
     try:
-        return Line(row, what, int(float(place)), held)
-    except ValueError:
+        return Line(row, what, int(float(place)), label, level, cells, names)
+    except (ValueError, OverflowError):
         raise InputError(f"line {row}: place is {place!r}", row=row, value=place, remedy=_AGAIN) from None
 
 
@@ -165,9 +156,10 @@ def _levels(
     for line in lines:
         if line.label not in met:
             raise line.error(f"class {line.label!r} has no line of its own", line.label)
-        total[line.label] += line.number("n")
+        n = line.number("n")
+        total[line.label] += n
         if line.what == LEVEL:
-            met[line.label][line.level] = line.number("n")
+            met[line.label][line.level] = n
     for label, line in classes.items():
         if not math.isclose(total[label], line.number("n"), rel_tol=1e-6, abs_tol=1e-9):
             what = f"levels of {total[label]:g} rows in class {label!r}, which has {line.number('n'):g}"

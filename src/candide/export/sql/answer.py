@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from candide.export.scorer.numbers import numbers, rows
-from candide.export.sql.expressions import IMPOSSIBLE, added, guarded_exp, number
+from candide.export.sql.expressions import IMPOSSIBLE, added, guarded_exp
 from candide.export.sql.layers import Layers
 from candide.export.sql.lookups import search
 from candide.export.sql.scoring import Scoring
+from candide.export.sql.words import number
 
 _MANY = 50  # arguments of one function
 _FARTHEST = 700.0  # log-odds
@@ -87,11 +88,10 @@ def _interpolated(layers: Layers, x: str, knots: Sequence[float], values: Sequen
     """The straight lines through knots, level beyond the ends."""
     at, own = np.array(knots), np.array(values)
     code = layers.let(search(x, knots))
-    join = layers.join(code, [str(i) for i in range(len(knots) + 1)])
+    table = layers.by_code(code, range(len(knots) + 1))
     slope = np.concatenate([[0.0], np.diff(own) / np.diff(at), [0.0]])
     held = np.concatenate([own[:1], own[:-1], own[-1:]]), slope, np.concatenate([at[:1], at[:-1], at[-1:]])
-    columns = [list(map(number, one.tolist())) for one in held]
-    a, b, c = (join.column([layers.words.double(first), *rest]) for first, *rest in columns)
+    a, b, c = (table.numbers(one.tolist()) for one in held)
     return layers.let(f"{a} + {b} * ({x} - {c})")
 
 

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from candide.export.scorer.numbers import cholesky, numbers, rows, triangles
-from candide.export.sql.expressions import added, guarded_exp, log1p, number
+from candide.export.sql.expressions import added, guarded_exp, log1p
 from candide.export.sql.layers import Layers
 from candide.export.sql.lookups import Known
 from candide.export.sql.scoring import Scoring
+from candide.export.sql.words import number
 
 Part = dict[str, Any]
 Matrix = np.ndarray
@@ -134,7 +135,7 @@ def _linear(layers: Layers, features: Features, factors: Matrix) -> list[str]:
     names = [one.name for one in features if isinstance(one, _Number)]
     if layers.words.dot and len(names) == len(features) >= _LONG:
         held = math.ceil((np.flatnonzero(factors).max(initial=0) + 1) / _LONG) * _LONG  # few lists for all rows
-        some = layers.let(f"[{', '.join(names[:held])}]")
+        some = layers.let(layers.words.array.format(", ".join(names[:held])))
         return [layers.words.dot.format(some, ", ".join(map(number, factors[:held].tolist())))]
     terms, start = [], 0
     for one in features:

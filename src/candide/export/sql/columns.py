@@ -16,8 +16,8 @@ from typing import Any
 
 from candide.errors import InputError
 from candide.export.scorer.values import NUMBER
-from candide.export.sql.expressions import number
 from candide.export.sql.layers import Layers
+from candide.export.sql.words import number
 
 _LARGEST = number(1.7976931348623157e308)
 _WHOLE = 2**53  # up to here a double is one whole number

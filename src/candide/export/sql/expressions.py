@@ -14,8 +14,8 @@ from collections.abc import Sequence
 
 from candide.export.scorer.numbers import STIRLING, stirling
 from candide.export.sql.layers import Layers
+from candide.export.sql.words import NEVER, number
 
-NEVER = -1e300  # the score of what cannot be; some of them add up without leaving the range of numbers
 IMPOSSIBLE = "-1e280"  # below it is what cannot be, even in a small share
 _FAR, _NEAR = 1e138, 1e-150  # what is farther cannot be, for its square is as large; the square of what is nearer is 0
 _LARGE, SMALL = 1e260, 1e-290  # between them a number can be multiplied and be possible
@@ -24,14 +24,6 @@ _SMALLEST = -600.0  # below it an exponential is 0: exp(-600) is 1e-261, and can
 _TERMS = 40  # of a sum in one row of brackets: databases limit how deep an expression may be
 _PLAIN = 1e4  # up to this factor the error of log(1 + q), 1e-16, stays below 1e-12
 _LEAST = 16  # from here on Stirling's series is accurate
-
-
-def number(value: float) -> str:
-    """A number as a double: without an exponent it would be a decimal."""
-    if math.isinf(value):
-        value = math.copysign(NEVER, value)
-    text = repr(float(value))
-    return text if "e" in text else f"{text.removesuffix('.0')}e0"
 
 
 def added(terms: Sequence[str]) -> str:

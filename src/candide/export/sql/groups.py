@@ -13,8 +13,9 @@ import numpy as np
 
 from candide.errors import InputError
 from candide.export.scorer.numbers import numbers, rows, triangles
-from candide.export.sql.expressions import added, log1p, number
+from candide.export.sql.expressions import added, log1p
 from candide.export.sql.scoring import Scoring
+from candide.export.sql.words import number
 
 Part = dict[str, Any]
 _NEAR, _FAR = "1e-140", "1e120"
@@ -83,12 +84,11 @@ class _Group:
         if self.some_missing:
             self.ways = [list(compress(x, [way >> a & 1 for a in range(len(x))])) for way in range(1 << len(x))]
             code = added([f"CASE WHEN {one} IS NULL THEN 0 ELSE {1 << a} END" for a, one in enumerate(x.values())])
-            self._join = self.layers.join(self.layers.let(code), [str(way) for way in range(len(self.ways))])
+            self._table = self.layers.by_code(self.layers.let(code), range(len(self.ways)))
 
     def _by_way(self, values: Sequence[float]) -> str:
         """A constant that holds for those columns that are there."""
-        first, *rest = map(number, values)
-        return self._join.column([self.layers.words.double(first), *rest]) if self.some_missing else first
+        return self._table.numbers(values) if self.some_missing else number(values[0])
 
     def term(self, c: int) -> str:
         law, let = self.law, self.layers.let

@@ -5,12 +5,12 @@ is not passed on.
 
 >>> layers = Layers(words("duckdb"), "t")
 >>> x = layers.read(layers.column("x"))
->>> y = layers.join(x, ["1", "2"]).column(["10e0", "20e0"])
+>>> y = layers.join(x, ["1", "2"]).numbers([10, 20])
 >>> print(layers.sql([(f"{y} + {x}", '"z"')]))
 WITH l0 AS (SELECT t0."x" AS q1 FROM t AS t0),
 l1 AS (SELECT q1, q3
   FROM l0
-  LEFT JOIN (VALUES (1, 10e0), (2, 20e0)) AS j2(q2, q3) ON q2 = q1)
+  LEFT JOIN (VALUES (1, CAST(10e0 AS DOUBLE)), (2, 20e0)) AS j2(q2, q3) ON q2 = q1)
 SELECT q3 + q1 AS "z" FROM l1
 """
 
@@ -19,31 +19,50 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from candide.errors import InputError
-from candide.export.sql.words import Words, words
+from candide.export.sql.words import Words, number, words
 
 __all__ = ["Join", "Layers", "words"]
 
 _JOINS = 40  # tables in one layer: SQLite joins 64, MySQL 61
 _JOINED = 500  # and about as many columns of them: beside those of other layers no more than databases have
+_FEW = 200  # values that are compared one by one: a microsecond, where a table more to join is one more plan
 _NAME = re.compile(r"\bq\d+\b")
 
 
 @dataclass
-class Join:
-    """A table of constants, in which every row of a query finds at most one."""
+class _Constants:
+    """A table of constants: its columns by what they hold, whole numbers (some of them absent) or numbers."""
 
     layers: "Layers"
-    name: str
     key: str  # of the query
-    own: str  # of the table
+
+    def codes(self, values: Sequence[int | None]) -> str:
+        """The name of one more column of the table: NULL where the key of a row is not in it."""
+        return self._column(["NULL" if value is None else str(value) for value in values], "INT")
+
+    def numbers(self, values: Sequence[float]) -> str:
+        """The same, of numbers."""
+        return self._column(list(map(number, values)), self.layers.words.number)
+
+    def _column(self, values: Sequence[str], kind: str) -> str:
+        raise NotImplementedError
+
+
+@dataclass
+class Join(_Constants):
+    """One that is joined: every row of the query finds at most one of its rows."""
+
+    name: str
+    own: str  # its key
     keys: Sequence[str]
     width: int  # about how many columns it will have
     columns: dict[str, Sequence[str]] = field(default_factory=dict)
     _known: dict[tuple[str, ...], str] = field(default_factory=dict)
 
-    def column(self, values: Sequence[str]) -> str:
-        """The name of one more column of the table: NULL where the key of a row is not in it."""
+    def _column(self, values: Sequence[str], kind: str) -> str:
         known = tuple(values)
+        if kind != "INT":
+            known = (self.layers.words.double(known[0]), *known[1:])  # a column has the type of its first value
         if known not in self._known:
             self._known[known] = name = self.layers.name_beside(self.own)
             self.columns[name] = known
@@ -54,6 +73,18 @@ class Join:
         rows = list(zip(self.keys, *held, strict=True))
         table = self.layers.words.values(self.name, [self.own, *chosen], rows)
         return f"\n  LEFT JOIN {table} ON {self.own} = {self.key}"
+
+
+@dataclass
+class Listed(_Constants):
+    """One by whole numbers whose columns are lists, for a database that plans long over many joined tables."""
+
+    places: Sequence[int]
+
+    def _column(self, values: Sequence[str], kind: str) -> str:
+        first, held = min(self.places), dict(zip(self.places, values, strict=True))
+        every = [held.get(place, "NULL") for place in range(first, max(self.places) + 1)]
+        return self.layers.let(self.layers.words.listed(f"{self.key} - {first}", every, kind))
 
 
 @dataclass
@@ -98,14 +129,27 @@ class Layers:
             self._layers[self._depth[name]].values[name] = expression
         return self._known[expression]
 
+    def by_key(self, key: str, keys: Sequence[str]) -> Join | Listed:
+        """A table of constants by a value, which is a name; its keys are spelled."""
+        if self.words.position and len(keys) <= _FEW:
+            place = self.let(self.words.position.format(", ".join(keys), key))
+            return Listed(self, place, range(1, len(keys) + 1))
+        return self.join(key, keys)
+
     def join(self, key: str, keys: Sequence[str], width: int = 1) -> Join:
         """A table of constants by a key, which is an expression of names; columns are added to it."""
         own = self.name_at(key)
         while self._layer(self._depth[own]).is_full(width):
             self._depth[own] += 1
-        found = Join(self, f"j{own[1:]}", key, own, keys, width)
+        found = Join(self, key, f"j{own[1:]}", own, keys, width)
         self._layers[self._depth[own]].joins.append(found)
         return found
+
+    def by_code(self, code: str, codes: Sequence[int], width: int = 1) -> Join | Listed:
+        """A table of constants by a whole number, which is a name."""
+        if self.words.list:
+            return Listed(self, code, codes)
+        return self.join(code, list(map(str, codes)), width)
 
     def name_at(self, expression: str) -> str:
         """A new name, in the first layer that knows all names of an expression."""

@@ -20,8 +20,8 @@ import numpy as np
 
 from candide.export.scorer.numbers import below, numbers
 from candide.export.sql.columns import Column
-from candide.export.sql.expressions import number
-from candide.export.sql.layers import Join, Layers
+from candide.export.sql.layers import Join, Layers, Listed
+from candide.export.sql.words import number
 
 __all__ = ["Cells", "Known", "Layers", "search"]
 
@@ -40,17 +40,16 @@ class _Lookup:
         raise NotImplementedError
 
     @cached_property
-    def _join(self) -> Join:
-        return self.layers.join(self._code, [str(code) for code in range(ABSENT, self.n)], self.width)
+    def _table(self) -> Join | Listed:
+        return self.layers.by_code(self._code, range(ABSENT, self.n), self.width)
 
     def column_of(self, values: Sequence[float]) -> str:
         """The name of what is looked up: a number for each row."""
-        first, *rest = map(number, values)
-        return self._join.column([self.layers.words.double(first), *rest])
+        return self._table.numbers(values)
 
     def codes_of(self, codes: Sequence[int], n: int) -> str:
         """The name of the code of another encoding, NULL where it is none of its n levels."""
-        return self._join.column([str(code) if 0 <= code < n else "NULL" for code in codes])
+        return self._table.codes([code if 0 <= code < n else None for code in codes])
 
 
 class Cells(_Lookup):
@@ -95,7 +94,7 @@ class Known(_Lookup):
         if not self.levels:
             return self.layers.let(new)
         keys = self.column.keys(self.levels)
-        place = self.layers.join(key, [spelled for spelled, _ in keys]).column([str(place) for _, place in keys])
+        place = self.layers.by_key(key, [spelled for spelled, _ in keys]).codes([place for _, place in keys])
         return self.layers.let(f"COALESCE({place}, {new})")
 
     def codes(self, read: dict[str, Any]) -> list[int]:

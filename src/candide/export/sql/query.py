@@ -18,11 +18,10 @@ from candide.errors import InputError
 from candide.export.joined import MARK
 from candide.export.parameters import parameters
 from candide.export.sql.answer import decision, probabilities
-from candide.export.sql.expressions import number
 from candide.export.sql.layers import Layers
 from candide.export.sql.rules import RULES
 from candide.export.sql.scoring import Scoring
-from candide.export.sql.words import Words, words
+from candide.export.sql.words import Words, number, words
 from candide.model.fitted import Fitted
 from candide.rows.remarks import Remark, warn
 

@@ -9,9 +9,10 @@ from typing import Any
 from candide.errors import InputError
 from candide.export.scorer.numbers import numbers, rows
 from candide.export.sql.blocks import discriminants
-from candide.export.sql.expressions import SMALL, added, clamped, log1p, log_rising, number, squared
+from candide.export.sql.expressions import SMALL, added, clamped, log1p, log_rising, squared
 from candide.export.sql.groups import together
 from candide.export.sql.scoring import Scoring
+from candide.export.sql.words import number
 
 Part = dict[str, Any]
 Term = Callable[..., str]
@@ -185,9 +186,8 @@ def _add_cells(scoring: Scoring, place: str, held: dict[int, list[float]], usual
     elsewhere = [f"CASE WHEN {place} IS NULL THEN 0e0 ELSE {number(one)} END" for one in usual]
     if not held:
         return scoring.add(elsewhere)
-    join, double = scoring.layers.join(place, list(map(str, held)), scoring.k), scoring.layers.words.double
-    columns = [list(map(number, values)) for values in zip(*held.values(), strict=True)]
-    names = [join.column([double(first), *rest]) for first, *rest in columns]
+    table = scoring.layers.by_code(place, list(held), scoring.k)
+    names = [table.numbers(values) for values in zip(*held.values(), strict=True)]
     return scoring.add([f"COALESCE({name}, {other})" for name, other in zip(names, elsewhere, strict=True)])
 
 

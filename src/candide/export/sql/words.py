@@ -6,6 +6,7 @@
 (SELECT * FROM UNNEST([STRUCT(1 AS a, 2 AS b), (3, 4)])) AS j
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,15 @@ from candide.engines.sql.dialects.table import dialect
 from candide.errors import InputError, unknown
 
 _LATER = "CAST(EXTRACT(EPOCH FROM {}) AS DOUBLE PRECISION) / 86400e0"
+NEVER = -1e300  # the score of what cannot be; some of them add up without leaving the range of numbers
+
+
+def number(value: float) -> str:
+    """A number as a double: without an exponent it would be a decimal; nothing is infinite in a query."""
+    if math.isinf(value):
+        value = math.copysign(NEVER, value)
+    text = repr(float(value))
+    return text if "e" in text else f"{text.removesuffix('.0')}e0"
 
 
 @dataclass(frozen=True)
@@ -36,6 +46,8 @@ class Words:
     fence: str = ""  # ends a subquery that is not to be merged with the one around it
     table: str = "(VALUES {rows}) AS {name}({columns})"  # of constants
     row: str = "({})"
+    position: str = ""  # of a value in a list of a few, from 1 on, where that is quicker than such a table
+    list: str = ""  # what is at a place, from 0 on, of a list of constants, where that is quicker than such a table
     is_text: str = ""  # whether a column holds text; without it the columns that the model read from text do
     folds: bool = True  # whether names that differ by case only are the same, even in quotes
     folds_table: bool = False  # whether a table made without quotes is not found by its name in quotes
@@ -44,7 +56,8 @@ class Words:
     truths: tuple[str, str] = ("FALSE", "TRUE")
     joined: str = "({} || {})"  # two texts; NULL if one is
     dates_of_text: bool = True
-    dot: str = ""  # of two lists, where that is quicker than a long sum
+    array: str = "[{}]"  # a list of values
+    dot: str = ""  # of such a list and of constants, where that is quicker than a long sum
 
     def quoted(self, name: str) -> str:
         """A name, whatever is in it."""
@@ -91,7 +104,13 @@ class Words:
         }
         return self.table.format(name=name, **held)
 
+    def listed(self, place: str, values: Sequence[str], kind: str) -> str:
+        """What is at a place of a list of constants of a type."""
+        held = ",".join(values).replace("NULL", "null")
+        return self.list.format(values=held, type=kind, place=place)
 
+
+_LIST = "FROM_JSON('[{}]', 'ARRAY<{}>')"  # one word to the parser of Spark, which is slow
 _HALVED = "CASE WHEN {} < 5e-1 THEN 2e0 * ATANH({} / (2e0 + {})) ELSE LN(1e0 + {}) END"
 _WORDS = (
     Words(
@@ -156,6 +175,10 @@ _WORDS = (
         days=spark.DAYS,
         moment="CAST({} AS TIMESTAMP_NTZ)",
         log1p="LOG1P({})",
+        array="ARRAY({})",
+        dot=f"AGGREGATE(ZIP_WITH({{}}, {_LIST.format('{}', 'DOUBLE')}, (a, b) -> a * b), 0e0, (a, b) -> a + b)",
+        position="ARRAY_POSITION(ARRAY({}), {})",
+        list="GET(FROM_JSON('[{values}]', 'ARRAY<{type}>'), {place})",
         is_text="TYPEOF({}) = 'string'",
     ),
     Words(
