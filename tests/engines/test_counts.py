@@ -5,6 +5,7 @@ import datetime as dt
 import io
 import json
 import sqlite3
+from functools import cache
 
 import duckdb
 import numpy as np
@@ -234,6 +235,59 @@ def test_a_cell_that_cannot_be_is_named(result, what, column, value):
     error = refused(lines)
     assert (error.row is None) == (column == "n" and value == "-1" and what == "class")
     assert str(error.value).rstrip("0.") in ("-3", "-1", "nan", "-0.5", "many", "None", "x", "clas") or error.row
+
+
+@cache
+def weighed(weight: str | None) -> list[str]:
+    events = {"visits": "poisson", "price": "bernoulli", "code": "categorical"}
+    return in_duckdb(table(), asked(table(), "duckdb", events, weight))
+
+
+@pytest.mark.parametrize(("kind", "column", "value"), [
+    ("numbers", "n", ""), ("numbers", "n", "1e6"), ("numbers", "n", "12.5"), ("numbers", "gap", ""),
+    ("numbers", "square", ""), ("numbers", "square", "0"), ("numbers", "middle", ""), ("numbers", "total", ""),
+    ("numbers", "above", ""), ("numbers", "above", "1e6"), ("class", "n", "{}.0001"), ("level", "n", "{}.00001"),
+])  # fmt: skip
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_figures_that_no_rows_have_are_refused_by_their_cell(kind, column, value, weight):
+    header, *lines = csv.reader(weighed(weight))
+    j = [name.lower() for name in header].index(column)
+    at = next(i for i, line in enumerate(lines) if line[0] == kind and line[j])
+    if weight and (value == "12.5" or kind != "numbers"):
+        return  # weights may be such
+    lines[at][j] = value.format(lines[at][j].removesuffix(".0"))
+    error = refused([header, *lines])
+    assert (error.row, f" {column} " in f" {error.what} ") == (at + 2 + len(lines[0][3].splitlines()) - 1, True)
+
+
+@pytest.mark.parametrize("line", ["level,77,a,z,5", "numbers,77,a,,5", "numbers,0,z,,5", "level,3,z,z,5"])
+def test_a_line_of_what_was_not_asked_is_refused(result, line):
+    cells = line.split(",")
+    assert refused([*result, cells + [""] * (len(HEADER) - len(cells))]).value in (77, "z")
+
+
+# Texts that mean one value
+
+ONE = {
+    "decimals": ("DECIMAL(9,2)", {"1": 1, "1.0": 1, "2": 2, "1.00": 1}),
+    "doubles": ("DOUBLE", {"0.0": 0.0, "-0.0": 0.0, "1.0": 1.0, "0": 0.0}),
+    "truths": ("BOOLEAN", {"true": True, "TRUE": True, "false": False, "1": True}),
+}
+
+
+@pytest.mark.parametrize("case", ONE)
+@pytest.mark.parametrize("name", ["label", "x"])
+def test_texts_that_mean_one_value_are_counted_together(case, name):
+    """As a database of numbers with digits of their own, or one without types, writes them."""
+    kind, meant = ONE[case]
+    rng = np.random.default_rng(0)
+    odd, other = rng.choice(list(meant), N), rng.choice(["p", "q"], N)
+    rows = pa.table({"x": other, "z": rng.normal(size=N), "label": other}).drop_columns(name).append_column(name, [odd])
+    query = counting_query(rows, "label", table="shop.people", dialect="duckdb", events={"x": "categorical"})
+    lines = [line.replace(f'""{name}"": ""VARCHAR""', f'""{name}"": ""{kind}""') for line in in_duckdb(rows, query)]
+    typed = rows.drop_columns(name).append_column(name, [[meant[text] for text in odd]])
+    wanted = learn(typed, "label", model="naive", events={"x": "categorical"}).fitted.census
+    same(learn_counts(lines).fitted.census, wanted)
 
 
 def test_a_result_without_a_column_is_refused(result):

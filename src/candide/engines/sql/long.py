@@ -99,12 +99,13 @@ _FIGURE_OF = {"weight": "n", "least weight": "low", "weights missing": "absent"}
 
 
 def _by_place(dialect: Dialect, each: Mapping[int, Sequence[str]], figure: str) -> Expr | None:
-    """Of a figure the answer of the column that a line is of."""
-    ifs = [
-        exp.If(this=_whole(at), true=dialect.double(exp.column(f"c_{figure}" if at == ALL else f"c_f{at}_{figure}")))
-        for at, figures in each.items()
-        if figure in figures
-    ]
+    """Of a figure the answer of the column that a line is of; a weight is never null, which a lost cell would be."""
+    ifs = []
+    for at in (at for at, figures in each.items() if figure in figures):
+        answer = dialect.double(exp.column(f"c_{figure}" if at == ALL else f"c_f{at}_{figure}"))
+        if figure in ("n", "above"):
+            answer = exp.Coalesce(this=answer, expressions=[dialect.literal(0.0)])
+        ifs.append(exp.If(this=_whole(at), true=answer))
     return exp.Case(this=exp.column("k"), ifs=ifs) if ifs else None
 
 

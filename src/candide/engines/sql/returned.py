@@ -1,8 +1,9 @@
 """Counts that came back: the result of the query of :mod:`candide.engines.sql.long` in a file, checked, and its census.
 
 Nothing is taken on trust. The rows of the classes must be those of the table, every class must have its line of every
-column of numbers, and the levels of a column with what is missing must be as many as the class has rows: a result that
-was cut short, pasted twice or changed by hand is refused, with the line where that shows.
+column of numbers, whose figures could be those of its rows, and the levels of a column with what is missing must be as
+many as the class has rows: a result that was cut short, pasted twice or changed by hand is refused, with the line where
+that shows. Texts that mean one value, 1 and 1.0, are one class or level.
 
 >>> lines = parse(["what;place;" + ";".join(HEADER[2:]), "plan;0;;some text" + ";" * 11])
 >>> lines[0].what, lines[0].level, lines[0].figure("n")
@@ -12,9 +13,11 @@ was cut short, pasted twice or changed by hand is refused, with the line where t
 import csv
 import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any
 
 from candide.engines.base import Counted, Prepared, Rows
@@ -31,6 +34,8 @@ _NULLS = ("", "null", "none", "\\n", "(null)", "<null>")  # as programs write a 
 _NEVER_NEGATIVE = ("n", "rows", "table_rows", "square", "above", "absent")
 _TYPED = re.compile("U?(TINY|SMALL|BIG|HUGE)?INT|DOUBLE|FLOAT|REAL|DECIMAL|NUMERIC|DATE|TIME|INTERVAL")
 _TRUTHS = {"1": True, "0": False}  # as SQL Server and MySQL have them
+_SLACK = 1e-6  # by which sums of weights in another order, of a thousand million rows, may differ
+_NOTHING = 1e-300  # the square of what is smaller has few digits
 _AGAIN = "run the query of candide sql count again, and keep its whole result"
 
 
@@ -112,12 +117,13 @@ def census(lines: Sequence[Line], rows: Rows, prepared: Prepared) -> Counted:
     asked = list(places(rows.source, prepared, rows.weight))  # type: ignore[arg-type]
     unlabelled = sum(line.number("rows") for line in lines if line.what == UNLABELLED)
     _check_rows(classes, unlabelled)
+    _check_places(lines, asked, classes)
     answers: dict[str, list[Any]] = {"rows": [line.number("rows") for line in classes.values()]}
     if rows.weight is not None:
         answers["least weight"] = [line.figure("low") for line in classes.values()]
         answers["weights missing"] = [line.number("absent") for line in classes.values()]
     check_weights(answers, rows.weight)
-    answers["weight"] = [line.number("n") for line in classes.values()]
+    answers["weight"] = [_weight(line, rows.weight is not None) for line in classes.values()]
     answers |= _numbers(lines, asked, classes)
     of_place: dict[int, list[Line]] = defaultdict(list)
     for line in (line for line in lines if line.what in (LEVEL, MISSING)):
@@ -126,8 +132,12 @@ def census(lines: Sequence[Line], rows: Rows, prepared: Prepared) -> Counted:
         mine, spelled = of_place[_place(column)], column.name in prepared.spelled
         answers[levels_key(column)] = _levels(mine, column, classes, spelled)
     labels = meant(classes, rows.source.columns[rows.target], rows.target in prepared.spelled)
-    keys = {(labels[label], 0): g for g, label in enumerate(classes)}
-    return Counted(censuses_of(prepared.plan, asked, keys, answers, 1), int(unlabelled))
+    keys, times = {}, Counter[Any]()
+    for g, label in enumerate(classes):  # what means a class met before is counted apart, and added
+        keys[labels[label], times[labels[label]]] = g
+        times[labels[label]] += 1
+    whole = reduce(add, censuses_of(prepared.plan, asked, keys, answers, max(times.values())))
+    return Counted([whole], int(unlabelled))
 
 
 def _numbers(lines: Sequence[Line], asked: Sequence[Asked], classes: Mapping[str, Line]) -> dict[str, list[Any]]:
@@ -141,9 +151,38 @@ def _numbers(lines: Sequence[Line], asked: Sequence[Asked], classes: Mapping[str
                 label = list(classes)[mine.index(None)]
                 what = f"no line of the numbers of class {label!r}: the result is cut short"
                 raise InputError(what, column=column.name, value=label, remedy=_AGAIN)
-            for key in statistic(part).ask(part, [column], column.dialect):
-                out[key] = [line.figure(key.removeprefix(f"{column.alias}_")) for line in mine if line is not None]
+            keys = list(statistic(part).ask(part, [column], column.dialect))
+            names = [key.removeprefix(f"{column.alias}_") for key in keys]
+            some = [_figures(line, names, classes[line.label], column) for line in mine if line is not None]
+            out |= {key: [figures[name] for figures in some] for key, name in zip(keys, names, strict=True)}
     return out
+
+
+def _figures(line: Line, names: Sequence[str], of: Line, column: Column) -> dict[str, float | None]:
+    """What a line says of a column of numbers, if rows of its class could be so."""
+    n, most = _weight(line, weighted := column.weight is not None), of.number("n")
+    out = {name: line.figure(name) for name in names}
+    if n > most * (1 + _SLACK * weighted):
+        raise line.error(f"n is {n:g}, more than the {most:g} of class {line.label!r}", n)
+    for name, value in out.items():
+        if value is None and n > 0:
+            raise line.error(f"{name} is missing", None)
+    if (above := out.get("above") or 0.0) > n * (1 + _SLACK * weighted) or (not weighted and above % 1):
+        raise line.error(f"above is {above:g}, which {n:g} cannot be", above)
+    gap, square = out.get("gap") or 0.0, out.get("square")
+    if square is not None and gap * gap > n * square * (1 + _SLACK) + _NOTHING:  # by Cauchy and Schwarz
+        raise line.error(f"square is {square:g}, less than {n:g} numbers with a gap of {gap:g} can have", square)
+    return out
+
+
+def _weight(line: Line, weighted: bool) -> float:
+    """The weight of a line: of rows without weights a whole number, and of a class that of its rows."""
+    n = line.number("n")
+    if not weighted and n % 1:
+        raise line.error(f"n is {n!r}, which is no number of rows", n)
+    if not weighted and line.what == CLASS and n != line.number("rows"):
+        raise line.error(f"n is {n:g} in a class of {line.number('rows'):g} rows", n)
+    return n
 
 
 def _levels(
@@ -152,16 +191,14 @@ def _levels(
     """The weight of each level of a column in every class, from its lines."""
     _once(lines, lambda line: (line.what, line.label, line.level if line.what == LEVEL else None))
     met: dict[str, dict[str, float]] = {label: {} for label in classes}
-    total = dict.fromkeys(classes, 0.0)
+    total, weighted = dict.fromkeys(classes, 0.0), column.weight is not None
     for line in lines:
-        if line.label not in met:
-            raise line.error(f"class {line.label!r} has no line of its own", line.label)
-        n = line.number("n")
+        n = _weight(line, weighted)
         total[line.label] += n
         if line.what == LEVEL:
             met[line.label][line.level] = n
     for label, line in classes.items():
-        if not math.isclose(total[label], line.number("n"), rel_tol=1e-6, abs_tol=1e-9):
+        if not math.isclose(total[label], line.number("n"), rel_tol=_SLACK * weighted, abs_tol=1e-9 * weighted):
             what = f"levels of {total[label]:g} rows in class {label!r}, which has {line.number('n'):g}"
             raise InputError(f"{what}: the result is cut short", column=column.name, value=label, remedy=_AGAIN)
     texts = {level for some in met.values() for level in some}
@@ -169,7 +206,11 @@ def _levels(
         values: dict[str, Any] = {text: int(float(text)) for text in texts}
     else:
         values = meant(texts, column.type, spelled)
-    return [{values[text]: n for text, n in met[label].items()} for label in classes]
+    out = [defaultdict[Any, float](float) for _ in classes]
+    for sums, label in zip(out, classes, strict=True):
+        for text, n in met[label].items():
+            sums[values[text]] += n
+    return [dict(sums) for sums in out]
 
 
 def meant(texts: Collection[str], kind: str, spelled: bool) -> dict[str, Any]:
@@ -196,6 +237,18 @@ def _check_rows(classes: Mapping[str, Line], unlabelled: float) -> None:
         if found != line.number("table_rows"):
             what = f"classes of {found:g} rows in a table of {line.number('table_rows'):g}: the result is cut short"
             raise InputError(what, row=line.row, value=found, remedy=_AGAIN)
+
+
+def _check_places(lines: Iterable[Line], asked: Sequence[Asked], classes: Collection[str]) -> None:
+    """Refuse lines of columns that were not asked of, or of classes that have no line of their own."""
+    known: dict[bool, set[int]] = {True: set(), False: set()}
+    for column in (column for _, columns in asked for column in columns):
+        known[column.by_level].add(_place(column))
+    for line in (line for line in lines if line.what in (NUMBERS, LEVEL, MISSING)):
+        if line.place not in known[line.what != NUMBERS]:
+            raise line.error(f"place is {line.place}, and the plan has no such column", line.place)
+        if line.label not in classes:
+            raise line.error(f"class {line.label!r} has no line of its own", line.label)
 
 
 def _once(lines: Iterable[Line], key: Any) -> dict[Any, Line]:
