@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 
 import pytest
 from tests.serve.client import ask
@@ -183,6 +184,29 @@ def test_what_is_described_is_there(served):
     assert page.count("http") == 1  # the example
 
 
+def test_every_answer_and_problem_is_described(models, tmp_path):
+    """With the schema of each, and no name without a schema."""
+    served = app(models["naive"], learn=tmp_path / "state.db", target="fate", token="t")
+    told = ask(served, "/openapi.json").json
+    names = set(re.findall(r"#/components/schemas/(\w+)", json.dumps(told)))
+    assert names <= told["components"]["schemas"].keys()
+    for path, methods in told["paths"].items():
+        for method, one in methods.items():
+            assert one["responses"]["200"]["content"], path
+            assert {"401", "405", "421", "500", "503"} <= one["responses"].keys()
+            assert ("requestBody" in one) == (method == "post")
+            assert ("security" in one) == (path in ("/learn", "/forget", "/state", "/learned"))
+            for body in one.get("requestBody", {}).get("content", {}).values():
+                assert "$ref" in body.get("schema", {"$ref": ""})
+    served.close()
+
+
+def test_by_what_reasons_are_told(served):
+    for rows in ([], [{"height": 2.0}]):
+        told = problem(ask(served, "/explain?by=row", rows), 422)
+        assert (told["value"], "by=column" in told["remedy"]) == ("row", True)
+
+
 def test_the_page_and_the_model(served):
     assert ask(served, "/report").body.startswith(b"<!doctype html>")
     assert ask(served, "/model").json["classes"].keys() == {"cut", "stay"}
@@ -193,7 +217,7 @@ def test_mutations_are_answered(models):
     rng = random.Random(0)
     for name in ("bayes", "documents"):
         served = app(models[name], name="m")
-        row = example(served.scorer.fitted)
+        told, row = ask(served, "/openapi.json").json, example(served.scorer.fitted)
         tensors = [{"name": k, "shape": [1], "datatype": "BYTES", "data": [v]} for k, v in row.items()]
         good = {"/predict": [row, row], "/explain": row, "/invocations": {"inputs": [row]}}
         good["/v2/models/m/infer"] = {"inputs": tensors}
@@ -207,4 +231,6 @@ def test_mutations_are_answered(models):
                 )
                 raw[at : at + rng.randint(0, 3)] = what
             media = rng.choice(["application/json"] * 6 + ["text/csv", "application/x-ndjson"])
-            assert ask(served, path, bytes(raw), media).status in (200, 400, 413, 415, 422), bytes(raw)
+            answer = ask(served, path, bytes(raw), media)
+            assert answer.status in (200, 400, 413, 415, 422), bytes(raw)
+            assert str(answer.status) in told["paths"][path]["post"]["responses"]

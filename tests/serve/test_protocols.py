@@ -5,7 +5,10 @@ import json
 import numpy as np
 import pytest
 from tests.serve.client import ask
+from tests.serve.live import listening
 from tests.serve.test_answers import rows_for
+
+from candide.serve import app
 
 ROWS = rows_for("naive")[:8]
 NAMES = ["height", "age", "soil", "wet", "site", "kind"]
@@ -117,3 +120,69 @@ def test_a_tensor_that_is_no_column(served, change):
     inputs[1] |= change
     answer = ask(served, "/v2/models/trees/infer", {"inputs": inputs})
     assert (answer.status, answer.json["column"]) == (422, "age")
+
+
+def test_outputs_that_are_asked_for(served):
+    outputs = [{"name": "p_stay", "parameters": {"binary_data": True}}]
+    answer = ask(served, "/v2/models/trees/infer", {"inputs": tensors(), "outputs": outputs}).json
+    assert [one["name"] for one in answer["outputs"]] == ["p_stay"]
+    told = ask(served, "/v2/models/trees/infer", {"inputs": tensors(), "outputs": [{"name": "p_burn"}]})
+    assert (told.status, told.json["value"]) == (422, "p_burn")
+    twice = ask(served, "/v2/models/trees/infer", {"inputs": [*tensors(), tensors()[0]]})
+    assert (twice.status, twice.json["column"]) == (422, "height")
+
+
+def test_labels_of_tensors(models):
+    """Of the type that the metadata say, though there are no rows; of rows left open empty."""
+    served = app(models["numbers"], name="m")
+    none = [{"name": "0", "shape": [0], "datatype": "FP64", "data": []}]
+    assert ask(served, "/v2/models/m").json["outputs"][0]["datatype"] == "INT64"
+    assert ask(served, "/v2/models/m/infer", {"inputs": none}).json["outputs"][0]["datatype"] == "INT64"
+    answer = ask(app(models["decides"], name="m"), "/v2/models/m/infer", {"inputs": tensors()}).json
+    wanted = [row["prediction"] or "" for row in ask(app(models["decides"]), "/predict", ROWS).json]
+    assert "" in wanted
+    assert answer["outputs"][0]["data"] == wanted
+
+
+def test_a_problem_is_told_in_the_words_of_the_protocol(served):
+    for told in (ask(served, "/v2/models/other"), ask(served, "/v2/models/trees/infer", {"inputs": 3})):
+        assert told.json["error"] == told.json["detail"]
+    assert "error" not in ask(served, "/predict", b"3").json
+
+
+def test_a_packed_body_is_refused(served):
+    for path in ("/predict", "/v2/models/trees/infer"):
+        assert ask(served, path, b"", content_encoding="gzip").status == 415
+
+
+@pytest.mark.parametrize("in_bytes", [True, False])
+def test_the_client_of_triton(models, in_bytes):
+    client = pytest.importorskip("tritonclient.http")
+    columns = {
+        "height": (np.array([9.5, np.nan, 12.0]), "FP64"),
+        "age": (np.array([3, 80, 9]), "INT64"),
+        "soil": (np.array(["clay", "sand", "peat"], object), "BYTES"),
+        "wet": (np.array([True, False, True]), "BOOL"),
+    }
+    served = app(models["naive"], name="trees")
+    with listening(served) as address:
+        asked = client.InferenceServerClient(address.removeprefix("http://"))
+        assert asked.is_server_live()
+        assert asked.is_server_ready()
+        assert asked.is_model_ready("trees")
+        assert not asked.is_model_ready("other")
+        assert [one["name"] for one in asked.get_model_metadata("trees")["inputs"]] == NAMES
+        sent = [client.InferInput(name, list(values.shape), kind) for name, (values, kind) in columns.items()]
+        for one, (values, _) in zip(sent, columns.values(), strict=True):
+            one.set_data_from_numpy(values, binary_data=in_bytes)
+        wants = [client.InferRequestedOutput(name, binary_data=in_bytes) for name in ("prediction", "p_cut")]
+        found = asked.infer("trees", sent, outputs=wants, request_id="7")
+        with pytest.raises(client.InferenceServerException, match="nothing at this path"):
+            asked.get_model_metadata("other")
+        asked.close()
+    held = {name: [None if v != v else v for v in values.tolist()] for name, (values, _) in columns.items()}
+    wanted = ask(served, "/predict", [dict(zip(held, row, strict=True)) for row in zip(*held.values(), strict=True)])
+    assert found.get_response()["id"] == "7"
+    assert found.as_numpy("prediction").tolist() == [row["prediction"] for row in wanted.json]
+    assert found.as_numpy("p_cut").tolist() == [row["p_cut"] for row in wanted.json]
+    assert found.as_numpy("p_stay") is None

@@ -38,6 +38,7 @@ from candide.serve.scorer import Scorer
 from candide.serve.state import told as begun
 from candide.tasks.models import Model, fitted_of, target_of
 
+MEASURES = "text/plain; version=0.0.4; charset=utf-8"  # what Prometheus reads
 _SMALL = 1 << 14  # bytes of a body that is answered at once: what it asks for is done sooner than a thread is woken
 Log = Callable[[dict[str, Any]], None]
 
@@ -105,10 +106,10 @@ class Application:
         self._log, self._private, self._learner = log, private, learner
         self._free: asyncio.Semaphore | None = None  # made in the loop that it is of
         own = [
-            Endpoint("GET", "/", "A page to try it.", self._page),
-            Endpoint("GET", "/metrics", "What the server has done, for Prometheus.", self._measured),
+            Endpoint("GET", "/", "A page to try it.", self._page, gives=HTML),
+            Endpoint("GET", "/metrics", "What the server has done, for Prometheus.", self._measured, gives=MEASURES),
             Endpoint("GET", "/openapi.json", "This description, for programs.", self._described),
-            Endpoint("GET", "/docs", "This description, for people.", self._shown),
+            Endpoint("GET", "/docs", "This description, for people.", self._shown, gives=HTML),
         ]
         if learner is not None:
             own += teaching.endpoints(learner, self._together)
@@ -144,12 +145,12 @@ class Application:
                 request.body = await self._body(request, receive)
             response = await self._answer(endpoint, request)
         except Problem as problem:
-            response = _told(problem)
+            response = _told(problem, scope["path"])
         except CandideError as error:
-            response = _told(problem_of(error))
+            response = _told(problem_of(error), scope["path"])
         except Exception:
             traceback.print_exc()
-            response = _told(Problem(500, "the server failed; its log says how"))
+            response = _told(Problem(500, "the server failed; its log says how"), scope["path"])
         finally:
             metrics.running -= 1
         head = [(b"content-type", response.media.encode()), (b"content-length", str(len(response.body)).encode())]
@@ -198,6 +199,9 @@ class Application:
 
     async def _body(self, request: Request, receive: Any) -> bytes:
         """The body, if it is not too long and does not take too long to come."""
+        if (packed := request.header(b"content-encoding")) not in (b"", b"identity"):
+            what = f"the body is packed ({packed.decode('latin-1')})"
+            raise Problem(415, what, value=packed.decode("latin-1"), remedy="send it without content-encoding")
         said, most = request.header(b"content-length"), self.limits.body
         if said.isdigit() and int(said) > most:
             raise _too_long(int(said), most)
@@ -284,15 +288,18 @@ class Application:
 
     def _measured(self, request: Request, scorer: Scorer) -> Response:
         text = self.metrics.text(model_rows=scorer.fitted.rows or 0)
-        return Response(text.encode(), "text/plain; version=0.0.4; charset=utf-8")
+        return Response(text.encode(), MEASURES)
 
     def _described(self, request: Request, scorer: Scorer) -> Response:
-        return Response(
-            encode(openapi(self.endpoints, scorer, self.name, None if self._token is None else self._private))
-        )
+        private = None if self._token is None else self._private
+        return Response(encode(openapi(self.endpoints, scorer, self.name, private, self._target)))
 
     def _page(self, request: Request, scorer: Scorer) -> Response:
-        return page(scorer, self.name, None if self._learner is None else self._learner.target)
+        return page(scorer, self.name, self._target)
+
+    @property
+    def _target(self) -> str | None:
+        return None if self._learner is None else self._learner.target
 
     def _shown(self, request: Request, scorer: Scorer) -> Response:
         return Response(docs(self.endpoints, scorer, self.name), HTML)
@@ -302,8 +309,12 @@ def _too_long(size: int, most: int) -> Problem:
     return Problem(413, f"a body of {size:,} bytes", value=size, remedy=f"send at most {most:,} at a time")
 
 
-def _told(problem: Problem) -> Response:
-    return Response(encode(problem.facts()), "application/problem+json", problem.status, problem.headers)
+def _told(problem: Problem, path: str) -> Response:
+    """A problem in JSON; clients of the Open Inference Protocol look for it under a name of their own."""
+    facts = problem.facts()
+    if "/v2" in path:
+        facts["error"] = facts["detail"]
+    return Response(encode(facts), "application/problem+json", problem.status, problem.headers)
 
 
 def _host(header: bytes) -> bytes:

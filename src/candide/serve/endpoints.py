@@ -5,11 +5,11 @@
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 from candide import __version__
 from candide.serve import formats, protocols
 from candide.serve.exchange import Request, Response, Work, noted
+from candide.serve.problem import Problem
 from candide.serve.scorer import Scorer
 
 HTML = "text/html; charset=utf-8"
@@ -27,8 +27,10 @@ class Endpoint:
     slow: bool = False  # whether it takes long whatever was sent
     probe: bool = False  # whether it answers to anyone
     changes: bool = False  # whether it changes the model, or gives it away: a token is for that
-    takes: Any = None  # an example of a body
+    takes: str = ""  # the schema of a body
     rows: bool = False  # whether the body may be CSV, JSON lines or Arrow too
+    gives: str = "Object"  # the schema of the answer, or its media type
+    query: tuple[str, ...] = ()  # parameters
 
 
 def predict(request: Request, scorer: Scorer) -> Response:
@@ -47,9 +49,11 @@ def explain(request: Request, scorer: Scorer) -> Response:
     from candide.explain.rows import explain as why
     from candide.report import json, summary
 
-    rows = _rows(request, request.limits.explained)
+    rows, by = _rows(request, request.limits.explained), request.asked("by", "voice")
+    if by not in ("voice", "column"):
+        raise Problem(422, f"by is {by!r}", value=by, remedy="ask for by=voice or by=column")
     table = scorer.reader.table(rows.columns, rows.n)
-    decisions = why(scorer.fitted, table, by=request.asked("by", "voice")) if rows.n else []
+    decisions = why(scorer.fitted, table, by=by) if rows.n else []
     remarks = scorer.reader.remarks(rows.columns.keys(), scorer.reader.plan.blocks(table)) if rows.n else []
     label = rows.columns.get(str(scorer.fitted.target))
     labels = formats.values(label) if label is not None else [None] * rows.n
@@ -71,6 +75,7 @@ def invocations(request: Request, scorer: Scorer) -> Response:
 def infer(request: Request, scorer: Scorer) -> Response:
     rows, asked = protocols.of_tensors(request.body, request.header(b"inference-header-content-length"))
     request.has(rows.n)
+    asked.check(scorer.names[:-1])
     scored, remarks = scorer.many(rows.columns, rows.n)
     return Response(protocols.tensors(scored, request.name, asked), headers=noted(remarks))
 
@@ -109,27 +114,51 @@ def metadata(request: Request, scorer: Scorer) -> Response:
     return Response(protocols.metadata(scorer, request.name))
 
 
-_SPLIT = {"dataframe_split": {"columns": ["column"], "data": [["value"]]}}
-_TENSOR = {"inputs": [{"name": "column", "shape": [1], "datatype": "FP64", "data": [1.0]}]}
-_ROW = {"column": "value"}
-
 ENDPOINTS = [
     Endpoint(
-        "POST", "/predict", "The class of each row, and how probable each class is.", predict, takes=_ROW, rows=True
+        "POST",
+        "/predict",
+        "The class of each row, and how probable each class is.",
+        predict,
+        takes="Rows",
+        rows=True,
+        gives="Predictions",
     ),
-    Endpoint("POST", "/explain", "Why each row is given its class (?by=column).", explain, takes=_ROW, rows=True),
-    Endpoint("GET", "/model", "What the model knows, as candide show --json.", model, slow=True),
-    Endpoint("GET", "/columns", "The columns that the model reads, and how.", columns),
-    Endpoint("GET", "/report", "The page of the model.", report, slow=True),
     Endpoint(
-        "POST", "/invocations", "Predictions as MLflow's clients ask for them.", invocations, takes=_SPLIT, rows=True
+        "POST",
+        "/explain",
+        "Why each row is given its class (?by=column).",
+        explain,
+        takes="Rows",
+        rows=True,
+        gives="Decisions",
+        query=("by",),
     ),
-    Endpoint("GET", "/ping", "Whether the server runs, for MLflow's clients.", live, probe=True),
-    Endpoint("GET", "/health", "The same.", live, probe=True),
-    Endpoint("GET", "/v2", "What this server is (Open Inference Protocol).", server),
-    Endpoint("GET", "/v2/health/live", "Whether the server runs.", live, probe=True),
-    Endpoint("GET", "/v2/health/ready", "Whether it answers.", ready, probe=True),
-    Endpoint("GET", f"/v2/models/{NAME}", "The columns of the model and its answers.", metadata),
-    Endpoint("GET", f"/v2/models/{NAME}/ready", "Whether the model answers.", ready, probe=True),
-    Endpoint("POST", f"/v2/models/{NAME}/infer", "Predictions, one tensor a column.", infer, takes=_TENSOR),
+    Endpoint("GET", "/model", "What the model knows, as candide show --json.", model, slow=True),
+    Endpoint("GET", "/columns", "The columns that the model reads, and how.", columns, gives="Columns"),
+    Endpoint("GET", "/report", "The page of the model.", report, slow=True, gives=HTML),
+    Endpoint(
+        "POST",
+        "/invocations",
+        "Predictions as MLflow's clients ask for them.",
+        invocations,
+        takes="Invocation",
+        rows=True,
+        gives="Labels",
+    ),
+    Endpoint("GET", "/ping", "Whether the server runs, for MLflow's clients.", live, probe=True, gives="Live"),
+    Endpoint("GET", "/health", "The same.", live, probe=True, gives="Live"),
+    Endpoint("GET", "/v2", "What this server is (Open Inference Protocol).", server, gives="Server"),
+    Endpoint("GET", "/v2/health/live", "Whether the server runs.", live, probe=True, gives="Live"),
+    Endpoint("GET", "/v2/health/ready", "Whether it answers.", ready, probe=True, gives="Ready"),
+    Endpoint("GET", f"/v2/models/{NAME}", "The columns of the model and its answers.", metadata, gives="Metadata"),
+    Endpoint("GET", f"/v2/models/{NAME}/ready", "Whether the model answers.", ready, probe=True, gives="Ready"),
+    Endpoint(
+        "POST",
+        f"/v2/models/{NAME}/infer",
+        "Predictions, one tensor a column.",
+        infer,
+        takes="Inference",
+        gives="Inferred",
+    ),
 ]

@@ -7,49 +7,75 @@ from typing import Any
 from candide import __version__
 from candide.serve.endpoints import NAME, Endpoint
 from candide.serve.formats import ARROW, CSV, JSON, LINES, encode
+from candide.serve.schemas import ref, schemas
 from candide.serve.scorer import Scorer
 from candide.tasks.wanted import example
 
-_PROBLEM = {
-    "description": "What is wrong with the request (RFC 9457)",
-    "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+_WRONG = {  # what may be wrong with any request, with one that has a body, and with one that changes the model
+    "any": ("401", "405", "421", "500", "503"),
+    "body": ("400", "406", "408", "413", "415", "422"),
+    "change": ("404", "409"),
 }
-_WRONG = ("400", "401", "404", "405", "406", "408", "413", "415", "422", "503")
+_QUERY: dict[str, dict[str, Any]] = {
+    "by": {"schema": {"enum": ["voice", "column"]}, "description": "what columns say together, or shared out to them"},
+    "key": {"schema": {"type": "string"}, "description": "which request it is, as the header Idempotency-Key"},
+    "unless": {"schema": {"type": "string"}, "description": "the version that is known: nothing is sent again"},
+    "of": {"schema": {"type": "string"}, "description": "the key of what is to be forgotten, without a body"},
+}
+_NOTES = {"Candide-Notes": {"schema": {"type": "string"}, "description": "JSON: what candide predict would warn of"}}
 
 
-def openapi(endpoints: Sequence[Endpoint], scorer: Scorer, name: str, private: bool | None) -> dict[str, Any]:
-    """The description for programs. ``private``: whether all requests need the token; None where there is none."""
+def openapi(
+    endpoints: Sequence[Endpoint], scorer: Scorer, name: str, private: bool | None, target: str | None = None
+) -> dict[str, Any]:
+    """The description for programs. ``private``: whether all requests need the token; None where there is none.
+
+    ``target`` is the column of labels, where the model learns.
+    """
     paths: dict[str, dict[str, Any]] = {}
     for one in endpoints:
         paths.setdefault(one.path.replace(NAME, name), {})[one.method.lower()] = _operation(one, private)
     schemes = {} if private is None else {"token": {"type": "http", "scheme": "bearer"}}
-    place = {"detail": {"type": "string"}, "column": {}, "row": {}, "value": {}, "remedy": {"type": "string"}}
-    known = {"type": {"type": "string"}, "title": {"type": "string"}, "status": {"type": "integer"}, **place}
-    problem = {"type": "object", "required": ["type", "title", "status", "detail"], "properties": known}
-    value = {"type": ["number", "string", "boolean", "null"]}
-    row = {"type": "object", "additionalProperties": value, "example": example(scorer.fitted)}
+    problem = {
+        "description": "What is wrong with the request (RFC 9457)",
+        "content": {"application/problem+json": {"schema": ref("Problem")}},
+    }
     return {
         "openapi": "3.1.0",
         "info": {"title": f"candide: {name}", "version": __version__},
         "paths": paths,
-        "components": {"schemas": {"Problem": problem, "Row": row}, "securitySchemes": schemes},
+        "components": {
+            "schemas": schemas(scorer, target),
+            "responses": {"Problem": problem},
+            "securitySchemes": schemes,
+        },
     }
 
 
 def _operation(one: Endpoint, private: bool | None) -> dict[str, Any]:
     told: dict[str, Any] = {"summary": one.about, "operationId": f"{one.method.lower()}{one.path.replace('/', '_')}"}
-    wrong = _WRONG if one.takes is not None else ("401", "404", "405", "503")
-    told["responses"] = {"200": {"description": "the answer"}, **dict.fromkeys(wrong, _PROBLEM)}
+    wrong = [*_WRONG["any"], *(_WRONG["body"] if one.takes else ()), *(_WRONG["change"] if one.changes else ())]
+    problem = {"$ref": "#/components/responses/Problem"}
+    answer: dict[str, Any] = {"description": "the answer", "content": _answers(one)}
+    if one.takes and not one.changes:
+        answer["headers"] = _NOTES
+    told["responses"] = {"200": answer, **dict.fromkeys(sorted(wrong), problem)}
     if private is not None and (one.changes or (private and not one.probe)):
         told["security"] = [{"token": []}]
-    if one.takes is not None:
-        content: dict[str, Any] = {JSON: {"example": one.takes}}
-        if one.rows and "column" in one.takes:
-            row = {"$ref": "#/components/schemas/Row"}
-            content = {JSON: {"schema": {"oneOf": [row, {"type": "array", "items": row}]}}}
-        content |= {kind: {} for kind in (LINES, CSV, ARROW)} if one.rows else {}
-        told["requestBody"] = {"required": True, "content": content}
+    if one.query:
+        told["parameters"] = [{"name": name, "in": "query", **_QUERY[name]} for name in one.query]
+    if one.takes:
+        rows: dict[str, Any] = {kind: {} for kind in (LINES, CSV, ARROW)} if one.rows else {}
+        told["requestBody"] = {"required": "of" not in one.query, "content": {JSON: {"schema": ref(one.takes)}, **rows}}
     return told
+
+
+def _answers(one: Endpoint) -> dict[str, Any]:
+    """The formats of an answer: its media type, or JSON of a schema; where any is written, the others as well."""
+    if "/" in one.gives:
+        return {one.gives: {"schema": {"type": "string"}}}
+    others: dict[str, Any] = {kind: {} for kind in (LINES, CSV, ARROW)} if one.gives == "Predictions" else {}
+    return {JSON: {"schema": ref(one.gives)}, **others}
 
 
 def docs(endpoints: Sequence[Endpoint], scorer: Scorer, name: str) -> bytes:

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from candide import wording
 from candide.serve.formats import Rows, Value, decoded, encode, of_records
 from candide.serve.problem import Problem
 from candide.serve.scorer import Scored, Scorer
@@ -40,15 +41,31 @@ class Tensor(msgspec.Struct):
     parameters: dict[str, Value] = {}
 
 
+class Output(msgspec.Struct):
+    name: str
+
+
 class Inference(msgspec.Struct):
     inputs: list[Tensor]
     id: str | None = None
+    outputs: list[Output] | None = None
+
+    def wants(self, name: str) -> bool:
+        """Whether an output is asked for: all are where none is named."""
+        return not self.outputs or any(one.name == name for one in self.outputs)
+
+    def check(self, names: list[str]) -> None:
+        """Refuse outputs that there are not."""
+        for one in self.outputs or ():
+            if one.name not in names:
+                what = f"there is no output {one.name!r}"
+                raise Problem(422, what, value=one.name, remedy=f"ask for one of {wording.listing(names)}")
 
 
 _invocation, _inference = msgspec.json.Decoder(Invocation), msgspec.json.Decoder(Inference)
 _WAYS = "dataframe_split, dataframe_records, inputs or instances"
 _TYPES = {f"{kind}{bits}": f"{letter}{bits // 8}" for kind, letter in (("INT", "i"), ("UINT", "u"), ("FP", "f"))
-          for bits in (8, 16, 32, 64) if kind != "FP" or bits > 8} | {"BOOL": "?1"}  # fmt: skip
+          for bits in (8, 16, 32, 64) if kind != "FP" or bits > 8} | {"BOOL": "u1"}  # fmt: skip
 
 
 def _decoded(decoder: msgspec.json.Decoder, body: bytes) -> Any:
@@ -107,8 +124,8 @@ def predictions(scored: Scored) -> bytes:
     return encode({"predictions": scored.columns[0]})
 
 
-def of_tensors(body: bytes, length: bytes = b"") -> tuple[Rows, str | None]:
-    """The rows of a v2 request, one tensor a column, and its id.
+def of_tensors(body: bytes, length: bytes = b"") -> tuple[Rows, Inference]:
+    """The rows of a v2 request, one tensor a column, and what is asked.
 
     ``length`` says how many bytes of the body are JSON, where tensors follow it as bytes.
     """
@@ -119,12 +136,15 @@ def of_tensors(body: bytes, length: bytes = b"") -> tuple[Rows, str | None]:
     asked, at = _decoded(_inference, body[:header]), header
     columns: dict[str, Any] = {}
     for tensor in asked.inputs:
+        if tensor.name in columns:
+            what = f"two tensors are called {tensor.name!r}"
+            raise Problem(422, what, column=tensor.name, remedy="send one for each column")
         size = tensor.parameters.get("binary_data_size")
         raw = None
         if type(size) is int:
             raw, at = body[at : at + max(0, size)], at + max(0, size)
         columns[tensor.name] = _values(tensor, raw)
-    return _of_columns(columns), asked.id
+    return _of_columns(columns), asked
 
 
 def _values(tensor: Tensor, raw: bytes | None) -> Any:
@@ -150,8 +170,9 @@ def _from_bytes(tensor: Tensor, raw: bytes, n: int) -> Any:
         good = len(found) == n
     elif tensor.datatype in _TYPES:
         kind = np.dtype(f"<{_TYPES[tensor.datatype]}")
+        own = np.dtype(bool) if tensor.datatype == "BOOL" else kind.newbyteorder("=")
         good = len(raw) == n * kind.itemsize
-        found = np.frombuffer(raw, kind).astype(kind.newbyteorder("=")) if good else []
+        found = np.frombuffer(raw, kind).astype(own) if good else []
     else:
         raise Problem(
             422, f"the datatype {tensor.datatype!r}", column=tensor.name, remedy=f"one of {[*_TYPES, 'BYTES']}"
@@ -174,14 +195,15 @@ def _texts(raw: bytes) -> list[str]:
     return found
 
 
-def tensors(scored: Scored, name: str, id: str | None) -> bytes:
+def tensors(scored: Scored, name: str, asked: Inference) -> bytes:
     """The answer to a v2 request: the class and the probability of each, one tensor a column."""
     label, *numbers = scored.columns
-    kind = _kind(label)
-    outputs = [_output("prediction", kind, [str(one) for one in label] if kind == "BYTES" else label)]
+    kind = "BYTES" if None in label else _kind(scored.labels)  # that of a row left open is empty
+    given = ["" if one is None else str(one) for one in label] if kind == "BYTES" else label
+    outputs = [_output("prediction", kind, given)]
     outputs += [_output(n, "FP64", c) for n, c in zip(scored.names[1:-1], numbers[:-1], strict=True)]
-    asked = {} if id is None else {"id": id}
-    return encode({"model_name": name, **asked, "outputs": outputs})
+    id_ = {} if asked.id is None else {"id": asked.id}
+    return encode({"model_name": name, **id_, "outputs": [one for one in outputs if asked.wants(one["name"])]})
 
 
 def _kind(labels: list[Any]) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import Future
+from typing import Any
 
 from candide.errors import NotWithinError
 from candide.model.fitted import Fitted
@@ -48,15 +49,22 @@ def endpoints(learner: Learner, together: Callable[[Fitted], Fitted]) -> list[En
             raise Problem(409, what, remedy=remedy) from None
         return Response(dumps(fitted) if fitted.rows else b"", FILE, headers=said)
 
-    row = {"column": "value", learner.target: "class"}
     counted = "Count rows with their labels in; Idempotency-Key (or ?key=) says which request it is."
     forgotten = "Count rows out that were counted in; or, with ?of=KEY, those that came under a key."
+    how: dict[str, Any] = {"changes": True, "takes": "Lessons", "rows": True, "gives": "Outcome"}
     return [
-        Endpoint("POST", "/learn", counted, learn, changes=True, takes=row, rows=True),
-        Endpoint("POST", "/forget", forgotten, forget, changes=True, takes=row, rows=True),
-        Endpoint("GET", "/state", "The model as it is now: a model file.", state, changes=True, slow=True),
+        Endpoint("POST", "/learn", counted, learn, query=("key",), **how),
+        Endpoint("POST", "/forget", forgotten, forget, query=("of", "key"), **how),
+        Endpoint("GET", "/state", "The model as it is now: a model file.", state, changes=True, slow=True, gives=FILE),
         Endpoint(
-            "GET", PATH, "What was learned here, for peers: a model file, or nothing.", own, changes=True, slow=True
+            "GET",
+            PATH,
+            "What was learned here, for peers: a model file, or nothing.",
+            own,
+            changes=True,
+            slow=True,
+            gives=FILE,
+            query=("unless",),
         ),
     ]
 
@@ -70,7 +78,7 @@ def pulling(peers: Peers, changed: Callable[[], None]) -> Endpoint:
         return Response(formats.encode(peers.told()))
 
     about = "Ask the peers now what they have learned; as often as one is asked, it counts once."
-    return Endpoint("POST", "/pull", about, pull, changes=True, slow=True)
+    return Endpoint("POST", "/pull", about, pull, changes=True, slow=True, gives="Peers")
 
 
 def _rows(request: Request) -> formats.Rows:

@@ -1,0 +1,124 @@
+"""Schemas: what bodies and answers look like, in the words of JSON Schema, for the columns and classes of one model."""
+
+from typing import Any
+
+from candide.serve.scorer import Scorer
+from candide.tasks.wanted import example
+
+Schema = dict[str, Any]
+_TEXT, _COUNT, _TRUTH = {"type": "string"}, {"type": "integer", "minimum": 0}, {"type": "boolean"}
+_VALUE = {"type": ["number", "string", "boolean", "null"]}
+_KINDS: dict[str, Schema] = {
+    "number": {"type": ["number", "string", "boolean", "null"], "description": "a number, or text that spells one"},
+    "level": _VALUE,
+    "text": {"type": ["string", "null"]},
+}
+_DATATYPES = ["BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64", "FP16", "FP32", "FP64",
+              "BYTES"]  # fmt: skip
+_MOST = 100  # columns of which one must be there; of more this is not said
+
+
+def schemas(scorer: Scorer, target: str | None) -> dict[str, Schema]:
+    """Every schema by its name. ``target`` is the column of labels, where the model learns."""
+    kinds, row = scorer.wanted.kinds, example(scorer.fitted)
+    columns = {name: _KINDS[kind] for name, kind in kinds.items()}
+    some = {"anyOf": [{"required": [name]} for name in kinds]} if 0 < len(kinds) <= _MOST else {}
+    label = {"type": ["string", "number", "boolean", "null"], "description": "null where the row is left open"}
+    scored = {"prediction": label, **{name: {"type": "number", "minimum": 0, "maximum": 1} for name in scorer.classes}}
+    scored |= {"log_density": {"type": ["number", "null"]}}
+    known = {
+        "Row": _object(columns, [], additionalProperties=_VALUE, example=row, **some),
+        "Rows": _one_or_many("Row"),
+        "Prediction": _object(scored, list(scored)),
+        "Predictions": _one_or_many("Prediction"),
+        "Decisions": _one_or_many("Decision"),
+        "Decision": _object(
+            {"prediction": label, "log_odds": {"type": ["number", "null"]}}, ["prediction", "log_odds"]
+        ),
+        "Columns": _columns(),
+        "Live": _object({"live": _TRUTH}, ["live"]),
+        "Ready": _object({"ready": _TRUTH}, ["ready"]),
+        "Server": _object({"name": _TEXT, "version": _TEXT, "extensions": _list(_TEXT)}, ["name", "version"]),
+        "Object": {"type": "object"},
+        "Peers": _list(_object({"peer": _TEXT, "rows": {"type": "number"}, "self": _TRUTH}, ["peer", "rows"])),
+        "Problem": _problem(),
+        **_mlflow(row),
+        **_open_inference(row),
+    }
+    if target is not None:
+        labelled = {**columns, target: {"type": ["string", "number", "boolean"], "examples": scorer.labels[:20]}}
+        lesson = {**row, target: scorer.labels[0]}
+        told = {"key": _TEXT, "rows": _COUNT, "again": _TRUTH, "model_rows": {"type": "number"}}
+        known["Labelled"] = _object(labelled, list(labelled), additionalProperties=_VALUE, example=lesson)
+        known["Lessons"] = _one_or_many("Labelled")
+        known["Outcome"] = _object(told, ["key", "rows", "again"])
+    return known
+
+
+def ref(name: str) -> Schema:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _object(properties: Schema, required: list[str], **more: Any) -> Schema:
+    return {"type": "object", "properties": properties, "required": required, **more}
+
+
+def _list(items: Schema, **more: Any) -> Schema:
+    return {"type": "array", "items": items, **more}
+
+
+def _one_or_many(name: str) -> Schema:
+    return {"oneOf": [ref(name), _list(ref(name))]}
+
+
+def _problem() -> Schema:
+    places = {"detail": _TEXT, "column": {}, "row": {}, "value": {}, "remedy": _TEXT, "key": _TEXT, "error": _TEXT}
+    known = {"type": _TEXT, "title": _TEXT, "status": {"type": "integer"}, **places}
+    return _object(known, ["type", "title", "status", "detail"])
+
+
+def _columns() -> Schema:
+    one = _object({"name": _TEXT, "kind": {"enum": list(_KINDS)}}, ["name", "kind"])
+    said = {"target": {"type": ["string", "null"]}, "missing": _list(_TEXT), "spelled": {"type": "object"}}
+    return _object({"columns": _list(one), **said}, ["columns", *said])
+
+
+def _mlflow(row: dict[str, Any]) -> dict[str, Schema]:
+    split = {"columns": _list(_TEXT, uniqueItems=True), "data": _list(_list(_VALUE))}
+    rows = {"oneOf": [_list(ref("Row")), {"type": "object", "additionalProperties": _list(_VALUE)}]}
+    ways = {"dataframe_split": _object(split, list(split)), "dataframe_records": _list(ref("Row"))}
+    ways = {
+        name: {"anyOf": [way, {"type": "null"}]} for name, way in {**ways, "inputs": rows, "instances": rows}.items()
+    }
+    told = {"description": "rows in one of four ways"}
+    asked = {"dataframe_split": {"columns": list(row), "data": [list(row.values())]}}
+    answer = _object({"predictions": _list(_VALUE)}, ["predictions"])
+    return {"Invocation": _object(ways, [], minProperties=1, example=asked, **told), "Labels": answer}
+
+
+def _open_inference(row: dict[str, Any]) -> dict[str, Schema]:
+    shape = _list({"type": "integer", "minimum": 0}, minItems=1)
+    data = {"type": ["array", "null"], "description": "one value a row; none where bytes follow the JSON"}
+    tensor = {"name": _TEXT, "shape": shape, "datatype": {"enum": _DATATYPES}, "data": data}
+    described = {"name": _TEXT, "datatype": {"enum": _DATATYPES}, "shape": _list({"type": "integer"})}
+    made = {"name": _TEXT, "versions": _list(_TEXT), "platform": _TEXT}
+    made |= {side: _list(_object(described, list(described))) for side in ("inputs", "outputs")}
+    example_of = [
+        {"name": name, "shape": [1], "datatype": "BYTES" if isinstance(value, str) else "FP64", "data": [value]}
+        for name, value in row.items()
+    ]
+    asked = _object({"name": _TEXT}, ["name"])
+    outputs = {"anyOf": [_list(asked), {"type": "null"}]}
+    inference = {
+        "id": {"type": ["string", "null"]},
+        "inputs": _list(ref("Tensor")),
+        "outputs": outputs,
+        "parameters": {},
+    }
+    answer = {"model_name": _TEXT, "id": _TEXT, "outputs": _list(ref("Tensor"))}
+    return {
+        "Tensor": _object(tensor, ["name", "shape", "datatype"]),
+        "Inference": _object(inference, ["inputs"], example={"inputs": example_of}),
+        "Inferred": _object(answer, ["model_name", "outputs"]),
+        "Metadata": _object(made, list(made)),
+    }
