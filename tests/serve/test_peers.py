@@ -89,7 +89,7 @@ def test_what_a_peer_cannot_tell(base, tmp_path, models):
         assert [one["rows"] for one in told] == [1, 0, 0]
         assert ["began with another model" in one.get("problem", "") for one in told] == [False, True, False]
         assert "does not answer" in told[2]["problem"]
-        assert len(warned) == 2
+        assert len([one for one in warned if "nothing is heard" in str(one.message)]) == 2
         ask(learns, "/forget", {name: column[0] for name, column in {**columns, "fate": y}.items()})
         with pytest.warns(UserWarning, match="were forgotten here"):
             assert pull(reader)[0]["rows"] == 1  # as it was heard last
