@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.serve.conftest import table
-from tests.serve.test_fading import of
+from tests.serve.test_fading import Time, of, ticked
 from tests.serve.test_learning import labelled, records, same_counts
 
 import candide as cd
@@ -43,7 +43,7 @@ def dead(naive, rows, tmp_path_factory):
     for i, row in enumerate(rows):
         learner.learn(of(row), str(i)).result()
         if i == COMPACTED - 1:
-            learner._keep()
+            ticked(learner)._keep()
     out = path.parent / "copy"
     out.mkdir()
     for name in ("state.db", "state.db-wal", "state.db-last"):
@@ -101,7 +101,7 @@ def test_nothing_is_said_of_a_kill(path, naive, after):
     assert opened(path, naive)[1] == 0
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_a_log_that_is_cut_short(path, naive, after, rows, seed):
     wal = path.with_name("state.db-wal")
     size = wal.stat().st_size
@@ -118,7 +118,7 @@ def test_a_log_that_is_cut_short(path, naive, after, rows, seed):
     learner.close()
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_a_log_with_a_bit_that_has_turned(path, naive, after, rows, seed):
     wal, rng = path.with_name("state.db-wal"), random.Random(seed)
     _turn(wal, rng.randrange(wal.stat().st_size), rng)
@@ -128,7 +128,7 @@ def test_a_log_with_a_bit_that_has_turned(path, naive, after, rows, seed):
 def test_a_file_with_a_bit_that_has_turned(dead, tmp_path, naive, after, rows):
     """In each part of the file, before and after the log is gone: it is as it was, or refused, or said."""
     refused = 0
-    for seed in range(40):
+    for seed in range(24):
         it = tmp_path / str(seed)
         shutil.copytree(dead, it)
         path, rng = it / "state.db", random.Random(seed)
@@ -159,6 +159,14 @@ def test_a_damaged_entry_is_left_out(path, naive, after, rows):
         learner.forget_key("2").result()
     assert learner.learn(of(rows[0]), "more").result().rows == 1
     learner.close()
+    time = Time(3e9)
+    with pytest.warns(UserWarning, match="the time between counts as none"):
+        learner = Learner(path, naive, window=4e8, **time.both)
+    time.passes(4e8 + 10)
+    with pytest.warns(UserWarning, match="entry 3 cannot be forgotten"):
+        ticked(learner)  # all else is
+    assert learner.fitted.rows == 301
+    learner.close()
 
 
 def test_a_file_that_is_gone(path, naive):
@@ -167,9 +175,17 @@ def test_a_file_that_is_gone(path, naive):
         shutil.copytree(path.parent, it)
         os.truncate(it / "state.db", size)
         assert opened(it / "state.db", naive) is None
+    it = path.parent.with_name("without a model")
+    shutil.copytree(path.parent, it)
+    with sqlite3.connect(it / "state.db") as db:
+        db.execute("DELETE FROM state")
+    db.close()
+    assert opened(it / "state.db", naive) is None
+    log = path.with_name("state.db-wal").read_bytes()
     path.write_bytes(b"nothing" * 1000)
     with pytest.raises(InputError, match="no journal"):
         Journal(path)
+    assert path.with_name("state.db-wal").read_bytes() == log  # nothing is touched
     path.unlink()
     path.with_name("state.db-wal").unlink()
     assert opened(path, naive)[0].rows == 300  # a file that is not there is a new one

@@ -1,5 +1,6 @@
 """What was learned fades by its half-life and leaves by its window: exactly, and whatever the clock is set to."""
 
+import random
 import warnings
 from dataclasses import replace
 
@@ -54,6 +55,18 @@ def path(tmp_path):
     return tmp_path / "state.db"
 
 
+def ticked(learner):
+    """A learner that has seen what time it is, in the thread that writes."""
+    assert learner.forget_key("what never came").exception() is not None
+    return learner
+
+
+def dies(learner):
+    """Let go of the file as if the server had died: what is kept is as it was, and the entries since."""
+    ticked(learner)._since = 0
+    learner.close()
+
+
 def of(row):
     return Rows(1, {name: [value] for name, value in row.items()})
 
@@ -82,9 +95,7 @@ def test_it_is_a_batch_with_weights(base, path):
             assert learner.forget_key(str(i - 3)).result().rows == 1
             del learned[i - 3]
         if i % 13 == 6:
-            if i % 2:
-                learner._since = 0  # as if it had died: what is read again are the entries
-            learner.close()
+            dies(learner) if i % 2 else learner.close()
             time.passes(3 * DAY)
             learner = Learner(path, base, half_life=half, **time.both)
     time.passes(11 * DAY)
@@ -104,7 +115,7 @@ def test_time_passes_though_nothing_comes(naive, path):
     learner = Learner(path, naive, half_life=100.0, **time.both)
     learner.changed = lambda fitted: lambda: heard.append(fitted)
     time.passes(200.0)
-    learner._take([])
+    ticked(learner)
     learner.close()
     assert heard[-1].census.class_weight.sum() == pytest.approx(75.0)
     time.passes(50.0)
@@ -150,7 +161,7 @@ def test_a_window_and_a_half_life(naive, path):
     for i, row in enumerate(rows):
         learner.learn(of(row), str(i)).result()
         time.passes(9 * DAY)
-    learner._take([])  # 36, 27, 18, 9 days old
+    ticked(learner)  # 36, 27, 18, 9 days old
     wanted = weighted(naive, rows[1:], [2.0**-2.7, 2.0**-1.8, 2.0**-0.9], 2.0**-3.6)
     same_counts(learner.now(), wanted)
     learner.close()
@@ -191,7 +202,7 @@ def test_clock_jumps(naive, path, jump, span):
     learner = again()
     same_counts(learner.now(), wanted)
     time.passes(15 * DAY)
-    learner._take([])  # and time goes on as before
+    ticked(learner)  # and time goes on as before
     if span == "window":
         same_counts(learner.now(), weighted(naive, [rows[1], rows[2], rows[2]], [1.0] * 3, 1.0))
     else:
@@ -218,4 +229,45 @@ def test_all_that_fades(naive, path):
     assert learner.fitted.census.class_weight.sum() == pytest.approx(1.0)
     assert np.isfinite(learner.fitted.posterior({name: [value] for name, value in row.items() if name != "fate"})).all()
     assert learner.forget_key("0").result().rows == 1
+    learner.close()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_comes(naive, path, seed):
+    """Learn, forget by key and by rows, wait, stop and die in any order: the model is a batch of what is left."""
+    rng, time = random.Random(seed), Time()
+    how = {"window": [None, 20 * DAY][seed % 2], "half_life": [None, 5 * DAY][seed // 2 % 2]}
+    rows = records(labelled(12, seed=81))  # few, so that most are learned several times
+    learner, live, n = Learner(path, naive, **how, **time.both), [], 0
+
+    def old():
+        return how["window"] is not None and time.calendar - how["window"] > live[0][2]
+
+    for _ in range(60):
+        what = rng.choice(["learn", "learn", "learn", "key", "rows", "wait", "stop", "die"])
+        time.passes(rng.choice([0.0, 3600.0]))
+        if what == "learn":
+            some, n = [rng.choice(rows) for _ in range(rng.choice([1, 1, 3]))], n + 1
+            learner.learn(Rows(len(some), {k: [row[k] for row in some] for k in rows[0]}), str(n)).result()
+            live += [(str(n), row, time.calendar) for row in some]
+        elif what == "key" and live:
+            key = rng.choice(live)[0]
+            learner.forget_key(key).result()
+            live = [one for one in live if one[0] != key]
+        elif what == "rows" and live:
+            row = rng.choice(live)[1]
+            learner.forget(of(row)).result()
+            live.pop(max((one[2], int(one[0]), -i) for i, one in enumerate(live) if one[1] == row)[2] * -1)
+        elif what == "wait":
+            time.passes(rng.uniform(0, 6) * DAY)
+            ticked(learner)
+        elif what in ("stop", "die"):
+            dies(learner) if what == "die" else learner.close()
+            learner = Learner(path, naive, **how, **time.both)
+        while live and old():
+            live.pop(0)
+    ticked(learner)
+    fades = [2.0 ** (-(time.calendar - at) / how["half_life"]) if how["half_life"] else 1.0 for _, _, at in live]
+    whole = 2.0 ** (-(time.calendar - 1_000 * DAY) / how["half_life"]) if how["half_life"] else 1.0
+    same_counts(learner.now(), weighted(naive, [row for _, row, _ in live], fades, whole))
     learner.close()

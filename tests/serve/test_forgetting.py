@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from tests.serve.conftest import table
-from tests.serve.test_fading import DAY, Time, of, weighted
+from tests.serve.test_fading import DAY, Time, dies, of, ticked, weighted
 from tests.serve.test_learning import labelled, records, same_counts, sliced
 
 import candide as cd
@@ -165,8 +165,7 @@ def test_in_one_group(naive, path):
     assert first.result().rows == 1
     assert [one.result().rows for one in asked] == [1, 1, 1, 1, 0, 1, 0, 0, 0, 1]
     same_counts(learner.fitted, with_rows(naive, {n: [v] for n, v in rows[3].items()}, [0]))
-    learner._since = 0
-    learner.close()
+    dies(learner)
     learner = Learner(path, naive)
     same_counts(learner.fitted, with_rows(naive, {n: [v] for n, v in rows[3].items()}, [0]))
     learner.close()
@@ -182,6 +181,6 @@ def test_what_is_forgotten_and_would_leave_anyway(naive, path):
     learner.forget(of(records(new)[1])).result()
     same_counts(learner.fitted, with_rows(naive, new, [0, 2]))
     time.passes(31 * DAY)
-    learner._take([])
+    ticked(learner)
     same_counts(learner.fitted, naive)
     learner.close()

@@ -34,7 +34,10 @@ class Clock:
 def day(at: float) -> str:
     """A time in words.
 
-    >>> day(0.0)
-    '1970-01-01 00:00 UTC'
+    >>> day(0.0), day(1e15)
+    ('1970-01-01 00:00 UTC', '1000000000000000 seconds after 1970')
     """
-    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC"
+    try:
+        return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC"
+    except (OverflowError, ValueError, OSError):  # no calendar goes so far
+        return f"{at:.0f} seconds after 1970"

@@ -63,6 +63,12 @@ class Group:
         return bool(self._changed) or any(entry.sign < 0 for entry in self.entries)
 
     def add(self, one: Asked) -> None:
+        try:
+            self._add(one)
+        except (CandideError, Problem) as error:
+            self.outcomes.append((one, error))
+
+    def _add(self, one: Asked) -> None:
         if one.key in self._met:
             self.end()  # so that it is known whether the first of that key entered
         before = self._find(one.key)
@@ -73,12 +79,9 @@ class Group:
         self._met.add(one.key)
         if one.sign > 0:
             self._waiting.append(one)
-            return
-        self.end()
-        try:
+        else:
+            self.end()
             self._forget(one)
-        except (CandideError, Problem) as error:
-            self.outcomes.append((one, error))
 
     def expire(self, entries: Iterable[Entry]) -> None:
         """Forget entries that nobody asks for any more."""
@@ -94,11 +97,13 @@ class Group:
             if found is None or found.sign < 0:
                 remedy = "name the key of rows that were learned"
                 raise Problem(404, f"nothing was learned under the key {one.of!r}", value=one.of, remedy=remedy)
+            if found.rows is None:
+                self.outcomes.append((one, Outcome(one.key, 0, again=True)))
+                return
             n = found.n
-            if found.rows is not None:
-                self._take_out([Part(found.rows, found.without(None, 0))])
+            self._take_out([Part(found.rows, found.without(None, 0))])
         self._write(Entry(one.key, -1, n, None, self._at))
-        self.outcomes.append((one, Outcome(one.key, n, again=not n)))
+        self.outcomes.append((one, Outcome(one.key, n)))
 
     def _take_out(self, parts: Sequence[Part], of_base: bytes | None = None) -> None:
         """Count rows of entries out, and such as the model began with; all or none."""

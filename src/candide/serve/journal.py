@@ -23,6 +23,7 @@ import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, fields, replace
+from warnings import warn
 
 from candide.errors import BusyError, InputError
 from candide.serve.marker import Marker
@@ -37,6 +38,7 @@ CREATE TABLE IF NOT EXISTS entry (
     key TEXT NOT NULL UNIQUE, sign INTEGER NOT NULL, n INTEGER NOT NULL, rows BLOB, at REAL NOT NULL,
     gone INTEGER NOT NULL, seq INTEGER PRIMARY KEY, crc INTEGER NOT NULL);
 """
+_MAGIC = b"SQLite format 3\0"
 _WAIT = 5.0  # seconds for another process to let go of the file
 COPY = "put a copy of the file in its place, or begin with a new one"
 
@@ -88,32 +90,47 @@ class Journal:
 
     def __init__(self, path: str | os.PathLike):
         self.path = os.fspath(path)
-        self._marker, there = Marker(self.path), os.path.exists(self.path)
+        self._marker = Marker(self.path)
+        answered = self._check_file()
+        self._db = _connected(self.path)
         try:
-            self._db = sqlite3.connect(self.path, _WAIT, isolation_level=None, check_same_thread=False)
-            self._db.text_factory = lambda raw: raw.decode(errors="replace")  # what is damaged has another checksum
-            for pragma in ("locking_mode=EXCLUSIVE", "journal_mode=WAL", "synchronous=FULL", "secure_delete=ON"):
-                self._db.execute(f"PRAGMA {pragma}")
-            self._db.executescript(f"BEGIN IMMEDIATE;{_TABLES}COMMIT;")
-            found = self._db.execute("SELECT format FROM state").fetchone()
-        except sqlite3.OperationalError as error:
-            if "locked" in str(error):
-                what, remedy = f"{self.path} is in use by another process", "stop that server first"
-                raise BusyError(what, value=self.path, remedy=remedy) from None
-            raise InputError(f"{self.path}: {error}", value=self.path) from None
-        except sqlite3.DatabaseError as error:
-            remedy = f"name another file, or {COPY}; what this one holds was not changed"
-            raise InputError(
-                f"{self.path} is no journal of a server, or is damaged: {error}", value=self.path, remedy=remedy
-            ) from None
-        self.is_new = found is None
+            self.is_new = self._is_new(answered)
+        except BaseException:
+            self._db.close()
+            raise
+
+    def _check_file(self) -> int:
+        """Refuse a file that SQLite would take for a new one, or for none of its own, and throw its log away.
+
+        How many entries of it were answered for, as far as that is known.
+        """
+        try:
+            with open(self.path, "rb") as file:
+                start = file.read(len(_MAGIC))
+        except OSError:
+            return 0  # it is not there; or SQLite says what is the matter
+        if start and start != _MAGIC:
+            remedy = f"name another file, or {COPY}; nothing was changed"
+            raise InputError(f"{self.path} is no journal of a server", value=self.path, remedy=remedy)
+        answered = self._marker.read()
+        if not start and answered:
+            raise self._empty(answered)
+        return answered
+
+    def _is_new(self, answered: int) -> bool:
+        """Whether it has not begun yet; an error where it has, and does not say how, or another release began it."""
+        found = self._db.execute("SELECT format FROM state").fetchone()
         if found is not None and found[0] != FORMAT:
             what = f"{self.path} has format {found[0]}, and this release reads {FORMAT}"
             raise InputError(what, value=found[0], remedy="use the release that wrote it")
-        if self.is_new and there and (answered := self._marker.read()):
-            remedy = f"{COPY}; where nothing in it is needed, remove {self._marker.path}"
-            what = f"{self.path} is damaged: it is empty, and {answered:,} entries were answered for"
-            raise InputError(what, value=self.path, remedy=remedy)
+        if found is None and (entries := max(answered, self._db.execute("SELECT count(*) FROM entry").fetchone()[0])):
+            raise self._empty(entries)
+        return found is None
+
+    def _empty(self, entries: int) -> InputError:
+        remedy = f"{COPY}; where nothing in it is needed, remove it and {self._marker.path}"
+        what = f"{self.path} is damaged: it has no model, and {entries:,} entries were answered for"
+        return InputError(what, value=self.path, remedy=remedy)
 
     def begin(self, kept: Kept) -> None:
         """Start with a model, before any entry."""
@@ -159,10 +176,19 @@ class Journal:
         ):
             yield self._whole(found, crc)
 
-    def before(self, at: float, most: int) -> list[Entry]:
-        """Some of what was learned before a time, and is not forgotten."""
-        of = f"SELECT {_ENTRY}, crc FROM entry WHERE sign = 1 AND rows IS NOT NULL AND at < ? ORDER BY seq LIMIT ?"
-        return [self._whole(found, crc) for *found, crc in self._db.execute(of, (at, most))]
+    def before(self, at: float, after: int, most: int) -> list[Entry]:
+        """Some of what was learned before a time and after an entry, and is not forgotten; damaged ones are told of."""
+        out: list[Entry] = []
+        of = f"SELECT {_ENTRY}, crc FROM entry WHERE seq > ? AND sign = 1 AND rows IS NOT NULL ORDER BY seq"
+        for *found, crc in self._db.execute(of, (after,)):
+            entry = Entry(*found)
+            if entry.crc != crc:
+                warn(f"{self.path} is damaged: entry {entry.seq} cannot be forgotten; {COPY}", stacklevel=2)
+            elif entry.at >= at or len(out) >= most:  # times are in order
+                break
+            else:
+                out.append(entry)
+        return out
 
     def find(self, key: str) -> Entry | None:
         """The entry of a key."""
@@ -222,6 +248,31 @@ class Journal:
     def close(self) -> None:
         self._db.close()
         self._marker.close(remove=not os.path.exists(f"{self.path}-wal"))
+
+
+def _connected(path: str) -> sqlite3.Connection:
+    """A file of SQLite that has the tables, for this process alone."""
+    db = None
+    try:
+        db = sqlite3.connect(path, _WAIT, isolation_level=None, check_same_thread=False)
+        db.text_factory = lambda raw: raw.decode(errors="replace")  # what is damaged has another checksum
+        for pragma in ("locking_mode=EXCLUSIVE", "journal_mode=WAL", "synchronous=FULL", "secure_delete=ON"):
+            db.execute(f"PRAGMA {pragma}")
+        db.executescript(f"BEGIN IMMEDIATE;{_TABLES}COMMIT;")
+        db.execute("SELECT format FROM state")
+    except sqlite3.DatabaseError as error:
+        if db is not None:
+            db.close()
+        raise _refused(path, error) from None
+    return db
+
+
+def _refused(path: str, error: sqlite3.DatabaseError) -> BusyError | InputError:
+    if isinstance(error, sqlite3.OperationalError):
+        if "locked" in str(error):
+            return BusyError(f"{path} is in use by another process", value=path, remedy="stop that server first")
+        return InputError(f"{path}: {error}", value=path, remedy="name a file that can be written")
+    return InputError(f"{path} is no journal of a server, or is damaged: {error}", value=path, remedy=COPY)
 
 
 class _Transaction:

@@ -35,7 +35,7 @@ from candide.serve import learned, state
 from candide.serve.clock import Clock, Seconds, day
 from candide.serve.formats import Rows
 from candide.serve.group import Asked, Group, Outcome
-from candide.serve.journal import Entry, Journal
+from candide.serve.journal import COPY, Entry, Journal
 from candide.serve.problem import Problem
 from candide.tasks.models import target_of
 
@@ -79,7 +79,7 @@ class Learner:
             since = f"the clock says {day(self._now.unbelieved)}, and the file ends at {day(self._now())}"
             warn(f"{self.journal.path}: {since}; the time between counts as none", stacklevel=2)
         self.fitted, self._seen = self._state.at(self._now()), self._now()
-        self._since, self._stuck = 0, set[int]()
+        self._since, self._past = 0, 0  # rows since the model was kept; the last entry that was too old
         self._session, self._version = uuid.uuid4().hex, 0
         self.changed: Callable[[Fitted], Callable[[], None]] = lambda fitted: lambda: None
         self._queue: queue.Queue[Asked | None] = queue.Queue()
@@ -149,6 +149,8 @@ class Learner:
                 self._take(asked)
             except (Problem, CandideError) as error:
                 _refuse(asked, error)
+            except sqlite3.DatabaseError as error:
+                _refuse(asked, Problem(503, f"{self.journal.path} cannot be read: {error}", remedy=COPY))
             except Exception as error:  # whatever it is, nobody waits for ever
                 traceback.print_exc()
                 _refuse(asked, error)
@@ -186,7 +188,7 @@ class Learner:
         """Count, commit, let the new model answer, and say so."""
         at = self._now()
         group = Group(self._state, self.journal, self.base, self.target, at)
-        self._expire(group, at)
+        old = self._expire(group, at)
         for one in asked:
             group.add(one)
         group.end()
@@ -194,6 +196,7 @@ class Learner:
             self._commit(group, at)
         elif self._tick is not None:
             self._pass(at)
+        self._past = old[-1].seq if old else self._past
         for one, outcome in group.outcomes:
             _tell(one, outcome)
         self._since += sum(entry.n for entry in group.entries)
@@ -226,21 +229,20 @@ class Learner:
             self._try(lambda: self.journal.saw(at))
             self._seen = at
 
-    def _expire(self, group: Group, at: float) -> None:
-        """Forget what lies before the window."""
-        old = [] if self.window is None else self.journal.before(at - self.window, _GROUP + len(self._stuck))
-        fresh = [entry for entry in old if entry.seq not in self._stuck]
+    def _expire(self, group: Group, at: float) -> list[Entry]:
+        """Forget what lies before the window, and has not been tried."""
+        old = [] if self.window is None else self.journal.before(at - self.window, self._past, _GROUP)
         try:
-            group.expire(fresh)
+            group.expire(old)
         except CandideError:
-            for entry in fresh:
+            for entry in old:
                 self._expire_one(group, entry)
+        return old
 
     def _expire_one(self, group: Group, entry: Entry) -> None:
         try:
             group.expire([entry])
-        except CandideError as error:
-            self._stuck.add(entry.seq)
+        except CandideError as error:  # it stays until the next start tries it
             warn(f"{self.journal.path}: what came under {entry.key!r} cannot be forgotten: {error}", stacklevel=2)
 
     def _keep(self) -> None:
