@@ -73,6 +73,7 @@ def run(*, quick: bool = False) -> str:
                     ratio = "" if np.isnan(peer) or server == "FastAPI" else f"{peer / own:.1f}"
                     lines.append([what, server, f"{own * 1e6:,.0f}", ratio])
         lines += _learning(folder, commands, rows, y, lasts, turns)
+        lines.append(_memory(commands, rows, 10_000 if quick else 1_000_000))
     text = results.table(["request", "server", "µs of the processor", "times as many as FastAPI"], lines)
     print(text)
     return text
@@ -141,6 +142,51 @@ def _bodies(rows: dict[str, list[Any]]) -> dict[str, tuple[bytes, str]]:
     }
 
 
+def _memory(commands: dict[str, list[str]], rows: dict[str, list[Any]], requests: int) -> list[str]:
+    """What a server holds after very many requests, of rows that differ, against what it held after a tenth of them."""
+    server = "Candide, bayes"
+    each = zip(*(column[:20_000] for column in rows.values()), strict=True)
+    bodies = [json.dumps(dict(zip(rows, row, strict=True))).encode() for row in each]
+    with _started(commands[server]) as (process, port):
+        asyncio.run(_sent(port, bodies, requests // 10))
+        before = _megabytes(process.pid)
+        asyncio.run(_sent(port, bodies, requests - requests // 10))
+        after = _megabytes(process.pid)
+    return [
+        f"{requests:,} requests: {before:,.0f} MB held after a tenth of them, {after:,.0f} MB in the end",
+        server,
+        "",
+        "",
+    ]
+
+
+def _megabytes(pid: int) -> float:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(float(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS"))
+
+
+async def _sent(port: int, bodies: list[bytes], requests: int, at_once: int = 50) -> None:
+    """Send so many requests by one connection, some of them before the first is answered."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 24)
+    for first in range(0, requests, at_once):
+        some = [bodies[i % len(bodies)] for i in range(first, min(first + at_once, requests))]
+        writer.write(b"".join(_request("/predict", body, _JSON) for body in some))
+        for _ in some:
+            await _answered(reader)
+    writer.close()
+
+
+def _request(path: str, body: bytes, media: str) -> bytes:
+    head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: {media}\r\ncontent-length: {len(body)}\r\n\r\n"
+    return head.encode() + body
+
+
+async def _answered(reader: asyncio.StreamReader) -> None:
+    told = await reader.readuntil(b"\r\n\r\n")
+    assert told.startswith(b"HTTP/1.1 200"), told
+    await reader.readexactly(int(re.search(rb"content-length: (\d+)", told)[1]))  # type: ignore[index]
+
+
 def _learning(
     folder: Path, commands: dict[str, list[str]], rows: dict, y: list[str], lasts: float, turns: int
 ) -> list[list[str]]:
@@ -189,17 +235,14 @@ def _processor(pid: int) -> float:
 
 async def _load(port: int, path: str, body: bytes, media: str, clients: int, lasts: float) -> int:
     """Ask again and again from so many connections; how many requests were answered."""
-    head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: {media}\r\ncontent-length: {len(body)}\r\n\r\n"
-    request, end = head.encode() + body, asyncio.get_running_loop().time() + lasts
+    request, end = _request(path, body, media), asyncio.get_running_loop().time() + lasts
 
     async def client() -> int:
         reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 24)
         done = 0
         while asyncio.get_running_loop().time() < end:
             writer.write(request)
-            told = await reader.readuntil(b"\r\n\r\n")
-            assert told.startswith(b"HTTP/1.1 200"), told
-            await reader.readexactly(int(re.search(rb"content-length: (\d+)", told)[1]))  # type: ignore[index]
+            await _answered(reader)
             done += 1
         writer.close()
         return done

@@ -19,15 +19,16 @@ def merged(counts: Floats) -> Codes:
     running = np.pad(np.cumsum(counts, axis=1), [(0, 0), (1, 0)]).T  # (cell + 1, class): rows below each edge
     total = running.sum(axis=1)
     edges = np.flatnonzero(np.diff(total) > 0)[1:]  # before each cell but the first that holds rows
+    below = running[edges]
     cuts: list[int] = []
-    waiting = [(0, counts.shape[1])]
+    waiting = [(running[0], running[-1], 0, len(edges))]  # the rows below both ends, and the edges between these
     while waiting:
-        low, high = waiting.pop()
-        inside = edges[(edges > low) & (edges < high)]
-        cut = _cut(running[high] - running[low], running[inside] - running[low]) if len(inside) else None
+        low, high, first, last = waiting.pop()
+        cut = _cut(high - low, below[first:last] - low) if first < last else None
         if cut is not None:
-            cuts.append(inside[cut])
-            waiting += [(low, inside[cut]), (inside[cut], high)]
+            at = first + cut
+            cuts.append(edges[at])
+            waiting += [(low, below[at], first, at), (below[at], high, at + 1, last)]
     return np.searchsorted(np.sort(cuts), np.arange(counts.shape[1]), side="right").astype(np.intp)
 
 

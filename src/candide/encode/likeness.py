@@ -29,6 +29,7 @@ _ROUNDS = 5  # of k-means: that typical rows are spread as the rows are matters 
 _DIGITS = 6  # of scores and distances: what differs by rounding is equal, on every machine
 _BLUR = 1e-3  # of the likeness of a typical row to itself: so far apart are any two that say the same
 _LEAST = 1e-6  # of the variance of scores
+_CHEAP = 8  # products that BLAS works out in the time of one that reads a table
 _PIECE = 1 << 16  # numbers worked at once: they stay in cache
 
 
@@ -75,7 +76,8 @@ class Likeness(Encoding):
                 some = slice(start, min(start + step, rows.stop))
                 np.matmul(self._like(scores[some]), self._apart, out=out[some])
 
-        threads.over_rows(work, len(scores), cost=self.n_rows * (self.n_rows + self.typical.shape[1]), by_blas=True)
+        cost = self.n_rows * (self.n_rows + self.typical.shape[1]) // _CHEAP
+        threads.over_rows(work, len(scores), cost=max(1, cost), by_blas=True)
         return out
 
     def exported(self) -> dict[str, Any]:

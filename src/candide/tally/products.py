@@ -15,6 +15,7 @@ import numpy as np
 from candide.kernels.powers import last_of, minus, plus, scaled, with_last
 from candide.numerics import PARTS, expansion, parts_of, two_product
 from candide.rows.blocks import Floats
+from candide.tally.scatter import symmetric
 
 __all__ = [
     "REST",
@@ -35,13 +36,17 @@ REST = PARTS - 1
 def of_comoments(weight: Floats, mean: Floats, scatter: Floats, rest: Floats | None = None) -> Floats:
     """The sums that weight (class, 1), mean and scatter stand for, with what rounding took from these."""
     z = np.concatenate([np.ones_like(weight), mean], axis=1)
+    row, column = np.tril_indices(z.shape[1])  # one triangle says it all
     spread = np.zeros((len(z), z.shape[1], z.shape[1]))
     spread[:, 1:, 1:] = scatter
     with np.errstate(invalid="ignore", over="ignore"):
-        product, error = two_product(z[:, :, None], z[:, None, :])
-        w = weight[:, :, None]
-        more = [] if rest is None else [rest[..., i] for i in range(REST)]
-        return expansion(*two_product(w, product), *two_product(w, error), spread, *more)
+        product, error = two_product(z[:, row], z[:, column])
+        more = [] if rest is None else [rest[:, row, column, i] for i in range(REST)]
+        terms = [*two_product(weight, product), *two_product(weight, error), spread[:, row, column], *more]
+        lower = expansion(*terms)
+    out = np.empty((*spread.shape, PARTS))
+    out[:, row, column] = out[:, column, row] = lower
+    return out
 
 
 def comoments_of(sums: Floats) -> tuple[Floats, Floats, Floats]:
@@ -52,16 +57,16 @@ def comoments_of(sums: Floats) -> tuple[Floats, Floats, Floats]:
         mean = sums[:, 0, 1:, 0] / safe
         mean = np.where(weight > 0, mean + _left(sums, mean)[..., 0] / safe, 0.0)
         gap = _left(sums, mean)[..., 0]  # sum of w (x - mean): the mean's own rounding
-        a, b = mean[:, :, None], mean[:, None, :]
+        row, column = np.tril_indices(mean.shape[1])  # one triangle says it all
+        a, b = mean[:, row], mean[:, column]
         product, error = two_product(a, b)
-        w, low = sums[:, :1, :1, 0], sums[:, :1, :1, 1]
+        w, low = sums[:, :1, 0, 0], sums[:, :1, 0, 1]
         terms = [*two_product(w, product), *two_product(w, error), low * product]
-        terms += [*two_product(a, gap[:, None, :]), *two_product(b, gap[:, :, None])]
-        scatter = expansion(*parts_of(sums[:, 1:, 1:]), *(-term for term in terms))[..., 0]
-        scatter -= gap[:, :, None] * gap[:, None, :] / safe[:, :, None]
-    upper = np.triu_indices(scatter.shape[1], 1)
-    scatter[:, upper[0], upper[1]] = scatter[:, upper[1], upper[0]]
-    return weight, mean, np.where(weight[:, :, None] > 0, scatter, 0.0)
+        terms += [*two_product(a, gap[:, column]), *two_product(b, gap[:, row])]
+        own = [sums[:, 1 + row, 1 + column, part] for part in range(PARTS)]
+        lower = expansion(*own, *(-term for term in terms))[..., 0]
+        lower -= gap[:, row] * gap[:, column] / safe
+    return weight, mean, symmetric(np.where(weight > 0, lower, 0.0), mean.shape[1])
 
 
 def rest_of(sums: Floats, weight: Floats, mean: Floats, scatter: Floats) -> Floats:
