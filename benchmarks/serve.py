@@ -3,7 +3,8 @@
 Processor time is that of the server's process, as the kernel counts it, over the requests that were answered; other
 work on the machine disturbs it less than the time that passes. The peer is scikit-learn's naive Bayes behind FastAPI,
 as one writes it: a row becomes a data frame, and the pipeline predicts. It needs ``pip install fastapi``. Where the
-data sets are, the rows are those of Adult, else they are made.
+data sets are, the rows are those of Adult, else they are made. The limits are an application that answers at once,
+behind the same server, and how often this disk takes a page.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,11 +41,22 @@ async def predict(rows: dict | list[dict] = Body()):
     p = pipeline.predict_proba(frame)
     best = pipeline.classes_[p.argmax(axis=1)]
     return [{"prediction": str(c), "p": one} for c, one in zip(best, p.tolist())]
+"""
+_LIMIT = """
+import sys
+import uvicorn
+async def app(scope, receive, send):
+    await receive()
+    head = [(b"content-type", b"application/json"), (b"content-length", b"2")]
+    await send({"type": "http.response.start", "status": 200, "headers": head})
+    await send({"type": "http.response.body", "body": b"{}"})
+"""
+_RUN = """
 class Server(uvicorn.Server):
     async def startup(self, sockets=None):
         await super().startup(sockets)
         print(f"http://127.0.0.1:{self.servers[0].sockets[0].getsockname()[1]}/", file=sys.stderr, flush=True)
-Server(uvicorn.Config(app, port=0, log_level="critical")).run()
+Server(uvicorn.Config(app, port=0, log_level="critical", lifespan="off")).run()
 """
 
 
@@ -61,7 +74,7 @@ def run(*, quick: bool = False) -> str:
             for server, command in commands.items():
                 with _started(command) as (process, port):
                     for what, (body, media) in bodies.items():
-                        if media == _JSON or server != "FastAPI":
+                        if _takes(server, what):
                             asyncio.run(_load(port, "/predict", body, media, 8, 0.3))  # warm
                             took = _measured(process.pid, port, "/predict", body, media, 8, lasts)
                             found.setdefault((server, what), []).append(took[0])
@@ -70,13 +83,18 @@ def run(*, quick: bool = False) -> str:
             for server in commands:
                 if (server, what) in found:
                     own = min(found[server, what])
-                    ratio = "" if np.isnan(peer) or server == "FastAPI" else f"{peer / own:.1f}"
+                    ratio = "" if np.isnan(peer) or not server.startswith("Candide") else f"{peer / own:.1f}"
                     lines.append([what, server, f"{own * 1e6:,.0f}", ratio])
         lines += _learning(folder, commands, rows, y, lasts, turns)
         lines.append(_memory(commands, rows, 10_000 if quick else 1_000_000))
     text = results.table(["request", "server", "µs of the processor", "times as many as FastAPI"], lines)
     print(text)
     return text
+
+
+def _takes(server: str, what: str) -> bool:
+    """Whether a server is asked so."""
+    return server.startswith("Candide") or what == "one row" or (server == "FastAPI" and "JSON" in what)
 
 
 def _table() -> tuple[dict[str, list[Any]], list[str]]:
@@ -102,13 +120,14 @@ def _commands(folder: Path, rows: dict[str, list[Any]], y: list[str]) -> dict[st
     for model in ("naive", "bayes"):
         cd.fit(table, target="class", model=model).save(folder / f"{model}.candide")
         commands[f"Candide, {model}"] = [*serve, str(folder / f"{model}.candide")]
+    commands["the limit"] = [sys.executable, "-c", _LIMIT + _RUN]
     try:
         import fastapi  # noqa: F401
     except ImportError:
         print("no peer: pip install fastapi")
         return commands
     _pipeline(folder / "pipeline", rows, y)
-    return {**commands, "FastAPI": [sys.executable, "-c", _PEER, str(folder / "pipeline")]}
+    return {**commands, "FastAPI": [sys.executable, "-c", _PEER + _RUN, str(folder / "pipeline")]}
 
 
 def _pipeline(path: Path, rows: dict[str, list[Any]], y: list[str]) -> None:
@@ -194,7 +213,7 @@ def _learning(
     lines = []
     body = json.dumps({**{name: column[0] for name, column in rows.items()}, "class": y[0]}).encode()
     for server, command in commands.items():
-        if server == "FastAPI":
+        if not server.startswith("Candide"):
             continue
         best, most = float("inf"), 0.0
         for turn in range(turns):
@@ -202,7 +221,17 @@ def _learning(
                 took, rate = _measured(process.pid, port, "/learn", body, _JSON, 64, lasts)
                 best, most = min(best, took), max(most, rate)
         lines.append([f"learn one row, 64 clients: {most:,.0f} a second", server, f"{best * 1e6:,.0f}", ""])
-    return lines
+    return [*lines, [f"4 KB on the disk, one by one: {_pages(folder):,.0f} a second", "the limit", "", ""]]
+
+
+def _pages(folder: Path, n: int = 200) -> float:
+    """How often a second a page is written, and is on the disk."""
+    with (folder / "pages").open("wb", buffering=0) as file:
+        start = time.perf_counter()
+        for _ in range(n):
+            file.write(bytes(4096))
+            os.fsync(file.fileno())
+        return n / (time.perf_counter() - start)
 
 
 @contextmanager
