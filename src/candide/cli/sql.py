@@ -19,6 +19,7 @@ from candide.cli.options import (
     reading_options_but,
     retyped,
 )
+from candide.engines.reading import Reading
 from candide.engines.sql.dialects.table import DIALECTS
 from candide.errors import InputError
 from candide.model.settings import Settings
@@ -65,7 +66,8 @@ def _is_query(path: str) -> bool:
         return file.read(13) == b"SELECT 'plan'"
 
 
-_OF_COUNTS = ("from_counts", "model", *(str(option.name) for option in of_record(Settings)))
+_OF_A_FILE = ("encoding", "errors", "delimiter", "decimal")
+_OF_COUNTS = ("from_counts", "model", *_OF_A_FILE, *(str(option.name) for option in of_record(Settings)))
 
 
 def fit_counts(
@@ -95,7 +97,8 @@ def fit_counts(
     outputs.check(output, counts, force=force)
     policy, _ = policy_from(options)
     settings = learning_of({**options, "model": "naive"}, "-")["settings"]
-    learned = tasks.learn_counts(counts, target=target, settings=settings)
+    reading = Reading(**{name: options[name] for name in _OF_A_FILE})
+    learned = tasks.learn_counts(counts, target=target, settings=settings, reading=reading)
     learned = learned if policy is None else replace(learned, fitted=learned.fitted.with_policy(policy))
     if output:
         origin = provenance_of(counts, learned.fitted.census.n_rows, retyped(_OF_COUNTS)) if provenance else {}

@@ -20,18 +20,20 @@ learned from rows.
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 from candide import wording
 from candide.engines.base import Prepared, Rows, open_source
+from candide.engines.duckdb.encodings import whole_text
 from candide.engines.reading import Reading
 from candide.engines.sql import long, returned
 from candide.engines.sql.dialect import ANY_NUMBER
 from candide.engines.sql.dialects.table import dialect as dialect_of
 from candide.engines.sql.statistics import KINDS, statistic
-from candide.errors import CandideError, InputError
+from candide.errors import CandideError, InputError, SourceError
 from candide.model.census import Census
 from candide.model.fitted import Fitted
 from candide.model.plan import Part, Plan
@@ -41,6 +43,7 @@ from candide.store import values
 from candide.tasks.learn import Learned, as_read, checked, unlabelled
 from candide.tasks.look import with_grids
 
+_DIGITS = 15  # of a double: what is rounded to so many has lost nothing that counts
 FORMAT = 1  # of the lines in which a result tells its plan
 _NAIVE = Remark(
     "naive-of-counts", "the model is naive Bayes: how much each column weighs would be learned from rows, not counts"
@@ -91,24 +94,59 @@ def counting_query(
 
 
 def learn_counts(
-    counts: str | os.PathLike | Iterable[str], *, target: str | None = None, settings: Settings | None = None
+    counts: str | os.PathLike | Iterable[str],
+    *,
+    target: str | None = None,
+    settings: Settings | None = None,
+    reading: Reading | None = None,
 ) -> Learned:
     """The naive Bayes model of what a query of :func:`counting_query` returned: a CSV file, or its lines.
 
-    A result that is not whole, or was changed, is refused. ``target`` may say again which column was learned.
+    A result that is not whole, or was changed, is refused. ``target`` may say again which column was learned,
+    ``reading`` the encoding of the file, its delimiter, and what stands before decimals.
     """
-    lines = _lines(counts)
-    plan, head = _plan(returned.told(lines))
-    if target is not None and target != head["target"]:
-        what = f"these counts are of the target {head['target']!r}, not {target!r}"
-        raise InputError(what, value=target, remedy="leave the target out, or count again")
-    away: Any = long.Elsewhere(dialect_of(head["dialect"]), head["table"], head["types"])
-    prepared = Prepared(plan, spelled=head["spelled"])
-    counted = returned.census(lines, Rows(away, head["target"], head["weight"]), prepared)
-    census = checked(counted.censuses[0].bounded(), head["target"])
+    reading = reading or Reading()
+    with _named(counts) as name:
+        text, told = whole_text(name, reading) if name is not None else ("".join(counts), [])  # type: ignore[arg-type]
+        lines = returned.parse(text, reading.delimiter, reading.decimal)
+        plan, head = _plan(returned.told(lines))
+        if target is not None and target != head["target"]:
+            what = f"these counts are of the target {head['target']!r}, not {target!r}"
+            raise InputError(what, value=target, remedy="leave the target out, or count again")
+        away: Any = long.Elsewhere(dialect_of(head["dialect"]), head["table"], head["types"])
+        prepared = Prepared(plan, near=head["near"], spelled=head["spelled"])
+        counted = returned.census(lines, Rows(away, head["target"], head["weight"]), prepared)
+        census = checked(counted.censuses[0].bounded(), head["target"])
     fitted = Fitted(census, settings or usual("naive"), head["target"], dates=frozenset(head["dates"]))
     fitted.model  # noqa: B018  an estimate that cannot be had is an error now, not at the first prediction
-    return Learned(fitted, [], [*unlabelled(head["target"], counted), *_far(census, head["near"]), _NAIVE])
+    told += [*_rounded(lines, plan, head["near"]), *_far(census, head["near"])]
+    return Learned(fitted, [], [*unlabelled(head["target"], counted), *told, _NAIVE])
+
+
+@contextmanager
+def _named(counts: str | os.PathLike | Iterable[str]) -> Iterator[str | None]:
+    """The name of a file of counts, if it is one, which every error about it then tells."""
+    if not isinstance(counts, str | os.PathLike):
+        yield None
+        return
+    name = os.fspath(counts)
+    try:
+        yield name
+    except SourceError:
+        raise
+    except InputError as error:
+        where, place = "standard input" if name == "-" else name, {"column": error.column, "value": error.value}
+        raise SourceError(error.what, where=where, line=error.row, remedy=error.remedy or "", **place) from None
+
+
+def _rounded(lines: Sequence[returned.Line], plan: Plan, near: Mapping[str, float]) -> list[Remark]:
+    """A remark on numbers that lost digits on their way into the file."""
+    names = [str(name) for part in plan.parts for name in part.columns]
+    digits = returned.digits(lines, {place: near.get(name, 0.0) for place, name in enumerate(names)})
+    if digits is None or digits >= _DIGITS:
+        return []
+    text = f"its numbers were rounded to {digits} digits, as spreadsheets do: so are means and spreads"
+    return [Remark("rounded", text, remedy="keep the result as the database writes it")]
 
 
 def _far(census: Census, near: Mapping[str, float]) -> list[Remark]:
@@ -123,21 +161,6 @@ def _far(census: Census, near: Mapping[str, float]) -> list[Remark]:
         return []
     what = f"numbers of {wording.listing(far, 3)} are so far from the sample's that digits of their spread are lost"
     return [Remark("sample-unlike", what, far[0], "make the query of a sample that is more like the table")]
-
-
-def _lines(counts: str | os.PathLike | Iterable[str]) -> list[returned.Line]:
-    if not isinstance(counts, str | os.PathLike):
-        return returned.parse(counts)
-    name = os.fspath(counts)
-    try:
-        with open(name, encoding="utf-8", newline="") as file:
-            return returned.parse(file)
-    except UnicodeDecodeError:
-        raise InputError(
-            f"{name} is no text in UTF-8", value=name, remedy="keep the result as a CSV in UTF-8"
-        ) from None
-    except InputError as error:
-        raise InputError(f"{name}: {error.what}", row=error.row, value=error.value, remedy=error.remedy or "") from None
 
 
 def _refuse(plan: Plan) -> None:
@@ -179,6 +202,7 @@ def _plan(told: Sequence[str]) -> tuple[Plan, dict[str, Any]]:
         plan = Plan(tuple(head["columns"]), tuple(map(_unpacked, parts)))
         if {str(name) for part in plan.parts for name in part.columns} != set(head["columns"]):
             raise ValueError("its parts have other columns")
+        head["near"] = {name: float(middle) for name, middle in head["near"].items()}
         if not {*head["columns"], head["target"]} <= head["types"].keys():
             raise ValueError("a column has no type")
         _refuse(plan)

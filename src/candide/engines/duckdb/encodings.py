@@ -14,6 +14,7 @@ import glob
 import lzma
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -156,6 +157,25 @@ def opened(path: str) -> IO[bytes]:
 
         return pa.input_stream(path, compression={".gz": "gzip", ".zst": "zstd"}[ending], buffer_size=_PIECE)
     return open(path, "rb")
+
+
+def whole_text(path: str, reading: Reading) -> tuple[str, list[Remark]]:
+    """The text of a file that is read at once, or of standard input, and what is to be said of its encoding."""
+    name = "standard input" if path == "-" else path
+    try:
+        with opened(path) if path != "-" else open(sys.stdin.fileno(), "rb", closefd=False) as file:
+            held = file.read()
+    except FileNotFoundError:
+        raise SourceError("no such file", where=name) from None
+    except (OSError, EOFError, lzma.LZMAError) as error:
+        raise SourceError(str(error), where=name) from None
+    found = Guess(_known(reading.encoding)) if reading.encoding else guess([held], name) or Guess("utf-8")
+    try:
+        text = held.decode(found.name, reading.errors)
+    except UnicodeError as error:
+        remedy = "pass another --encoding (encoding=...)"
+        raise SourceError(f"{error}, read as {found.name}", where=name, remedy=remedy) from None
+    return text, [] if found.sure else [_told(name, found.name)]
 
 
 def _sample(path: str) -> Iterator[bytes]:

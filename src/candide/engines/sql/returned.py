@@ -5,12 +5,11 @@ column of numbers, whose figures could be those of its rows, and the levels of a
 many as the class has rows: a result that was cut short, pasted twice or changed by hand is refused, with the line where
 that shows. Texts that mean one value, 1 and 1.0, are one class or level.
 
->>> lines = parse(["what;place;" + ";".join(HEADER[2:]), "plan;0;;some text" + ";" * 11])
+>>> lines = parse("what;place;" + ";".join(HEADER[2:]) + "\\nplan;0;;some text" + ";" * 11)
 >>> lines[0].what, lines[0].level, lines[0].figure("n")
 ('plan', 'some text', None)
 """
 
-import csv
 import math
 import re
 from collections import Counter, defaultdict
@@ -25,6 +24,7 @@ from candide.engines.sql.column import Column
 from candide.engines.sql.count import Asked, censuses_of, check_weights, places
 from candide.engines.sql.long import CLASS, HEADER, LEVEL, MISSING, NUMBERS, PLAN, UNLABELLED
 from candide.engines.sql.statistics import levels_key, statistic
+from candide.engines.sql.written import AGAIN, AS_CSV, read
 from candide.errors import InputError
 from candide.rows.identity import meaning
 from candide.rows.matching import read_levels
@@ -36,7 +36,6 @@ _TYPED = re.compile("U?(TINY|SMALL|BIG|HUGE)?INT|DOUBLE|FLOAT|REAL|DECIMAL|NUMER
 _TRUTHS = {"1": True, "0": False}  # as SQL Server and MySQL have them
 _SLACK = 1e-6  # by which sums of weights in another order, of a thousand million rows, may differ
 _NOTHING = 1e-300  # the square of what is smaller has few digits
-_AGAIN = "run the query of candide sql count again, and keep its whole result"
 
 
 @dataclass(slots=True)
@@ -73,41 +72,34 @@ class Line:
         return value
 
     def error(self, what: str, value: Any) -> InputError:
-        return InputError(f"line {self.row}: {what}", row=self.row, value=value, remedy=_AGAIN)
+        return InputError(what, row=self.row, value=value, remedy=AGAIN)
 
 
-def parse(text: Iterable[str]) -> list[Line]:
-    """The lines of a CSV, whatever its separator and the order and case of its columns."""
-    csv.field_size_limit(1 << 30)  # a plan may be long
-    lines = iter(text)
-    header = next(lines, "").lstrip("\ufeff")
-    separator = max(",;\t|", key=header.count)
-    names = [name.strip().lower() for name in next(csv.reader([header], delimiter=separator), [])]
-    if lacking := [name for name in HEADER if name not in names]:
-        what = f"no column {lacking[0]!r}" + (f" and {len(lacking) - 1} more" if len(lacking) > 1 else "")
-        raise InputError(f"it has {what}, and is no result of candide sql count", value=lacking, remedy=_AGAIN)
-    reader, places = csv.reader(lines, delimiter=separator), {name: i for i, name in enumerate(names)}
-    return [_line(reader.line_num + 1, len(names), places, cells) for cells in reader if any(map(str.strip, cells))]
+def parse(text: str, delimiter: str | None = None, decimal: str | None = None) -> list[Line]:
+    """The lines of a result, however it was written, and whatever the order and case of its columns."""
+    names, rows = read(text, delimiter, decimal)
+    places = {name: i for i, name in enumerate(names)}
+    return [_line(row, len(names), places, cells) for row, cells in rows]
 
 
 def _line(row: int, width: int, names: Mapping[str, int], cells: Sequence[str]) -> Line:
     if len(cells) != width:
-        what = f"line {row} has {len(cells)} cells of {width}: it is cut short, or text in it is not quoted"
-        raise InputError(what, row=row, value=len(cells), remedy=_AGAIN)
+        what = f"{len(cells)} cells of {width}: it is cut short, or text in it is not quoted"
+        raise InputError(what, row=row, value=len(cells), remedy=AS_CSV)
     what, place, label, level = (cells[names[name]] for name in HEADER[:4])
     if (what := what.strip()) not in _KNOWN:
-        raise InputError(f"line {row}: {what!r} is none of {', '.join(_KNOWN)}", row=row, value=what, remedy=_AGAIN)
+        raise InputError(f"{what!r} is none of {', '.join(_KNOWN)}", row=row, value=what, remedy=AGAIN)
     try:
         return Line(row, what, int(float(place)), label, level, cells, names)
     except (ValueError, OverflowError):
-        raise InputError(f"line {row}: place is {place!r}", row=row, value=place, remedy=_AGAIN) from None
+        raise InputError(f"place is {place!r}", row=row, value=place, remedy=AGAIN) from None
 
 
 def told(lines: Sequence[Line]) -> list[str]:
     """The lines of text that stand before the counts, in their order."""
     some = _once((line for line in lines if line.what == PLAN), lambda line: line.place)
     if sorted(some) != list(range(len(some))) or not some:
-        raise InputError("the lines that tell the plan are not all there", value=sorted(some), remedy=_AGAIN)
+        raise InputError("the lines that tell the plan are not all there", value=sorted(some), remedy=AGAIN)
     return [some[i].level for i in range(len(some))]
 
 
@@ -150,7 +142,7 @@ def _numbers(lines: Sequence[Line], asked: Sequence[Asked], classes: Mapping[str
             if any(line is None for line in mine):
                 label = list(classes)[mine.index(None)]
                 what = f"no line of the numbers of class {label!r}: the result is cut short"
-                raise InputError(what, column=column.name, value=label, remedy=_AGAIN)
+                raise InputError(what, column=column.name, value=label, remedy=AGAIN)
             keys = list(statistic(part).ask(part, [column], column.dialect))
             names = [key.removeprefix(f"{column.alias}_") for key in keys]
             some = [_figures(line, names, classes[line.label], column) for line in mine if line is not None]
@@ -167,12 +159,29 @@ def _figures(line: Line, names: Sequence[str], of: Line, column: Column) -> dict
     for name, value in out.items():
         if value is None and n > 0:
             raise line.error(f"{name} is missing", None)
+    if "middle" in out:
+        out["middle"] = _near(line, column)
     if (above := out.get("above") or 0.0) > n * (1 + _SLACK * weighted) or (not weighted and above % 1):
         raise line.error(f"above is {above:g}, which {n:g} cannot be", above)
     gap, square = out.get("gap") or 0.0, out.get("square")
     if square is not None and gap * gap > n * square * (1 + _SLACK) + _NOTHING:  # by Cauchy and Schwarz
         raise line.error(f"square is {square:g}, less than {n:g} numbers with a gap of {gap:g} can have", square)
     return out
+
+
+def _near(line: Line, column: Column) -> float:
+    """The middle that a column was summed around: that of the plan, which has all its digits."""
+    near: float = column.near  # type: ignore[assignment]  # one for all labels
+    if not math.isclose(line.number("middle"), near, rel_tol=1e-3):
+        raise line.error(f"middle is {line.number('middle'):g}, and {near:g} in the plan: it was changed", near)
+    return near
+
+
+def digits(lines: Sequence[Line], near: Mapping[int, float]) -> int | None:
+    """In how many digits numbers were written, where these are not all that they had; ``near`` is of each place."""
+    of_middle = [line for line in lines if line.what == NUMBERS and line.figure("middle") is not None]
+    lost = [line.cells[line.names["middle"]] for line in of_middle if line.figure("middle") != near.get(line.place)]
+    return max((len(re.sub(r"[eE].*|\D", "", text).strip("0")) for text in lost), default=None)
 
 
 def _weight(line: Line, weighted: bool) -> float:
@@ -200,7 +209,7 @@ def _levels(
     for label, line in classes.items():
         if not math.isclose(total[label], line.number("n"), rel_tol=_SLACK * weighted, abs_tol=1e-9 * weighted):
             what = f"levels of {total[label]:g} rows in class {label!r}, which has {line.number('n'):g}"
-            raise InputError(f"{what}: the result is cut short", column=column.name, value=label, remedy=_AGAIN)
+            raise InputError(f"{what}: the result is cut short", column=column.name, value=label, remedy=AGAIN)
     texts = {level for some in met.values() for level in some}
     if column.cells is not None:
         values: dict[str, Any] = {text: int(float(text)) for text in texts}
@@ -231,12 +240,15 @@ def meant(texts: Collection[str], kind: str, spelled: bool) -> dict[str, Any]:
 def _check_rows(classes: Mapping[str, Line], unlabelled: float) -> None:
     """Refuse a result without classes, or in which they have other than the rows of the table."""
     if not classes:
-        raise InputError("no line of a class: the result is cut short, or no row has a label", remedy=_AGAIN)
+        raise InputError("no line of a class: the result is cut short, or no row has a label", remedy=AGAIN)
     found = sum(line.number("rows") for line in classes.values()) + unlabelled
     for line in classes.values():
+        if line.number("table_rows") % 1:
+            text = line.cells[line.names["table_rows"]]
+            raise line.error(f"table_rows is {text}, no whole number: it has marks of thousands, or was rounded", text)
         if found != line.number("table_rows"):
             what = f"classes of {found:g} rows in a table of {line.number('table_rows'):g}: the result is cut short"
-            raise InputError(what, row=line.row, value=found, remedy=_AGAIN)
+            raise InputError(what, row=line.row, value=found, remedy=AGAIN)
 
 
 def _check_places(lines: Iterable[Line], asked: Sequence[Asked], classes: Collection[str]) -> None:
