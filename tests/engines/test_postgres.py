@@ -14,8 +14,9 @@ from tests.cli.typed import run
 from tests.engines.postgres_server import PASSWORD
 
 import candide as cd
+from candide.cli.run import main
 from candide.demo import rows as demo_rows
-from candide.engines.addresses import shown
+from candide.engines.addresses import is_address, shown
 from candide.engines.base import Folds, Rows, engine, open_source
 from candide.engines.sample import sample
 from candide.errors import InputError, MissingLibraryError, SourceError
@@ -315,6 +316,11 @@ LEAKS = [  # addresses whose password is s3cret and what surrounds it, as they s
     "postgresql://127.0.0.1:1/db?password=%zzs3cret::t",
     "postgresql://127.0.0.1:1/db?pass%77ord=s3cret::t",
     "postgresql://127.0.0.1:1/db?password=s3cret=w@rd::t",
+    "postgresql://127.0.0.1:1/db?password=x&s3cret=y",
+    "postgresql://127.0.0.1:1/db?password=x&s3cret=y::t",
+    "postgresql://127.0.0.1:1/db?password=x::s3cret",
+    "postgresql://127.0.0.1:1/db?sslmode=disable&password=x::s3cret::w@rd",
+    "postgresql://127.0.0.1:1/db?password=x s3cret",
 ]
 
 
@@ -324,6 +330,30 @@ def test_a_password_that_is_badly_written_is_not_shown(address):
         learn(address, "class", model="naive")
     for text in (shown(address), str(caught.value), str(caught.value.__cause__), str(caught.value.remedy)):
         assert not any(word in text for word in ("s3cret", "w@rd"))
+
+
+OTHERS = [
+    "https://ann:x  s3cret@host/t.csv",
+    "https://host/t.csv?password=a&s3cret=b c",
+    "mysql://ann:x s3cret@host/db",
+]
+
+
+@pytest.mark.parametrize("address", [*LEAKS, *OTHERS])
+def test_a_password_that_is_typed_where_no_address_is_taken_is_not_shown(address, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["candide", "show", address])
+    with pytest.raises(SystemExit):
+        main()
+    said = capsys.readouterr().err
+    assert "://" in said
+    assert not any(word in said for word in ("s3cret", "w@rd"))
+
+
+def test_settings_after_a_password_are_taken():
+    given = "postgresql://127.0.0.1:1/db?password=x&sslmode=disable&application_name=y"
+    assert is_address(given)
+    assert shown(given) == "postgresql://127.0.0.1:1/db"
+    assert not is_address(f"{given}&word=z")
 
 
 def test_tables_are_listed_as_they_may_be_asked_for(postgres, shop):

@@ -29,6 +29,6 @@ def main() -> None:
     try:
         cli(prog_name="candide")
     except (CandideError, OSError) as error:
-        said = traceback.format_exc() if debug else f"candide: {' '.join(str(error).split())}"
-        print(told(said), file=sys.stderr)
+        said = told(traceback.format_exc() if debug else str(error), sys.argv)
+        print(said if debug else f"candide: {' '.join(said.split())}", file=sys.stderr)
         sys.exit(1)

@@ -9,6 +9,7 @@ A password in one is for the server alone: whatever is printed, written or raise
 """
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 _ENGINES = {"postgresql": "postgres", "postgres": "postgres", "spark": "spark"}  # scheme -> engine
@@ -20,7 +21,14 @@ _WHOLE = re.compile(  # what a server takes for an address; a database, as a use
 )
 _CODED = re.compile(r"(?:[^%]|%(?!00)[0-9A-Fa-f]{2})*", re.DOTALL)
 _USER = re.compile(r"(?<=://)([^/?#@:\s]*):(?:(?!\d*\?)[^/\s]*@|(?!\d*(?:[/?]|$))\S*@)")
-_GIVEN = re.compile(r"(?<=[?&])((?:ssl)?password)=[^&\s]*&?", re.IGNORECASE)
+# Whatever follows a password in settings may be the rest of it, up to a setting that there is.
+_GIVEN = re.compile(r"[?&](?:ssl)?password=.*", re.IGNORECASE | re.DOTALL)
+_SETTING = (
+    r"host(?:addr)?|port|dbname|user|pass\w+|ssl\w*|require\w*|channel_binding|connect_timeout|client_encoding|options|"
+    r"\w*application_name|keepalives\w*|tcp_user_timeout|replication|gss\w*|krb\w*|scram\w*|oauth\w*|service\w*|"
+    r"target_session_attrs|load_balance_hosts|m\w\w_protocol_version"
+)
+_FOLLOWED = re.compile(rf"(?:&(?:{_SETTING})=[^&]*)*")
 # Of what is no address all may be the password, from the first colon to the last @, and in settings.
 _SPOILT = re.compile(r"(?<=://)([^/?#@:]*):.*@", re.DOTALL)
 _SETTINGS = re.compile(r"\?.*?(?:pass|%).*", re.DOTALL | re.IGNORECASE)
@@ -41,32 +49,47 @@ def is_address(text: str) -> bool:
     >>> is_address("postgresql://ann:s%40@host/shop"), is_address("postgresql://ann:s%zz@host/shop")
     (True, False)
     """
-    return bool(_WHOLE.fullmatch(text) and _CODED.fullmatch(text))
+    given = _GIVEN.search(text)
+    rest = given[0][1:].partition("&") if given else ("", "", "")
+    followed = _FOLLOWED.fullmatch("".join(rest[1:]))
+    return bool(_WHOLE.fullmatch(text) and _CODED.fullmatch(text) and followed)
+
+
+def has_password_set(address: str) -> bool:
+    """Whether a password stands in the settings of an address: whatever follows may be the rest of it."""
+    return _GIVEN.search(address) is not None
 
 
 def shown(text: str) -> str:
-    """An address, or the path of a file, without a password in it.
+    """An address, or the path of a file, without a password in it, and what may be the rest of one.
 
-    >>> shown("postgresql://ann@host/shop?password=secret&sslmode=require")
+    >>> shown("postgresql://ann@host/shop?sslmode=require&password=secret::orders")
     'postgresql://ann@host/shop?sslmode=require'
     >>> shown("postgresql://ann:s/ecr@t@host/shop"), shown("postgresql://host:5432/shop?user=a@b")
     ('postgresql://ann@host/shop', 'postgresql://host:5432/shop?user=a@b')
     """
-    if engine_of(text) is None:
-        return told(text)
+    if "://" not in text:
+        return text
     address, table = parted(text)
-    if not is_address(address):
+    if engine_of(text) is None or not is_address(address):
         return _SETTINGS.sub("", _SPOILT.sub(r"\1@", text))
-    return told(address) if table is None else f"{told(address)}::{table}"
+    cut = _GIVEN.sub("", _USER.sub(r"\1@", address))
+    return cut if table is None or has_password_set(address) else f"{cut}::{table}"
 
 
-def told(text: str) -> str:
-    """A message without the passwords of addresses in it.
+def told(text: str, typed: Iterable[str] = ()) -> str:
+    """A message without the passwords of addresses in it, those of what was typed and any other.
 
     >>> told("cannot read https://ann:s@cret@host/rows.csv")
     'cannot read https://ann@host/rows.csv'
+    >>> told("no file x://ann:my secret@host", ["x://ann:my secret@host"])
+    'no file x://ann@host'
     """
-    return _GIVEN.sub("", _USER.sub(r"\1@", text)).rstrip("?&") if "://" in text else text
+    if "://" not in text:
+        return text
+    for word in (word for word in typed if "://" in word):
+        text = text.replace(word, shown(word))
+    return re.sub(r"[?&](?:ssl)?password=\S*", "", _USER.sub(r"\1@", text), flags=re.IGNORECASE)
 
 
 def parted(text: str) -> tuple[str, str | None]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from candide.engines.addresses import is_address, parted, shown
+from candide.engines.addresses import has_password_set, is_address, parted, shown
 from candide.engines.base import Folds
 from candide.engines.batch import Scan
 from candide.engines.postgres.columns import Read, reads
@@ -20,7 +20,7 @@ from candide.engines.reading import Reading
 from candide.engines.sql.dialects.postgres import PostgresDialect
 from candide.engines.sql.source import SqlSource
 from candide.engines.sql.text import identifier
-from candide.errors import InputError
+from candide.errors import InputError, SourceError
 from candide.files import remove, temporary_file
 from candide.rows.arrow import arrow_numbers
 from candide.rows.labels import Labels
@@ -41,6 +41,9 @@ class PostgresSource(SqlSource):
     def __init__(self, address: str, reading: Reading, engine: "Postgres"):
         self.name, self.engine = shown(address), engine
         address, table = parted(address)
+        if table is not None and has_password_set(address):
+            what, remedy = "a table after a password in its settings", "pass the table by --table (table=)"
+            raise SourceError(what, where=self.name, remedy=f"{remedy}, and the password in PGPASSWORD or ~/.pgpass")
         self._file: str | None = None  # with all rows, where they have been written to one
         self._dealt: dict[Folds, Any] = {}
         self._share = 1.0  # of the rows that are read
