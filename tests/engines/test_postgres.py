@@ -232,6 +232,35 @@ def test_the_page_on_it_says_what_happens(postgres, tmp_path, monkeypatch):
             assert line in printed
 
 
+def test_a_table_in_parts_is_counted_as_one(postgres):
+    postgres.run(
+        "CREATE TABLE parted (id int, x float8, y text) PARTITION BY RANGE (id)",
+        "CREATE TABLE low PARTITION OF parted FOR VALUES FROM (0) TO (50)",
+        "CREATE TABLE high PARTITION OF parted FOR VALUES FROM (50) TO (99)",
+        "INSERT INTO parted SELECT i, sin(i), chr(97 + i % 2) FROM generate_series(98, 0, -1) i",
+        "CREATE TABLE unparted AS SELECT * FROM parted",
+    )
+    models = [cd.fit(f"{postgres.address()}::{name}", target="y", drop=["id"]) for name in ("parted", "unparted")]
+    one, other = (model.predict_proba({"x": np.linspace(-1, 1, 9)}) for model in models)
+    np.testing.assert_allclose(one, other, atol=1e-12)
+    assert models[0].fitted_.census.n_rows == 99
+    with pytest.raises(InputError, match="there is no table"):
+        learn(f"{postgres.address()}::parts", "y")
+
+
+def test_a_service_and_a_file_of_passwords_say_who_one_is(postgres, shop, tmp_path, monkeypatch):
+    (tmp_path / "services").write_text(f"[shop]\nhost={postgres.folder}\nuser=locked\ndbname=postgres\n")
+    secret = PASSWORD.replace(":", "\\:")
+    (tmp_path / "passwords").write_text(f"*:*:postgres:locked:{secret}\n")
+    (tmp_path / "passwords").chmod(0o600)
+    monkeypatch.setenv("PGSERVICEFILE", str(tmp_path / "services"))
+    monkeypatch.setenv("PGPASSFILE", str(tmp_path / "passwords"))
+    assert learn("postgresql://?service=shop::orders", "class", model="naive", drop=["id"]).fitted.census.n_rows
+    (tmp_path / "passwords").unlink()
+    with pytest.raises(InputError, match="password"):
+        learn("postgresql://?service=shop::orders", "class", model="naive")
+
+
 # Bad input ------------------------------------------------------------------------------------------------------------
 
 BAD = {  # what is asked of the server, and a word of the remedy

@@ -166,6 +166,16 @@ def test_bent_probabilities_are_turned_to_other_shares(score, classes):
     same(score, model.with_policy(class_prior="uniform", threshold=0.3, positive="b"), X)
 
 
+def test_truths_where_numbers_are_expected(score):
+    rng = np.random.default_rng(6)
+    data = {"x": rng.integers(0, 2, 100), "k": rng.integers(0, 2, 100)}
+    model = cd.NaiveBayes({"x": "gaussian", "k": "categorical"}).fit(data, data["x"] ^ (rng.random(100) < 0.2))
+    truths = [None if i % 9 == 0 else bool(i % 2) for i in range(100)]
+    rows = pa.table({"row #": range(100), "x": truths, "k": truths})
+    numbers = np.array([np.nan if one is None else float(one) for one in truths])
+    check(score(model.fitted_, rows), model, {"x": numbers, "k": numbers})
+
+
 def test_types_of_levels(score):
     rng = np.random.default_rng(5)
     n = 200

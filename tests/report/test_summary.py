@@ -1,5 +1,6 @@
 """Summaries: plain records, one for every command; what renders them only arranges what they hold."""
 
+import importlib.metadata
 import json
 import re
 from dataclasses import fields, is_dataclass
@@ -301,5 +302,17 @@ def test_terms_are_shown_as_the_law_has_them():
 def test_doctor_lists_every_library_that_is_needed():
     import tomllib
 
-    needed = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]["dependencies"]
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    extras = {
+        name: some for name, some in project["optional-dependencies"].items() if name not in ("test", "docs", "dev")
+    }
+    needed = [*project["dependencies"], *(one for some in extras.values() for one in some)]
     assert {name.partition(">")[0] for name in needed} <= set(doctor.examine().findings)
+
+
+def test_doctor_says_which_extra_has_a_library_that_is_not_installed(monkeypatch):
+    def lacking(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr("importlib.metadata.version", lacking)
+    assert doctor.examine().findings["adbc-driver-postgresql"] == "not installed: candide[postgres]"

@@ -14,8 +14,17 @@ from candide.report.record import Summary
 
 _LIBRARIES = (
     *("numpy", "scipy", "scikit-learn", "narwhals", "pyarrow", "duckdb", "sqlglot", "threadpoolctl", "rich"),
-    *("rich-click", "jinja2", "matplotlib", "pandas", "polars", "python-calamine"),
+    *("rich-click", "jinja2", "pandas", "polars"),
 )
+_EXTRAS = {
+    "plot": ("matplotlib",),
+    "excel": ("python-calamine",),
+    "postgres": ("adbc-driver-manager", "adbc-driver-postgresql"),
+    "spark": ("pyspark",),
+    "onnx": ("onnx",),
+    "serve": ("msgspec", "uvicorn", "httptools", "uvloop"),
+    "mlflow": ("mlflow-skinny",),
+}
 _REMARK = {
     "avx2": "avx2 (compiled, for this processor)",
     "baseline": "baseline (compiled, for any processor)",
@@ -38,13 +47,15 @@ def examine() -> Installation:
         "kernels": _REMARK[kernels.NAME],
         "threads": str(threads.count()),
     }
-    return Installation(known | {name: _version(name) for name in _LIBRARIES})
+    needed = {name: _version(name) for name in _LIBRARIES}
+    extra = {name: _version(name, f": candide[{extra}]") for extra, names in _EXTRAS.items() for name in names}
+    return Installation(known | needed | extra)
 
 
-def _version(name: str) -> str:
+def _version(name: str, remedy: str = "") -> str:
     from importlib.metadata import PackageNotFoundError, version
 
     try:
         return version(name)
     except PackageNotFoundError:
-        return "not installed"
+        return f"not installed{remedy}"

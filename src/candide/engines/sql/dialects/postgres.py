@@ -10,7 +10,11 @@ IS_TEXT = f"PG_TYPEOF({{}}) IN ({_TEXTS})"
 
 class PostgresDialect(Dialect):
     name = "postgres"
-    read = f"CASE WHEN NOT {IS_TEXT} OR CAST({{}} AS TEXT) ~ {LIKE_A_NUMBER} THEN CAST({{}} AS DOUBLE PRECISION) END"
+    read = (  # by way of text, as which alone a truth can be cast
+        "CASE WHEN PG_TYPEOF({}) = CAST('boolean' AS REGTYPE) THEN CASE CAST({} AS TEXT) WHEN 'true' THEN 1e0 "
+        f"WHEN 'false' THEN 0e0 END WHEN NOT {IS_TEXT} OR CAST({{}} AS TEXT) ~ {LIKE_A_NUMBER} "
+        "THEN CAST(CAST({} AS TEXT) AS DOUBLE PRECISION) END"
+    )
     grouping_sets = True
 
     def literal(self, value: float) -> Expr:
