@@ -17,6 +17,7 @@ from candide.errors import BusyError, InputError
 from candide.rows.table import Table
 from candide.serve import Limits, app, learned
 from candide.serve.formats import Rows
+from candide.serve.group import Asked
 from candide.serve.learner import Learner
 from candide.tasks import update
 
@@ -299,3 +300,20 @@ def test_rows_with_gaps_are_counted_with_the_others(base):
     for one in kept:
         apart = learned.plus(apart, [one], "fate")
     same_counts(learned.plus(base, kept, "fate"), apart)
+
+
+def test_a_request_that_leaves_no_estimate_fails_alone(path):
+    """A class of one row has no variance to be estimated; those that are written with it have done nothing."""
+    columns, y = table(300, seed=3)
+    fitted = cd.NaiveBayes(events={"height": "gaussian"}, estimate="mle").fit(columns, y).fitted_
+    learner = Learner(path, replace(fitted, target="fate"), new_classes=True)
+    learner.changed = lambda fitted: lambda model=fitted.model: None
+    rows = [Rows(1, sliced(labelled(9, seed=1), i, i + 1)) for i in range(9)]
+    rows[4].columns["fate"][0] = "burn"
+    learner._answer([Asked(str(i), 1, 1, learned.kept(one, fitted, "fate", True)) for i, one in enumerate(rows)])
+    found = [learner.learn(one, str(i)) for i, one in enumerate(rows)]
+    assert [one.result().again for i, one in enumerate(found) if i != 4] == [True] * 8
+    with pytest.raises(InputError, match="burn"):
+        found[4].result()
+    assert learner.fitted.rows == 308
+    learner.close()

@@ -130,7 +130,7 @@ class Group:
         return None if found is None else self._changed.get(found.seq, found)
 
     def end(self) -> None:
-        """Count what waits to be learned: together, or where that cannot be, each by itself."""
+        """Count what waits to be learned: together, or where that cannot be, one half and then the other."""
         waiting, self._waiting = self._waiting, []
         try:
             self._learn(waiting)
@@ -138,8 +138,8 @@ class Group:
             if len(waiting) == 1:
                 self.outcomes.append((waiting[0], error))
                 return
-            for one in waiting:
-                self._waiting = [one]
+            for half in (waiting[: len(waiting) // 2], waiting[len(waiting) // 2 :]):
+                self._waiting = half
                 self.end()
 
     def _learn(self, some: list[Asked]) -> None:

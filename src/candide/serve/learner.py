@@ -144,20 +144,29 @@ class Learner:
         while going:
             group = self._group()
             going = None not in group
-            asked = [one for one in group if one is not None]
-            try:
-                self._take(asked)
-            except (Problem, CandideError) as error:
-                _refuse(asked, error)
-            except sqlite3.DatabaseError as error:
-                _refuse(asked, Problem(503, f"{self.journal.path} cannot be read: {error}", remedy=COPY))
-            except Exception as error:  # whatever it is, nobody waits for ever
-                traceback.print_exc()
-                _refuse(asked, error)
+            self._answer([one for one in group if one is not None])
         self._keep()
         if self._tick is not None:
             self._try(lambda: self.journal.saw(self._now()))
         self.journal.close()
+
+    def _answer(self, asked: list[Asked]) -> None:
+        """Take requests together; where the model that they make has no estimate, one half and then the other."""
+        try:
+            self._take(asked)
+        except CandideError as error:
+            if len(asked) > 1:  # one of them is to blame
+                self._answer(asked[: len(asked) // 2])
+                self._answer(asked[len(asked) // 2 :])
+            else:
+                _refuse(asked, error)
+        except Problem as error:
+            _refuse(asked, error)
+        except sqlite3.DatabaseError as error:
+            _refuse(asked, Problem(503, f"{self.journal.path} cannot be read: {error}", remedy=COPY))
+        except Exception as error:  # whatever it is, nobody waits for ever
+            traceback.print_exc()
+            _refuse(asked, error)
 
     def _group(self) -> list[Asked | None]:
         """What waits, once something does or it is time to see what is old."""
