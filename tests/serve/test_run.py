@@ -44,6 +44,14 @@ def test_it_answers_and_stops(path):
     assert json.loads(line).keys() == {"time", "method", "path", "status", "ms", "rows", "bytes_in", "bytes_out"}
 
 
+def test_it_may_be_stopped_as_soon_as_it_says_where_it_is(path, tmp_path):
+    process, _ = started(path, "--learn", str(tmp_path / "state.db"), "--target", "fate")
+    process.send_signal(signal.SIGTERM)
+    _, log = process.communicate(timeout=60)
+    assert (process.returncode, log) == (0, "")
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["state.db", "trees.candide"]
+
+
 def test_it_does_not_listen_to_others_without_a_token(path):
     from click.testing import CliRunner
 

@@ -4,9 +4,8 @@ import contextlib
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from ipaddress import ip_address
-from types import FrameType
 from typing import Any
 
 from candide.errors import InputError, MissingLibraryError
@@ -28,27 +27,23 @@ def run(application: Application, host: str, port: int, ready: Callable[[str], N
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.create_server((host, port), family=family, backlog=2048)
     name = f"[{host}]" if ":" in host else host
-    ready(f"http://{name}:{listening.getsockname()[1]}")
 
     class Server(uvicorn.Server):  # type: ignore[name-defined]
-        @contextlib.contextmanager
-        def capture_signals(self) -> Iterator[None]:
-            """As the server's own, but a signal that was obeyed is not raised again."""
-
-            def stop(number: int, frame: FrameType | None) -> None:
-                self.handle_exit(number, frame)
-
-            before = {one: signal.signal(one, stop) for one in (signal.SIGTERM, signal.SIGINT)}
-            try:
-                yield
-            finally:
-                for one, handler in before.items():
-                    signal.signal(one, handler)
+        def capture_signals(self) -> contextlib.AbstractContextManager[None]:
+            """Signals are obeyed from before the address is told, and one that was obeyed is not raised again."""
+            return contextlib.nullcontext()
 
     quiet: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False, "date_header": False}
-    config = uvicorn.Config(application, timeout_graceful_shutdown=_DRAIN, ws="none", **quiet)
-    with threads.one_blas_thread():  # requests are many and small: threads of BLAS would wait for each other
-        Server(config).run([listening])
+    server = Server(uvicorn.Config(application, timeout_graceful_shutdown=_DRAIN, ws="none", **quiet))
+    before = {one: signal.signal(one, server.handle_exit) for one in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        ready(f"http://{name}:{listening.getsockname()[1]}")
+        with threads.one_blas_thread():  # requests are many and small: threads of BLAS would wait for each other
+            server.run([listening])
+    finally:
+        application.close()
+        for one, handler in before.items():
+            signal.signal(one, handler)
 
 
 def _uvicorn() -> Any:
