@@ -20,7 +20,7 @@ from tests.engines.test_engines import same
 from candide.engines.sql.dialects.table import DIALECTS
 from candide.engines.sql.long import HEADER
 from candide.errors import InputError
-from candide.tasks import counting_query, learn, learn_counts
+from candide.tasks import counting_query, learn, learn_counts, merge
 
 N = 400
 NAME = 'a "name"; --'
@@ -104,6 +104,24 @@ def test_the_census_is_the_one_that_is_counted_directly(name, case):
     same(found.fitted.census, wanted.fitted.census)
     assert (found.fitted.target, found.fitted.dates) == ("label", wanted.fitted.dates)
     assert [note for note in wanted.notes if "no value of 'label'" in note] == found.notes[:1]
+
+
+@pytest.mark.filterwarnings("ignore::candide.rows.remarks.RemarkWarning")
+@pytest.mark.parametrize("name", RUN)
+def test_rows_are_counted_as_a_model_counts_so_that_both_add(name, tmp_path):
+    """Its bins are those of the model, whatever the sample would have chosen."""
+    rows = table()
+    first, second = rows[: len(rows) // 2], rows[len(rows) // 2 :]
+    model = learn(first, "label", model="naive", events={"height": "binned", "price": "binned"}, drop=["w"]).fitted
+    query = counting_query(second[:50], "label", table="shop.people", dialect=name, like=model)
+    added = merge([model, learn_counts(RUN[name](second, query)).fitted])
+    wanted = merge([model, learn(second, "label", like=model).fitted])
+    same(added.census, wanted.census)
+    with pytest.raises(InputError) as caught:
+        counting_query(second, "label", table="t", dialect=name, like=learn(first, "label", trust=False).fitted)
+    assert "naive" in caught.value.remedy
+    with pytest.raises(InputError, match="like says"):
+        counting_query(second, "label", table="t", dialect=name, like=model, drop=["w"])
 
 
 @pytest.mark.parametrize("case", EVENTS)

@@ -9,6 +9,7 @@ from click import get_current_context
 
 from candide.cli.group import cli, show_result
 from candide.cli.options import (
+    MODEL,
     POLICY,
     learning_of,
     of_record,
@@ -38,10 +39,20 @@ def sql() -> None:
 @click.option("--target", "-t", required=True, metavar="COL", help="The column to learn.")
 @click.option("--table", required=True, metavar="TABLE", help="The table to count, as it is named after FROM.")
 @click.option("--dialect", required=True, type=click.Choice(list(DIALECTS)), help="The SQL of the database.")
+@click.option("--like", type=MODEL, metavar="MODEL", help="Count as this model does, so that both can be merged.")
 @output_option("FILE", "Where to write the query; printed if not given.")
 @planning_options
 @reading_options_but("table")
-def count(sample: str, target: str, table: str, dialect: str, output: str | None, force: bool, **options: Any) -> None:
+def count(
+    sample: str,
+    target: str,
+    table: str,
+    dialect: str,
+    like: str | None,
+    output: str | None,
+    force: bool,
+    **options: Any,
+) -> None:
     """Print the query that counts a table in any database, to be run by hand.
 
     SAMPLE holds some rows of the table: by them is found what is made of each column. Keep what the query returns as a
@@ -52,8 +63,9 @@ def count(sample: str, target: str, table: str, dialect: str, output: str | None
     from candide import files, tasks
     from candide.tasks import outputs
 
-    outputs.check(output, sample, ours=_is_query, force=force)
-    query = tasks.counting_query(sample, target, table=table, dialect=dialect, **planning_of(options, sample))
+    outputs.check(output, sample, like, ours=_is_query, force=force)
+    asked = planning_of(options, sample)
+    query = tasks.counting_query(sample, target, table=table, dialect=dialect, like=like, **asked)
     if output is None:
         click.echo(query)
     else:

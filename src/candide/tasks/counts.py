@@ -40,10 +40,15 @@ from candide.model.plan import Part, Plan
 from candide.model.settings import Settings, usual
 from candide.rows.remarks import Remark
 from candide.store import values
+from candide.tasks.alike import refuse_plans
 from candide.tasks.learn import Learned, as_read, checked, unlabelled
 from candide.tasks.look import with_grids
+from candide.tasks.models import plan_like
 
 _DIGITS = 15  # of a double: what is rounded to so many has lost nothing that counts
+_SAMPLE = 1 << 11  # rows by which the middle of a number is known
+_ANOTHER = "leave it out (--drop, drop=[...]), or count it as another (--event COL=categorical)"
+_NAIVE_ONE = "name a model of naive Bayes (candide fit --model naive)"
 FORMAT = 1  # of the lines in which a result tells its plan
 _NAIVE = Remark(
     "naive-of-counts", "the model is naive Bayes: how much each column weighs would be learned from rows, not counts"
@@ -59,20 +64,27 @@ def counting_query(
     events: Any = "auto",
     drop: Sequence[str] = (),
     weight: str | None = None,
+    like: Any = None,
     reading: Reading | None = None,
 ) -> str:
     """A query that counts a table of a database as a sample of it, ``data``, is counted; :func:`learn_counts` reads on.
 
     ``table`` is named as after FROM, ``dialect`` is that of the database. What a query cannot count, words of text and
-    columns modelled together, is refused by the names of its columns.
+    columns modelled together, is refused by the names of its columns. ``like`` is a model, or a plan: columns are
+    counted as it counts them, so that what comes of both adds.
     """
     from candide.engines.prepare import hints, prepare
 
     spoken = dialect_of(dialect)
+    if like is not None:
+        refuse_plans(events, drop)
     with open_source(data, reading) as source:
         sampled = Rows(source, target, weight)
-        prepared = with_grids(sampled, prepare(source, target, events, drop, weight))
-        _refuse(prepared.plan)
+        if like is None:
+            prepared = with_grids(sampled, prepare(source, target, events, drop, weight))
+        else:
+            prepared = _prepared_like(sampled, like)
+        _refuse(prepared.plan, _ANOTHER if like is None else _NAIVE_ONE)
         prepared = replace(prepared, near=hints(prepared.plan, prepared.head, True)[1], nan=True)
         types, known = dict(source.columns), as_read(source, prepared, reading)
         spelled = [*prepared.spelled, *([target] if source.untyped else [])]
@@ -91,6 +103,17 @@ def counting_query(
     told = [head, *(_packed(part) for part in prepared.plan.parts)]
     away: Any = long.Elsewhere(spoken, table, types)
     return long.query(Rows(away, target, weight), prepared, [json.dumps(one) for one in told])
+
+
+def _prepared_like(rows: Rows, like: Any) -> Prepared:
+    """The plan of a model for the columns of a sample."""
+    from candide.engines.prepare import prepare_like
+
+    plan, known = plan_like(like)
+    prepared = prepare_like(rows.source, plan, rows.target, rows.weight, None if known is None else known.spelled)
+    every = [(str(name), one) for part in plan.parts for name, one in zip(part.columns, part.encodings, strict=True)]
+    spelled = [name for name, encoding in every if encoding.as_written and rows.source.untyped]
+    return replace(prepared, spelled=spelled, head=rows.source.head(_SAMPLE))
 
 
 def learn_counts(
@@ -163,13 +186,12 @@ def _far(census: Census, near: Mapping[str, float]) -> list[Remark]:
     return [Remark("sample-unlike", what, far[0], "make the query of a sample that is more like the table")]
 
 
-def _refuse(plan: Plan) -> None:
+def _refuse(plan: Plan, remedy: str = _ANOTHER) -> None:
     """Refuse a plan of which a query cannot count all."""
     for part in plan.parts:
         if part.spec.kind in KINDS and not any(encoding.python_only for encoding in part.encodings):
             continue
         what = f"a query cannot count it as {part.event.name}, which takes rows"
-        remedy = "leave it out (--drop, drop=[...]), or count it as another (--event COL=categorical)"
         raise InputError(what, column=part.columns[0], value=part.event.name, remedy=remedy)
 
 
