@@ -118,7 +118,8 @@ def _spark(path: str, few: str, rows: int) -> Measured | None:
         return None
     each = ", ".join(f"'{name}', {name}" for name in LEVELS)
     stacked = f"SELECT y, stack({len(LEVELS)}, {each}) AS (name, level) FROM rows"  # grouping sets copy rows there
-    with session() as spark:
+    as_usual = {f"spark.{who}.extraJavaOptions": "-XX:+UseG1GC" for who in ("driver", "executor")}
+    with session(**as_usual) as spark:
         spark.read.parquet(path).createOrReplaceTempView("rows")
 
         def bare() -> None:

@@ -17,6 +17,7 @@ import pytest
 import candide
 
 HAS_SPARK = bool(find_spec("pyspark")) and bool(shutil.which("java") or os.environ.get("JAVA_HOME"))
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # half the time of the JVM goes into compiling what runs once
 needs_spark = pytest.mark.skipif(not HAS_SPARK, reason="needs pyspark and a Java runtime")
 
 
@@ -32,6 +33,8 @@ def session(master: str = "local[2]", **settings: str) -> Iterator:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "2",
         "spark.driver.memory": "1g",
+        "spark.driver.extraJavaOptions": QUICK,
+        "spark.executor.extraJavaOptions": QUICK,
         "spark.sql.timestampType": "TIMESTAMP_NTZ",
         "spark.driver.host": "127.0.0.1",
         **settings,
@@ -72,7 +75,11 @@ def _running(name: str, *options: str, folder: Path) -> Iterator[subprocess.Pope
 
     home = Path(pyspark.__file__).parent
     env = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_HOME": str(home), "SPARK_WORKER_DIR": str(folder)}
-    env |= {"PYTHONPATH": str(Path(candide.__file__).parents[1]), "PYSPARK_PYTHON": sys.executable}
+    env |= {
+        "SPARK_DAEMON_JAVA_OPTS": QUICK,
+        "PYTHONPATH": str(Path(candide.__file__).parents[1]),
+        "PYSPARK_PYTHON": sys.executable,
+    }
     command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", "--host", "127.0.0.1", *options]
     with open(folder / f"{name}-{len(os.listdir(folder))}.log", "w") as log:
         process = subprocess.Popen(command, env=env, stdout=log, stderr=log, start_new_session=True)

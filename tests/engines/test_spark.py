@@ -27,12 +27,13 @@ pytestmark = [needs_spark, pytest.mark.filterwarnings("ignore:.*pandas >= 3:Futu
 
 @pytest.fixture(scope="module")
 def spark():
-    with session() as spark:
+    with session(**{"spark.sql.session.timeZone": "America/New_York"}) as spark:
         yield spark
 
 
-def test_it_keeps_the_laws(spark):
-    check_engine(engine("spark"), spark.createDataFrame)
+def test_it_keeps_the_laws_on_executors(spark):
+    """Rows that are made anew each time are counted by no query; those that are read are in the test of a cluster."""
+    check_engine(engine("spark"), lambda table: spark.createDataFrame(table).repartition(2))
 
 
 @pytest.fixture(scope="module")
@@ -43,14 +44,17 @@ def mixed():
     kind = rng.integers(0, 2, n)
     x = rng.normal(kind, 1.0, n)
     gaps = rng.random(n) < 0.1
-    start = datetime.datetime(2024, 1, 1, 12)
+    start = datetime.datetime(2024, 3, 9, 12)  # a night later clocks are set, in New York
+    moments = [start + datetime.timedelta(i * 37 % 2048 / 1024) for i in range(n)]  # of days: no engine rounds them
     return pa.table(
         {
             "a.b": pa.array(x, from_pandas=True),
+            "gappy": pa.array(np.where(gaps, np.nan, rng.normal(kind, 2.0, n)), from_pandas=False),
             "say `x`": pa.array(x + 1e8 + rng.normal(size=n)),
             'the "y"': pa.array([Decimal(round(v * 100)) / 100 for v in x], pa.decimal128(12, 2)),
             "Day": pa.array([start.date() + datetime.timedelta(int(k * 30 + i % 40)) for i, k in enumerate(kind)]),
-            "moment": pa.array([start + datetime.timedelta(hours=int(i % 50)) for i in range(n)], pa.timestamp("us")),
+            "moment": pa.array(moments, pa.timestamp("us")),
+            "instant": pa.array(moments, pa.timestamp("us", "UTC")),
             "flag": pa.array(x > 0.5),
             "job": pa.array(np.where(gaps, None, np.array(["cook", "smith", "tailor"])[rng.integers(0, 3, n)])),
             "small": pa.array(rng.integers(0, 5, n), pa.int8()),
@@ -61,17 +65,30 @@ def mixed():
     )
 
 
-@pytest.mark.parametrize("model", ["naive", "bayes"])
-def test_every_type_is_counted_as_the_array_engine_does(spark, mixed, model):
-    frame = spark.createDataFrame(mixed).repartition(3).localCheckpoint()
+@pytest.mark.parametrize(("model", "is_read"), [("naive", True), ("naive", False), ("bayes", False)])
+def test_every_type_is_counted_as_the_array_engine_does(spark, mixed, model, is_read):
+    """By queries of rows that are only read, with all laws that queries say; else on executors."""
+    frame = spark.createDataFrame(mixed)
+    frame = frame if is_read else frame.repartition(3).localCheckpoint()
+    with engine("spark").open(frame) as source:
+        assert source.answers("label", "w") == is_read
     mine, theirs = (learn(rows, "label", model=model, weight="w") for rows in (frame, Table.of(frame.toArrow())))
     assert mine.fitted.census.n_rows == 588
     assert mine.fitted.plan == theirs.fitted.plan
+    assert not spark.catalog.listTables()
     for a, b in zip(mine.fitted.census.tallies, theirs.fitted.census.tallies, strict=True):
         same_state(a, b, 1e-9)
     assert [remark.code for remark in mine.remarks] == [remark.code for remark in theirs.remarks]
     p, q = (predict(one, mixed, keep=["job"]) for one in (mine.fitted, theirs.fitted))
     np.testing.assert_allclose(p["p_yes"].to_numpy(), q["p_yes"].to_numpy(), atol=1e-9)
+
+
+def test_names_that_differ_in_case_only(spark):
+    frame = spark.range(90).selectExpr("sin(id) AS x", "cos(id) AS X", "id % 2 AS y")
+    census = learn(frame, "y", model="naive").fitted.census
+    waves = np.sin(np.arange(90)), np.cos(np.arange(90))
+    want = [[wave[k::2].mean() for wave in waves] for k in range(2)]
+    np.testing.assert_allclose(census.tallies[0].mean, want, atol=1e-12)
 
 
 class Patient(Spark):
@@ -163,7 +180,7 @@ def test_the_setting_of_batches_is_left_as_it_was(spark, mixed):
 
 
 def test_executors_without_the_package_are_told_of(spark, monkeypatch):
-    frame = spark.range(50).selectExpr("sin(id) AS x", "id % 2 AS y")
+    frame = spark.range(50).repartition(1).selectExpr("sin(id) AS x", "id % 2 AS y")
     monkeypatch.setattr(spark.sparkContext, "pythonExec", "/usr/bin/python3")
     monkeypatch.setitem(spark.sparkContext.environment, "PYTHONPATH", "")
     with pytest.raises(SourceError) as caught:

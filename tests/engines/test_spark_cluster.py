@@ -8,9 +8,10 @@ import pytest
 from tests.engines.spark_session import cluster, needs_spark, session, stop
 
 from candide.engines.base import engine
+from candide.engines.spark.engine import Spark
 from candide.tasks.learn import learn
 from candide.tasks.predict import predict
-from candide.testing.engines import Trial, _cases, counting, sampling, scoring
+from candide.testing import check_engine
 
 pytestmark = [needs_spark, pytest.mark.filterwarnings("ignore:.*pandas >= 3:FutureWarning")]
 
@@ -24,11 +25,15 @@ def two_workers(tmp_path_factory):
         yield spark, first
 
 
-def test_it_counts_draws_and_scores(two_workers):
+def test_it_keeps_the_laws(two_workers):
     spark, _ = two_workers
-    trial = Trial(engine("spark"), spark.createDataFrame, *_cases(0)["every event model"])
-    for law in (counting, sampling, scoring):
-        law(trial)
+    check_engine(engine("spark"), spark.createDataFrame)
+
+
+class OnExecutors(Spark):
+    """It counts nothing by queries."""
+
+    counts = frozenset()
 
 
 def test_a_worker_is_lost_in_the_middle(two_workers):
@@ -41,8 +46,8 @@ def test_a_worker_is_lost_in_the_middle(two_workers):
         stages = [tracker.getStageInfo(i) for i in tracker.getActiveStageIds()]
         return max((s.numCompletedTasks for s in stages if s and s.numTasks == parts), default=0)
 
-    with ThreadPoolExecutor(1) as pool:
-        fit = pool.submit(learn, rows, "y", model="naive")
+    with ThreadPoolExecutor(1) as pool, OnExecutors().open(rows) as source:
+        fit = pool.submit(learn, source, "y", model="naive")
         while done() < 3 and not fit.done():
             time.sleep(0.01)
         assert not fit.done()

@@ -1,26 +1,30 @@
 """Sources of Spark: a data frame, or an address of one, whose rows stay on the cluster.
 
-Inside, its columns have names without dots, quotes or capitals, which Spark would read in ways of its own.
+Inside, its columns have names without dots, quotes or capitals, which Spark would read in ways of its own; queries have
+their own names, in quotes.
 """
 
 import io
 import pickle
-import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import uuid4
 
-from candide.engines.base import Folds, Scored, Source, Work
+from candide.engines.base import Folds, Scored, Work
 from candide.engines.batch import BATCH, batch_size
 from candide.engines.reading import Reading
 from candide.engines.spark import executors
 from candide.engines.spark.executors import PARTS, Meeting, Reads
 from candide.engines.spark.folds import Dealing, Keyed, dealt_from
+from candide.engines.spark.plans import only_read, shuffled
 from candide.engines.spark.session import open_frame
 from candide.engines.spark.spark_errors import explained
+from candide.engines.sql.dialects.spark import SparkDialect
+from candide.engines.sql.source import SqlSource
 from candide.errors import InputError, InputTypeError, SourceError
-from candide.model.plan import Plan
+from candide.model.plan import Part, Plan
 from candide.rows.spelling import numbers_among
 
 if TYPE_CHECKING:
@@ -28,11 +32,19 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
-_SHUFFLED = re.compile(r"(?<!Broadcast)Exchange|JDBC")  # in a plan whose rows may come in another order each time
+_CASE = "spark.sql.caseSensitive"
+_SHOWN = "spark.sql.debug.maxToStringFields"
+_WHOLE = ("tinyint", "smallint", "int", "bigint")
+_NUMBERS = (*_WHOLE, "float", "double", "decimal", "boolean")  # types that queries count, without their digits
+_LEVELS = (*_NUMBERS, "string", "date")
+_TIMES = ("date", "timestamp", "timestamp_ntz")
 
 
-class SparkSource(Source):
-    """An open data frame."""
+class SparkSource(SqlSource):
+    """An open data frame, in queries a temporary view."""
+
+    dialect = SparkDialect()
+    needs_middle = True  # sums around it take less time than Spark's variance, and its mean loses digits far from zero
 
     def __init__(self, frame: Any, name: str, engine: "Spark", reading: Reading, owned: bool = False):
         self.name, self.owned = name, owned
@@ -48,6 +60,7 @@ class SparkSource(Source):
         self._at = {name: f"c{i}" for i, name in enumerate(names)}
         self.frame = _without(frame.toDF(*self._at.values()), reading.missing)
         self._dealt: dict[Folds, Dealing] = {}
+        self._view: str | None = None
 
     @classmethod
     def open(cls, data: Any, reading: Reading, engine: "Spark") -> "SparkSource":
@@ -63,9 +76,12 @@ class SparkSource(Source):
             raise
 
     def close(self) -> None:
-        """Stop a session that was started for this source."""
+        """Stop a session that was started for this source; in any other, leave nothing behind."""
         if self.owned:
             self.frame.sparkSession.stop()
+        elif self._view is not None:
+            with suppress(Exception):  # whoever has stopped the session has removed it
+                self.frame.sparkSession.catalog.dropTempView(self._view)
 
     def head(self, n: int) -> Any:
         with explained(self.name):
@@ -78,7 +94,7 @@ class SparkSource(Source):
         read = self._read(columns, dealing)
         chosen = list(range(len(columns))) + ([len(read)] if folds else [])
         names = [*columns, *(["fold"] if folds else [])]
-        with explained(self.name), self._wide(BATCH):
+        with explained(self.name), self._set(**{_BATCH: BATCH}):
             sent = self._select(read).mapInArrow(executors.send(read, dealing), PARTS)
             rows = sent.toLocalIterator(prefetchPartitions=True)
         while (row := self._next(rows)) is not None:
@@ -91,6 +107,33 @@ class SparkSource(Source):
         with explained(self.name):
             return next(rows, None)
 
+    # Queries
+
+    @property
+    def view(self) -> str:  # type: ignore[override]
+        if self._view is None:
+            self._view = f"candide_{uuid4().hex}"
+            with explained(self.name):
+                self.frame.toDF(*self.columns).createTempView(self._view)
+        return self._view
+
+    def rows(self, sql: str) -> list[tuple]:
+        with explained(self.name), self._set(**{_CASE: "true"}):
+            found = self.frame.sparkSession.sql(sql).toArrow()
+        return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
+
+    def answers(self, target: str, weight: str | None) -> bool:
+        """Whether queries count these rows as well as one pass over them, and know their classes and weights."""
+        return only_read(self._plan) and self._is(target, _LEVELS) and (weight is None or self._is(weight, _NUMBERS))
+
+    def says(self, part: Part) -> bool:
+        """Whether queries read the columns of a part as the array engine does."""
+        kinds = _LEVELS if part.event.encoding.as_written else (*_NUMBERS, *_TIMES)
+        return all(self._is(str(name), kinds) for name in part.columns)
+
+    def _is(self, name: str, kinds: Sequence[str]) -> bool:
+        return self.columns[name].partition("(")[0] in kinds
+
     # Work on executors
 
     def gather(self, plan: Plan, keep: Sequence[str], work: Work[T], folds: Folds | None = None) -> T:
@@ -99,7 +142,7 @@ class SparkSource(Source):
         wanted = dict.fromkeys([*map(str, plan.columns), *keep])
         read = self._read([name for name in wanted if name in self.columns], dealing)
         reads = Reads(tuple(read), plan, tuple(keep), folds, dealing)
-        with explained(self.name), self._wide(batch_size(plan)):
+        with explained(self.name), self._set(**{_BATCH: batch_size(plan)}):
             made = self._select(read).mapInArrow(executors.work_on(reads, work), PARTS)
             rows = self._fewer(made, work).collect()
         rows.sort(key=lambda row: row.part)
@@ -141,21 +184,19 @@ class SparkSource(Source):
     def _partitions(self) -> int:
         """How many there are, at most, without computing what the data frame has to shuffle."""
         session = self.frame.sparkSession
-        if self._shuffled or not hasattr(session, "_jsparkSession"):  # a client alone does not know
+        if shuffled(self._plan) or not hasattr(session, "_jsparkSession"):  # a client alone does not know
             return int(session.conf.get("spark.sql.shuffle.partitions"))
         return self.frame.rdd.getNumPartitions()
 
     @cached_property
-    def _shuffled(self) -> str | None:
-        """What in its plan has rows come in another order each time."""
-        with explained(self.name), redirect_stdout(io.StringIO()) as plan:
+    def _plan(self) -> str:
+        with explained(self.name), self._set(**{_SHOWN: 1 << 20}), redirect_stdout(io.StringIO()) as plan:
             self.frame.explain()
-        found = _SHUFFLED.search(plan.getvalue())
-        return found[0] if found else None
+        return plan.getvalue().partition("==\n")[2]
 
     @property
     def has_order(self) -> bool:  # type: ignore[override]
-        return self._shuffled is None
+        return shuffled(self._plan) is None
 
     def _dealing(self, folds: Folds) -> Dealing:
         """How rows are divided into folds: without a key, by a pass over their labels."""
@@ -177,15 +218,17 @@ class SparkSource(Source):
         return self.frame.select([self._at[name] for name in columns])
 
     @contextmanager
-    def _wide(self, rows: int) -> Iterator[None]:
-        """Let batches have so many rows, for what is started meanwhile."""
+    def _set(self, **settings: object) -> Iterator[None]:
+        """Change settings of the session, for what is started meanwhile."""
         conf = self.frame.sparkSession.conf
-        before = conf.get(_BATCH)
-        conf.set(_BATCH, str(rows))
+        before = {name: conf.get(name) for name in settings}
         try:
+            for name, value in settings.items():
+                conf.set(name, str(value))
             yield
         finally:
-            conf.set(_BATCH, before)
+            for name, value in before.items():
+                conf.set(name, value)
 
 
 def _arrow(field: Any) -> Any:

@@ -39,6 +39,7 @@ SETS = 30  # grouping sets in one query: the mask of their columns must fit into
 Keys = dict[tuple[Any, int], int]  # (label, fold) -> position of its group
 Answers = dict[str, list[Any]]  # key of an expression -> its value in each group
 Asked = tuple[Part, list[Column]]  # a part, and all or some of its columns
+Level = tuple[Any, int, int, Any, float]  # label, fold, which column, its level, and the weight of these rows
 
 
 def count(rows: Rows, prepared: Prepared) -> Counted:
@@ -66,12 +67,12 @@ def _counted(rows: Rows, prepared: Prepared) -> Counted:
     apart = [c for _, columns in asked for c in columns if _is_apart(c, prepared, dialect)]
     aliases = {column.alias for column in apart}
     together = [(part, [c for c in columns if c.alias not in aliases]) for part, columns in asked]
-    starts = range(0, len(apart), step := SETS if dialect.grouping_sets else 1)
-    source.passes += len(starts)
+    at_once = list(_at_once(apart, dialect))
+    source.passes += len(at_once)
     keys, answers, unlabelled = _grouped(rows, together)
     answers |= {levels_key(column): [{} for _ in keys] for column in apart}
-    for start in starts:
-        _levels_apart(rows, apart[start : start + step], keys, answers)
+    for some in at_once:
+        _levels_apart(rows, some, keys, answers)
     for column in (c for _, columns in asked for c in columns if c.name in prepared.spelled and c.is_level):
         found = answers[levels_key(column)]
         meant = read_levels(list({level for met in found for level in (met or ())}))
@@ -147,14 +148,34 @@ def totals(weight: str | None, dialect: Dialect) -> dict[str, Expr]:
     return {"weight": dialect.total(w.copy()), "least weight": exp.Min(this=w.copy()), "weights missing": missing}
 
 
+def _at_once(columns: Sequence[Column], dialect: Dialect) -> Iterator[list[Column]]:
+    """Columns whose levels one query counts: those that can be stacked are of one type."""
+    most, kinds = SETS if dialect.grouping_sets or dialect.stacks else 1, dict[str, list[Column]]()
+    for column in columns:
+        kinds.setdefault(column.type if dialect.stacks and column.is_level else "", []).append(column)
+    for some in kinds.values():
+        yield from (some[start : start + most] for start in range(0, len(some), most))
+
+
 def _levels_apart(rows: Rows, columns: Sequence[Column], keys: Keys, answers: Answers) -> None:
-    """Count levels by grouping by them, one grouping set a column: the way that bears a million levels, and weights."""
+    """Count levels by grouping by them: the way that bears a million levels, and weights."""
+    source: Any = rows.source
+    by_level = _by_stack if source.dialect.stacks else _by_sets
+    met = [answers[levels_key(column)] for column in columns]
+    for label, fold, j, value, weight in by_level(rows, columns):
+        group = keys.get((label, fold))  # of a row without a label there is none
+        if group is not None and not is_absent(value):
+            met[j][group][value] = weight
+
+
+def _by_sets(rows: Rows, columns: Sequence[Column]) -> Iterator[Level]:
+    """One grouping set a column."""
     source: Any = rows.source
     names = [exp.column(column.alias) for column in columns]
-    total = exp.Count(this=exp.Star()) if rows.weight is None else source.dialect.total(exp.column("w"))
     by = [exp.column("y"), exp.column("fold")]
     which = source.dialect.grouping(*names) if len(columns) > 1 else number(0)
-    select = exp.select("y", "fold", exp.alias_(which, "which"), exp.alias_(total, "total"), *names)
+    total = exp.alias_(_total(rows), "total")
+    select = exp.select("y", "fold", exp.alias_(which, "which"), total, *names)
     select = select.from_(projected(rows, columns).subquery("t"))
     if len(columns) > 1:
         sets = [exp.Tuple(expressions=[*by, name]) for name in names]
@@ -162,11 +183,25 @@ def _levels_apart(rows: Rows, columns: Sequence[Column], keys: Keys, answers: An
     else:
         select = select.group_by(*by, *names)
     bit = {(1 << len(columns)) - 1 - (1 << (len(columns) - 1 - j)): j for j in range(len(columns))}
-    met = [answers[levels_key(column)] for column in columns]
     for label, fold, mask, weight, *values in source.stream(select.sql(source.dialect.name)):
-        value, group = values[j := bit[mask]], keys.get((label, fold))  # of a row without a label there is none
-        if group is not None and not is_absent(value):
-            met[j][group][value] = weight
+        yield label, fold, (j := bit[mask]), values[j], weight
+
+
+def _by_stack(rows: Rows, columns: Sequence[Column]) -> Iterator[Level]:
+    """One row a column, and rows grouped by column and level."""
+    source: Any = rows.source
+    kept = ["y", "fold", *(["w"] if rows.weight else [])]
+    stack = source.dialect.stack([exp.column(column.alias) for column in columns])
+    each = exp.select(*kept, stack).from_(projected(rows, columns).subquery("t")).subquery("s")
+    by = ["y", "fold", "which", "level"]
+    select = exp.select(*by, exp.alias_(_total(rows), "total")).from_(each).group_by(*by)
+    yield from source.stream(select.sql(source.dialect.name))
+
+
+def _total(rows: Rows) -> Expr:
+    """The weight of the rows of a group."""
+    source: Any = rows.source
+    return exp.Count(this=exp.Star()) if rows.weight is None else source.dialect.total(exp.column("w"))
 
 
 def _nearer(counted: Counted, prepared: Prepared) -> dict[str, Any]:

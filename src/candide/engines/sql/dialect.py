@@ -10,6 +10,7 @@ from sums around a value near the middle, without ``histogram`` levels take a qu
 """
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from sqlglot import exp
@@ -61,6 +62,7 @@ class Dialect:
     name = ""
     grouping_sets = False  # whether one query may well group rows in several ways
     read = ""  # the number of any value ``{}``, null where it is none; without it such text ends the query
+    stacks = False  # or makes of each row several, to be grouped in one way
 
     # Types and values
 
@@ -186,6 +188,10 @@ class Dialect:
     def histogram(self, x: Expr) -> Expr | None:
         """A mapping from value to count."""
         return None
+
+    def stack(self, values: Sequence[Expr]) -> Expr:
+        """What makes of a row one for each of some values of one type: ``which`` it is, and the value as ``level``."""
+        raise NotImplementedError(f"{self.name or 'this dialect'} does not stack values")
 
     def grouping(self, *names: Expr) -> Expr:
         """Of a row of grouping sets which columns it is not grouped by: a bit for each, the first the highest."""
