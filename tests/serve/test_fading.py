@@ -3,15 +3,19 @@
 import random
 import warnings
 from dataclasses import replace
+from time import time as today
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.serve.conftest import table
 from tests.serve.test_learning import labelled, records, same_counts
 
 import candide as cd
+from candide import store
+from candide.cli import run
 from candide.engines import arrays
 from candide.errors import InputError
 from candide.rows.table import Table
@@ -208,6 +212,28 @@ def test_clock_jumps(naive, path, jump, span):
     else:
         same_counts(learner.now(), wanted.scale(2.0**-0.5))
     learner.close()
+
+
+def test_what_is_new_of_what_fades(naive, path, tmp_path):
+    """Told to peers while it serves, and exported with and without what it began with."""
+    time, rows = Time(today() - 4_000 * DAY), records(labelled(3, seed=15))
+    store.save(naive, tmp_path / "base.candide")
+    learner = Learner(path, naive, half_life=10_000 * DAY, **time.both)
+    for i, row in enumerate(rows):
+        time.passes(1_000 * DAY)
+        learner.learn(of(row), str(i)).result()
+    weights = [2.0**-0.2, 2.0**-0.1, 1.0]
+    assert learner.own().census.class_weight.sum() == pytest.approx(sum(weights))
+    same_counts(naive.scale(2.0**-0.3).plus(learner.own().census), weighted(naive, rows, weights, 2.0**-0.3))
+    learner.close()
+    for less, out in (([], "all"), (["--less", str(tmp_path / "base.candide")], "new")):
+        command = ["export-state", str(path), *less, "-o", str(tmp_path / f"{out}.candide")]
+        assert CliRunner().invoke(run.cli, command, catch_exceptions=False).exit_code == 0
+    whole, new = (store.load(tmp_path / f"{name}.candide").census for name in ("all", "new"))
+    assert (whole.n_rows, new.n_rows) == (303, 3)
+    since = whole.class_weight.sum() / (sum(weights) + 300 * 2.0**-0.3)  # what has faded until it was exported
+    assert since == pytest.approx(2.0**-0.1, rel=1e-3)
+    assert new.class_weight.sum() == pytest.approx(since * sum(weights))
 
 
 def test_the_half_life_is_that_of_the_file(naive, path):
