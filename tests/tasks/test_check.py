@@ -49,6 +49,7 @@ PLANTED = {
     "9999": ("sentinel", "x", np.where(SHUFFLED < 8, 9999.0, RNG.normal(50, 9, N))),
     "-1 among amounts": ("sentinel", "x", np.where(SHUFFLED < 40, -1.0, RNG.integers(0, 300, N))),
     "0 among heights": ("sentinel", "x", np.where(SHUFFLED < 8, 0.0, RNG.normal(170, 9, N))),
+    "empty text": ("sentinel", "x", np.where(SHUFFLED < 8, "", CLEAN["job"][::-1])),
     "a question mark": ("sentinel", "x", np.where(SHUFFLED < 8, "?", CLEAN["job"][::-1])),
     "ids in any order": ("identifier", "x", 10_000 + SHUFFLED),
     "case": ("level-spelling", "x", RNG.choice(["Red", "red", "blue"], N)),
@@ -81,6 +82,8 @@ def test_a_defect_is_found(what):
         RNG.integers(0, 10**7, N).astype(float),  # all different by chance
         RNG.normal(CLEAN["age"], 1.0),  # much like a column, and not the same
         np.where(SHUFFLED < 1, 9.0, 0.0),  # a rare flag
+        1.7e12 + RNG.normal(0, 1, N).round(2),  # instants within a few milliseconds
+        1e15 + RNG.integers(0, 2, N),  # which differ in their last digit
         RNG.choice([None, 1.5, 2.5, 3.5], N),  # missing in all classes
         np.linspace(900, 999, N).round(0),  # up to 999, in no leap
     ],
@@ -100,6 +103,8 @@ def classes_found(y):
 def test_classes():
     assert classes_found(np.where(np.arange(N) < 4, "maybe", Y)) == ["few-rows"]
     assert classes_found(np.where(np.arange(N) % 20 == 0, "yes", "no")) == ["imbalance"]
+    assert "sentinel" in classes_found(np.where(SHUFFLED < 90, "", Y))
+    assert "sentinel" not in classes_found(np.where(Y == "yes", "+", "-"))
     assert "label-spelling" in classes_found(np.where(SHUFFLED < 90, "YES ", Y))
 
 

@@ -41,6 +41,7 @@ from candide.model.settings import Settings, usual
 from candide.rows.remarks import Remark
 from candide.store import values
 from candide.tasks.alike import refuse_plans
+from candide.tasks.findings import from_counts, shortened
 from candide.tasks.learn import Learned, as_read, checked, unlabelled
 from candide.tasks.look import with_grids
 from candide.tasks.models import plan_like
@@ -143,6 +144,7 @@ def learn_counts(
     fitted = Fitted(census, settings or usual("naive"), head["target"], dates=frozenset(head["dates"]))
     fitted.model  # noqa: B018  an estimate that cannot be had is an error now, not at the first prediction
     told += [*_rounded(lines, plan, head["near"]), *_far(census, head["near"])]
+    told += shortened(list(from_counts(census)))
     return Learned(fitted, [], [*unlabelled(head["target"], counted), *told, _NAIVE])
 
 

@@ -21,7 +21,9 @@ from candide.rows.remarks import Remark
 from candide.rows.table import Name
 from candide.tasks.looks import FEWEST, LEAK, Sample, drop_it, from_rows, leak, sentinel
 
-_ABSENT = frozenset(("?", "na", "n/a", "nan", "null", "nil", "#n/a", "-", "."))  # levels that may mean "missing"
+_ABSENT = frozenset(("", "?", "na", "n/a", "nan", "null", "nil", "#n/a", "-", "."))  # levels that may mean "missing"
+_NO_LABEL = _ABSENT - {"-", "."}  # beside + and the like these are classes
+_SAME = 2 * np.finfo(float).eps  # by which the sd of one value, of which parts were merged, may differ from nought
 _MENDED = 100_000  # levels of which nobody mends the spelling
 _MANY, _EACH = 50, 5  # levels that are many, and rows a level that are few
 _RARE = 10  # rows of a class from which little can be learned
@@ -41,6 +43,7 @@ def findings(census: Census, sample: Sample) -> list[Remark]:
 def from_counts(census: Census) -> Iterator[Remark]:
     """What the counts tell of classes and columns."""
     yield from _spellings(census.labels, "label", None)
+    yield from _no_labels(census)
     yield from _sizes(census)
     for part, tally in zip(census.plan.parts, census.tallies, strict=True):
         yield from _of(part, tally, census)
@@ -108,7 +111,7 @@ def _missing(name: Name, n: Floats, census: Census) -> Iterator[Remark]:
 
 
 def _constant(name: Name, seen: dict[str, float], rows: int) -> Iterator[Remark]:
-    flat = "sd" in seen and seen["sd"] <= 1e-12 * abs(seen["mean"])
+    flat = "sd" in seen and seen["sd"] <= _SAME * abs(seen["mean"])
     if rows >= FEWEST and (seen.get("level") == 1 or flat):
         yield Remark("constant", f"column {name!r} has one value only, and tells nothing", name, drop_it(name))
 
@@ -126,6 +129,15 @@ def _spellings(labels: Labels, what: str, column: Name | None) -> Iterator[Remar
             where = "labels" if column is None else f"column {column!r}: levels"
             text = f"{where} {wording.listing(same, 4)} differ in case or spaces only, and count as different"
             yield Remark(f"{what}-spelling", text, column, "if they mean the same, write them alike")
+
+
+def _no_labels(census: Census) -> Iterator[Remark]:
+    """Classes that may be none: databases keep empty text as a value, which an empty field of a CSV is not."""
+    for label, w in zip(census.labels.values, census.class_weight.tolist(), strict=True):
+        if isinstance(label, str) and label.strip().lower() in _NO_LABEL and w > 0:
+            share = wording.percent(w / float(census.class_weight.sum()))
+            text = f"class {label!r}, of {share} of the rows, may stand for a missing label"
+            yield Remark("sentinel", text, None, f"if so, make it missing: --na {label!r} (na=[...])")
 
 
 def _sizes(census: Census) -> Iterator[Remark]:
