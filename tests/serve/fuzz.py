@@ -49,7 +49,7 @@ def by_description(fitted, folder, requests):
         subprocess.run([sys.executable, "-m", "openapi_spec_validator", folder / "openapi.json"], check=True)
         bodies = sum("post" in methods for methods in json.loads(described)["paths"].values())
         run = ["schemathesis", "run", f"{address}/openapi.json", "-H", "Authorization: Bearer secret", CHECKS]
-        run += ["--workers", "2", "--continue-on-failure", "--seed", "0", "--max-examples"]
+        run += ["--no-color", "--continue-on-failure", "--seed", "0", "--max-examples"]
         status = subprocess.run([*run, str(max(1, requests // bodies // 20))], cwd=folder).returncode
         before = rss(server.pid)
         status |= subprocess.run([*run, str(max(1, requests // bodies))], cwd=folder).returncode

@@ -91,8 +91,8 @@ def test_open_inference_in_bytes(served):
     """As Triton's client sends tensors: after the JSON, texts each with its length."""
     height, age = np.array([9.5, 20.0], "<f4"), np.array([3, 80], "<i8")
     soil = b"".join(len(text).to_bytes(4, "little") + text for text in (b"clay", b"sand"))
-    raw = [height.tobytes(), age.tobytes(), soil]
-    kinds = [("height", "FP32", [2, 1]), ("age", "INT64", [2]), ("soil", "BYTES", [2])]
+    raw = [height.tobytes(), age.tobytes(), soil, b"\x01\x00"]
+    kinds = [("height", "FP32", [2, 1]), ("age", "INT64", [2]), ("soil", "BYTES", [2]), ("wet", "BOOL", [2])]
     inputs = [
         {"name": n, "datatype": kind, "shape": shape, "parameters": {"binary_data_size": len(part)}}
         for (n, kind, shape), part in zip(kinds, raw, strict=True)
@@ -101,7 +101,12 @@ def test_open_inference_in_bytes(served):
     length = {"inference_header_content_length": len(head)}
     answer = ask(served, "/v2/models/trees/infer", head + b"".join(raw), **length)
     wanted = ask(
-        served, "/predict", [{"height": 9.5, "age": 3, "soil": "clay"}, {"height": 20.0, "age": 80, "soil": "sand"}]
+        served,
+        "/predict",
+        [
+            {"height": 9.5, "age": 3, "soil": "clay", "wet": True},
+            {"height": 20.0, "age": 80, "soil": "sand", "wet": False},
+        ],
     )
     assert answer.json["outputs"][0]["data"] == [row["prediction"] for row in wanted.json]
     assert answer.json["outputs"][1]["data"] == [row["p_cut"] for row in wanted.json]

@@ -15,7 +15,7 @@ _KINDS: dict[str, Schema] = {
 }
 _DATATYPES = ["BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64", "FP16", "FP32", "FP64",
               "BYTES"]  # fmt: skip
-_MOST = 100  # columns of which one must be there; of more this is not said
+_MOST = 100  # columns of which a row that is alone must have one; of more this is not said
 
 
 def schemas(scorer: Scorer, target: str | None) -> dict[str, Schema]:
@@ -27,8 +27,8 @@ def schemas(scorer: Scorer, target: str | None) -> dict[str, Schema]:
     scored = {"prediction": label, **{name: {"type": "number", "minimum": 0, "maximum": 1} for name in scorer.classes}}
     scored |= {"log_density": {"type": ["number", "null"]}}
     known = {
-        "Row": _object(columns, [], additionalProperties=_VALUE, example=row, **some),
-        "Rows": _one_or_many("Row"),
+        "Row": _object(columns, [], additionalProperties=_VALUE, example=row),
+        "Rows": {"oneOf": [{"allOf": [ref("Row"), some]} if some else ref("Row"), _list(ref("Row"))]},
         "Prediction": _object(scored, list(scored)),
         "Predictions": _one_or_many("Prediction"),
         "Decisions": _one_or_many("Decision"),
