@@ -1,6 +1,7 @@
 """Bad input: each a clear one-line error that names the place and the remedy, or a sensible result."""
 
 import gzip
+import math
 import subprocess
 import sys
 
@@ -101,6 +102,15 @@ def test_infinite_values_and_negative_counts_name_the_column():
     with pytest.raises(InputError) as error:
         predict(fitted, {"x": [1.0, np.inf]})
     assert (error.value.column, error.value.row, error.value.value) == ("x", 1, np.inf)
+
+
+@pytest.mark.parametrize("weights", [[1.0, math.nan, 1.0, 1.0], [1.0, math.inf, 1.0, 1.0]])
+def test_weights_that_are_not_finite(weights):
+    """Of an Arrow table NaN is a value, not a missing one."""
+    table = pa.table({"x": [1.0, 2.0, 4.0, 3.0], "w": weights, "y": ["a", "b", "a", "b"]})
+    with pytest.raises(InputError, match="weights must be numbers >= 0") as error:
+        learn(table, "y", weight="w", model="naive")
+    assert error.value.column == "w"
 
 
 @pytest.mark.parametrize("weights", [[1.0, -1.0, 1.0, 1.0], [1.0, None, 1.0, 1.0]])

@@ -53,6 +53,35 @@ def test_folds_are_those_of_the_hash_whoever_counts(rows, key, tmp_path):
             assert of_batches(source, key, seed) == want
 
 
+def test_postgres_says_them_in_any_encoding(postgres):
+    """And of numbers without places, and of text that is filled up with blanks."""
+    postgres.run("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
+    words = ["a", "é", "Straße", ""]
+    from adbc_driver_postgresql import dbapi
+
+    values = ", ".join(f"('{word}', '{word}', {i})" for i, word in enumerate(words))
+    with dbapi.connect(postgres.address(database="latin"), autocommit=True) as con, con.cursor() as cursor:
+        cursor.execute("SET client_encoding TO 'UTF8'")
+        cursor.execute("CREATE TABLE k (t text, c char(9), n numeric(18, 0))")
+        cursor.execute(f"INSERT INTO k VALUES {values}")
+    with open_source(f"{postgres.address(database='latin')}::k") as source:
+        for key, held in (("t", words), ("c", words), ("n", range(4))):
+            folds = [f for b in source.batches([key], 9, Folds(97, 0, key=key)) for f in b.columns[-1].to_pylist()]
+            assert folds == by_key(list(held), 97, 0).tolist()
+
+
+def test_what_is_a_key_is_one_in_every_engine():
+    whole, lists = pa.array([1, 2, None] * 6, pa.decimal128(18, 0)), pa.array([[1], [2], [3]] * 6)
+    for kind in (pa.table, Table.of):
+        rows = kind({"k": whole, "l": lists, "x": list(range(18)), "y": ["a", "b", "b"] * 6})
+        with open_source(rows) as source:
+            folds = [f for b in source.batches(["x"], 9, Folds(97, 0, key="k")) for f in b.columns[-1].to_pylist()]
+        assert folds == by_key([1, 2, None] * 6, 97).tolist()
+        with pytest.raises(InputError) as error:
+            cross_validate(rows, "y", fold_by="l", folds=2, drop=["k"])
+        assert error.value.column == "l"
+
+
 @pytest.mark.parametrize("name", DIALECTS)
 def test_every_dialect_says_them(name):
     source = SimpleNamespace(dialect=dialect(name), view="t", columns={"k": "BIGINT"})

@@ -7,13 +7,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from tests.engines.spark_session import needs_spark, session
+from tests.engines.test_counts import written
+from tests.engines.test_engines import same
 
 import candide as cd
 from candide.engines.base import Rows, engine
 from candide.engines.prepare import prepare
 from candide.engines.spark.engine import Spark
+from candide.engines.sql.long import HEADER
 from candide.errors import InputError, SourceError
 from candide.rows.table import Table
+from candide.tasks.counts import counting_query, learn_counts
 from candide.tasks.evaluate import evaluate
 from candide.tasks.learn import learn
 from candide.tasks.look import look
@@ -29,6 +33,30 @@ pytestmark = [needs_spark, pytest.mark.filterwarnings("ignore:.*pandas >= 3:Futu
 def spark():
     with session(**{"spark.sql.session.timeZone": "America/New_York"}) as spark:
         yield spark
+
+
+def test_a_pasted_query_counts_times_in_no_zone(spark):
+    """Two instants of the hour that clocks have twice are two levels; what looks like a setting is none."""
+    times = [
+        datetime.datetime(2024, 11, 3, 4, 30, tzinfo=datetime.UTC) + datetime.timedelta(hours=i) for i in range(4)
+    ] * 10
+    t = pa.array(times, pa.timestamp("us", "UTC"))
+    rows = pa.table({"t": t, "s": ["${spark.app.name}", "b"] * 20, "y": ["a", "b", "b", "a", "a"] * 8})
+    query = counting_query(rows, "y", table="pasted", dialect="spark", events={"t": "categorical"})
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        spark.createDataFrame(rows).selectExpr("CAST(t AS TIMESTAMP_LTZ) AS t", "s", "y").createOrReplaceTempView(
+            "pasted"
+        )
+        found = learn_counts(written(HEADER, map(tuple, spark.sql(query).collect())))
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+        spark.catalog.dropTempView("pasted")
+    same(found.fitted.census, learn(rows, "y", model="naive", events={"t": "categorical"}).fitted.census)
+    with pytest.raises(InputError) as error:
+        counting_query(rows.rename_columns(["t", "${s}", "y"]), "y", table="pasted", dialect="spark")
+    assert error.value.column == "${s}"
 
 
 def test_it_keeps_the_laws_on_executors(spark):

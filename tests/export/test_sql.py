@@ -125,6 +125,28 @@ def test_times_in_spark(spark, in_spark, zone):
         assert spark.table("t").schema["t"].dataType.typeName() == name
 
 
+@needs_spark
+def test_what_is_special_in_spark(spark, in_spark):
+    """Floats of 32 bits, truths, what looks like a setting, and columns in which case makes no difference."""
+    levels = ["${spark.app.name}", "$${env:HOME}${x}", "a", "A"]
+    data = {"s": levels * 10, "r": np.array([0.1, 0.2, 2.5, 1e10] * 10, np.float32), "b": ["True", "False"] * 20}
+    model = cd.NaiveBayes("categorical").fit(data, [0, 1, 1, 2, 2] * 8)
+    rows = {**data, "b": np.array([True, False, False, True] * 10)}
+    check(in_spark(model.fitted_, arrow(rows, rows)), model, rows)
+    query = select(model.fitted_, dialect="spark", table="folded", keep=["row #"])
+    spark.table("t").withColumn("s", spark_collated("s")).createOrReplaceTempView("folded")
+    check([tuple(row) for row in spark.sql(query).collect()], model, rows)
+    with pytest.raises(InputError) as error:
+        cd.NaiveBayes().fit({"${x}": [1.0, 2.0]}, [0, 1]).to_sql("spark", "t")
+    assert error.value.column == "${x}"
+
+
+def spark_collated(name):
+    from pyspark.sql import functions
+
+    return functions.collate(functions.col(name), "UTF8_LCASE")
+
+
 def test_every_column_weighed(score):
     rng = np.random.default_rng(1)
     model = cd.BayesClassifier().fit(*without_text(every_law(rng, 1000, wild=True)))
@@ -391,6 +413,8 @@ CATEGORIES = {
     "numbers": ([1, 2, 2, 3], [["1", "2.0", " 3 ", "x", "4"], [1.0, 2.5, 3.0, np.nan]]),
     "digits": (["1", "2", "02", "2.50"], [[1.0, 2.5, 7.0], [1, 2, 3, 4], ["1", "1.0", "02", "2.5", "2.50"]]),
     "truths": ([True, False, False, True], [[1.0, 0.0, 2.0], [1, 0, 2], ["true", "False", "1", "0.0", "x"]]),
+    "words for truths": (["True", "False", "x", "y"], [[True, False], [1, 0, 2], ["True", "true", "1", "x"]]),
+    "digits for truths": (["1", "0", "2", "true or so"], [[True, False], [1, 0, 2]]),
 }
 
 
@@ -414,6 +438,7 @@ def test_levels_that_are_times_depend_on_no_zone(postgres, unit):
     finally:
         postgres.run("RESET timezone")
     with duckdb.connect() as con:
+        con.execute("SET timezone = 'Asia/Tokyo'")
         con.register("t", zoned)
         check(con.execute(model.to_sql("duckdb", "t", keep="row #")).fetchall(), model, {"t": times})
 

@@ -102,8 +102,11 @@ def counting_query(
         "dates": sorted(known["dates"]), "near": prepared.near, "parts": len(prepared.plan.parts),
     }  # fmt: skip
     told = [head, *(_packed(part) for part in prepared.plan.parts)]
+    for name in (*used, *([weight] if weight is not None else [])):
+        spoken.check_name(name)
     away: Any = long.Elsewhere(spoken, table, types)
-    return long.query(Rows(away, target, weight), prepared, [json.dumps(one) for one in told])
+    texts = [json.dumps(one).replace("${", "\\u0024{") for one in told]  # the same to JSON, and no setting to Spark
+    return long.query(Rows(away, target, weight), prepared, texts)
 
 
 def _prepared_like(rows: Rows, like: Any) -> Prepared:

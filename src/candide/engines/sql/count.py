@@ -250,7 +250,10 @@ def _tally(part: Part, columns: list[Column], answers: Mapping[str, Sequence[Any
 
 
 def check_weights(answers: Answers, weight: str | None) -> None:
-    """Refuse weights that are missing or negative."""
+    """Refuse weights that are missing, negative or not finite."""
+    for total in answers.get("weight", ()) if weight is not None else ():
+        if total is not None and not np.isfinite(total):
+            raise InputError(f"a weight is {total:g}; weights must be numbers >= 0", column=weight, value=total)
     for low, missing in zip(answers.get("least weight", ()), answers.get("weights missing", ()), strict=True):
         if missing or (low is not None and not low >= 0):
             what = "missing" if missing else f"{low:g}"

@@ -23,7 +23,10 @@ _TEXT = exp.DataType.build("TEXT")
 ANY_NUMBER = "DOUBLE OR TEXT"  # the type of numbers in a column that nobody has looked at
 LIKE_A_NUMBER = "'^ *[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]+)? *$'"
 _FLOATS = ("DOUBLE", "FLOAT", "REAL")
-_KEYS = re.compile(r"U?(TINY|SMALL|MEDIUM|BIG|HUGE)?INT(EGER|\d+)?\b|(VAR|BP)?CHAR|CHARACTER|TEXT|STRING|ENUM|UUID")
+_KEYS = re.compile(
+    r"U?(TINY|SMALL|MEDIUM|BIG|HUGE)?INT(EGER|\d+)?\b|(DECIMAL|NUMERIC)\(\d+, ?0\)"
+    r"|(VAR|BP)?CHAR|CHARACTER|TEXT|STRING|ENUM|UUID"
+)
 _TIMES = ("DATE", "TIME", "INTERVAL")
 _LEVELS = ("VARCHAR", "TEXT", "BOOLEAN", "DATE", "TIMESTAMP", "TIME", "DOUBLE", "FLOAT", "REAL")
 # Of log Gamma(z) above (z - 1/2) log z - z + log(2 pi) / 2 the terms in 1/z, 1/z^3, ... (Stirling's series): at
@@ -66,6 +69,13 @@ class Dialect:
 
     # Types and values
 
+    def parts(self, text: str) -> list[str]:
+        """A text in pieces, none of which the database would read as other than itself."""
+        return [text]
+
+    def check_name(self, name: str) -> None:
+        """Refuse the name of a column that the database would read as another, even in quotes."""
+
     def is_float(self, kind: str) -> bool:
         """Whether a type, in capitals, is of numbers that may be NaN."""
         return kind.startswith(_FLOATS)
@@ -76,7 +86,7 @@ class Dialect:
 
     def is_key(self, kind: str) -> bool:
         """Whether a type, in capitals, is of whole numbers or text, which every database spells alike."""
-        return _KEYS.match(kind) is not None
+        return _KEYS.match(kind) is not None and not kind.endswith("]")  # a list of them is none
 
     def double(self, x: Expr) -> Expr:
         """The value as a double."""

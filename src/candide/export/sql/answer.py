@@ -4,12 +4,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from candide.export.scorer.numbers import numbers, rows
 from candide.export.sql.expressions import IMPOSSIBLE, added, guarded_exp
 from candide.export.sql.layers import Layers
-from candide.export.sql.lookups import search
+from candide.export.sql.lookups import lines, search
 from candide.export.sql.scoring import Scoring
 from candide.export.sql.words import number
 
@@ -86,12 +84,9 @@ def _log_odds(layers: Layers, shares: Sequence[str], c: int) -> str:
 
 def _interpolated(layers: Layers, x: str, knots: Sequence[float], values: Sequence[float]) -> str:
     """The straight lines through knots, level beyond the ends."""
-    at, own = np.array(knots), np.array(values)
     code = layers.let(search(x, knots))
     table = layers.by_code(code, range(len(knots) + 1))
-    slope = np.concatenate([[0.0], np.diff(own) / np.diff(at), [0.0]])
-    held = np.concatenate([own[:1], own[:-1], own[-1:]]), slope, np.concatenate([at[:1], at[:-1], at[-1:]])
-    a, b, c = (table.numbers(one.tolist()) for one in held)
+    a, b, c = (table.numbers(one.tolist()) for one in lines(knots, values))
     return layers.let(f"{a} + {b} * ({x} - {c})")
 
 

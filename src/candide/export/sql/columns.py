@@ -5,7 +5,7 @@
 >>> age.read_number()
 'TRY_CAST(t0."age" AS DOUBLE)'
 >>> print(age.read_key(["cook", "smith"]))
-NULLIF(NULLIF(CAST(t0."age" AS VARCHAR), ''), '-1')
+NULLIF(NULLIF((CAST(t0."age" AS VARCHAR) COLLATE C), ''), '-1')
 """
 
 import datetime as dt
@@ -14,14 +14,16 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from candide.errors import InputError
-from candide.export.scorer.values import NUMBER
+from candide.export.scorer.values import NEW, NUMBER, Levels
 from candide.export.sql.layers import Layers
 from candide.export.sql.words import number
 
 _LARGEST = number(1.7976931348623157e308)
 _WHOLE = 2**53  # up to here a double is one whole number
-_TAG = "number "  # before what is not text
+_TAG, _TRUTH = "number ", "truth "  # before what is not text
 _EPOCH = dt.datetime(1970, 1, 1)
 
 
@@ -52,7 +54,7 @@ class Column:
     def read_number(self) -> str:
         """A number, or the days of a date; text as in the rows fitted, where the column holds text."""
         how, is_date = self.about.get("spelled"), self.about["kind"] == "date"
-        plain = self.words.days.replace("{}", self.raw) if is_date else self.words.parsed(self.raw)
+        plain = self.words.days.replace("{}", self._utc) if is_date else self.words.parsed(self.raw)
         if how is None:
             return plain
         if is_date:  # of text there are no days, even where it is never asked for them
@@ -65,10 +67,10 @@ class Column:
         is_text = self.words.is_text.replace("{}", self.raw)
         return f"CASE WHEN {is_text} THEN {read} ELSE {plain} END" if is_text else read
 
-    def _text(self, missing: Sequence[str], text: str = "TRIM({})") -> str:
+    def _text(self, missing: Sequence[str], text: str = "TRIM({})", end: str = "") -> str:
         text = text.replace("{}", self.words.text.replace("{}", self.raw))
         for one in missing:
-            text = f"NULLIF({text}, {self.words.string(one)})"
+            text = f"NULLIF({text}, {self.words.string(one + end)})"
         return text
 
     def _spelled(self, text: str, how: dict[str, Any]) -> str:
@@ -92,7 +94,7 @@ class Column:
         sort = _sort(levels)
         if sort is float:
             self._check_whole(levels)
-            return self._number_or_new()
+            return self._number_or_new(self._exact(levels))
         if sort is bool:
             return f"LOWER({self._text([''], '{}')})"
         if sort in ("day", "moment"):
@@ -100,22 +102,37 @@ class Column:
         if sort is not str:
             what = "its levels are times, or of several types"
             raise InputError(what, column=self.name, remedy="export it to python or js")
-        text = self._text([*([] if "" in levels else [""]), *self.na], "{}")
+        text = self._text([*([] if "" in levels else [""]), *self.na], self.words.letters, self.words.end)
         return self._tagged(text, self._meant(levels), levels)
 
     @property
     def _utc(self) -> str:
         return self.words.utc.replace("{}", self.raw)
 
-    def _number_or_new(self) -> str:
+    def _exact(self, levels: Sequence[float]) -> str:
+        """A number; one of 32 bits is what its decimals spell, where a level has more bits than that."""
+        x, is_short = self.words.parsed(self.raw), self.words.is_short.replace("{}", self.raw)
+        if not is_short or all(abs(level) < _WHOLE and _short(level) == level for level in levels):
+            return x
+        spelled = self.words.double(self.words.text.replace("{}", self.raw))
+        return f"CASE WHEN {is_short} THEN {spelled} ELSE {x} END"
+
+    def _number_or_new(self, x: str) -> str:
         """A number; of text that is none the largest of all, which is a new level."""
-        x, text = self.words.parsed(self.raw), self._text(["", *self.na])
+        text = self._text(["", *self.na])
         if not self.words.read:
             return x
         return f"CASE WHEN {x} IS NULL AND LOWER({text}) <> 'nan' THEN {_LARGEST} ELSE {x} END"
 
     def _tagged(self, text: str, meant: dict[float, list[int]], levels: Sequence[str]) -> str:
-        """Text; a number of the table is the one level that spells it, of several the one with its letters."""
+        """Text; a number of the table is the one level that spells it, of several the one with its letters.
+
+        So is a truth.
+        """
+        if self._truths(levels):
+            truth = self.words.is_truth.replace("{}", self.raw)
+            named = self.words.joined.format(f"'{_TRUTH}'", text)
+            text = f"CASE WHEN {truth} THEN {named} ELSE {text} END"
         if not meant:
             return text
         x, is_text = self.words.parsed(text), self.words.is_text.replace("{}", self.raw)
@@ -127,12 +144,23 @@ class Column:
         text = self.words.text.replace("{}", x)
         return self.words.joined.format(f"'{_TAG}'", text)
 
+    def _truths(self, levels: Sequence[str]) -> dict[str, int]:
+        """The levels that a truth is, and their places, where one is not spelled as the database spells it."""
+        known = Levels(list(levels)) if self.words.is_truth else None
+        found = {word: known.place(word == "true") for word in ("true", "false")} if known else {}
+        same = all(place == NEW or levels[place] == word for word, place in found.items())
+        return {} if same else {word: place for word, place in found.items() if place != NEW}
+
     def _meant(self, levels: Sequence[str]) -> dict[float, list[int]]:
-        """The numbers that levels spell, and their places."""
+        """The numbers that levels spell, and their places; 1 and 0 may be truths."""
         found: dict[float, list[int]] = {}
         for place, level in enumerate(levels if self.words.is_text and self.words.read else ()):
             if NUMBER.fullmatch(level) and math.isfinite(x := float(level)):
                 found.setdefault(x, []).append(place)
+        known = Levels(list(levels))
+        for one in (1, 0) if self.words.is_text and self.words.read else ():
+            if one not in found and (place := known.place(one)) != NEW:
+                found[float(one)] = [place]
         return found
 
     def _check_whole(self, levels: Sequence[Any]) -> None:
@@ -151,18 +179,24 @@ class Column:
             elif sort is float:
                 out.append((number(level), place))
             elif sort is str:
-                out.append((self.words.string(level), place))
+                out.append((self.words.string(level + self.words.end), place))
             else:
                 out.append((self._moment(level, str(sort)), place))
         if sort is str:
             alone = {x: places[0] for x, places in self._meant(levels).items() if len(places) == 1}
             out += [(self._tag(self.words.double(number(x))), place) for x, place in alone.items()]
+            out += [(f"'{_TRUTH}{word}'", place) for word, place in self._truths(levels).items()]
         return out
 
     def _moment(self, level: dict[str, Any], sort: str) -> str:
         when = _EPOCH + dt.timedelta(microseconds=level["value"])
         text = f"{when:%Y-%m-%d}" if sort == "day" else when.isoformat(" ", "microseconds")
         return getattr(self.words, sort).replace("{}", f"'{text}'")
+
+
+def _short(x: float) -> float:
+    """A number to 32 bits."""
+    return float(np.float32(x))
 
 
 def _sort(levels: Sequence[Any]) -> Any:

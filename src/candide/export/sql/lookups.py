@@ -23,7 +23,7 @@ from candide.export.sql.columns import Column
 from candide.export.sql.layers import Join, Layers, Listed
 from candide.export.sql.words import number
 
-__all__ = ["Cells", "Known", "Layers", "search"]
+__all__ = ["Cells", "Known", "Layers", "lines", "search"]
 
 ABSENT = -1
 
@@ -71,12 +71,8 @@ class Cells(_Lookup):
 
     def score(self, read: dict[str, Any], scores: Sequence[float]) -> str:
         """The name of a normal score: the straight line through the values, 0 where there is none."""
-        knots, own = np.array(_edges(read)), np.array(scores)
-        with np.errstate(over="ignore"):
-            rise = np.diff(own) / np.diff(knots)
-        base, slope = np.concatenate([own[:1], own[:-1], own[-1:]]), np.concatenate([[0.0], rise, [0.0]])
-        start, at = np.concatenate([knots[:1], knots[:-1], knots[-1:]]), np.array(self.codes(read))[1:]
-        a, b, c = (self.column_of([0.0, *one[at].tolist()]) for one in (base, slope, start))
+        at = np.array(self.codes(read))[1:]
+        a, b, c = (self.column_of([0.0, *one[at].tolist()]) for one in lines(_edges(read), scores))
         return self.layers.let(f"COALESCE({a} + {b} * ({self.column.x} - {c}), 0e0)")
 
 
@@ -104,6 +100,23 @@ class Known(_Lookup):
 
 def _edges(read: dict[str, Any]) -> list[float]:
     return numbers(read["edges"] if read["read"] == "grid" else read["values"])
+
+
+def lines(knots: Sequence[float], values: Sequence[float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The straight lines through knots, level beyond the ends: of each its value at its start, its slope, its start.
+
+    Knots so close that no number is as steep have a step between them, to the value of the second.
+
+    >>> [one.tolist() for one in lines([0.0, 2.0, 4.0], [1.0, 2.0, 6.0])]
+    [[1.0, 1.0, 2.0, 6.0], [0.0, 0.5, 2.0, 0.0], [0.0, 0.0, 2.0, 4.0]]
+    """
+    at, own = np.array(knots), np.array(values)
+    with np.errstate(over="ignore"):
+        rise = np.diff(own) / np.diff(at)
+    steep = np.isinf(rise)
+    base = np.concatenate([own[:1], np.where(steep, own[1:], own[:-1]), own[-1:]])
+    slope = np.concatenate([[0.0], np.where(steep, 0.0, rise), [0.0]])
+    return base, slope, np.concatenate([at[:1], at[:-1], at[-1:]])
 
 
 def search(x: str, edges: Sequence[float], low: int = 0, high: int | None = None) -> str:

@@ -18,6 +18,8 @@ from candide.engines.sql.dialects.table import dialect
 from candide.errors import InputError, unknown
 
 _LATER = "CAST(EXTRACT(EPOCH FROM {}) AS DOUBLE PRECISION) / 86400e0"
+_PG_TYPE = "PG_TYPEOF({{}}) = CAST('{}' AS REGTYPE)"
+_ZONED = "':[0-9.]+ ?(Z|UTC|[-+][0-9:]+)$'"  # a text that ends with a time in a zone
 NEVER = -1e300  # the score of what cannot be; some of them add up without leaving the range of numbers
 
 
@@ -35,7 +37,9 @@ class Words:
 
     name: str
     number: str = "DOUBLE"  # the type
-    text: str = "CAST({} AS VARCHAR)"  # compared letter by letter
+    text: str = "CAST({} AS VARCHAR)"
+    letters: str = "{}"  # a text, to be compared letter by letter whatever the collation of its column
+    end: str = ""  # of such a text, where blanks at the end make no difference
     utc: str = "{}"  # a time, where it may have a zone
     days: str = ""  # of a date or a time, since 1970
     day: str = "CAST({} AS DATE)"
@@ -48,8 +52,11 @@ class Words:
     row: str = "({})"
     position: str = ""  # of a value in a list of a few, from 1 on, where that is quicker than such a table
     list: str = ""  # what is at a place, from 0 on, of a list of constants, where that is quicker than such a table
+    is_short: str = ""  # whether a column holds numbers of 32 bits, which are what their decimals spell
+    is_truth: str = ""  # whether a column holds truths
     is_text: str = ""  # whether a column holds text; without it the columns that the model read from text do
     folds: bool = True  # whether names that differ by case only are the same, even in quotes
+    national: bool = False  # whether text of any script has a mark of its own
     folds_table: bool = False  # whether a table made without quotes is not found by its name in quotes
     longest: int = 1000  # bytes of a name that are heeded
     widest: int = 1600  # columns in one SELECT
@@ -61,6 +68,7 @@ class Words:
 
     def quoted(self, name: str) -> str:
         """A name, whatever is in it."""
+        dialect(self.name).check_name(name)
         return exp.to_identifier(name, quoted=True).sql(self.name)
 
     def folded(self, name: str) -> str:
@@ -72,7 +80,10 @@ class Words:
         """A text in a query."""
         if "\0" in text:
             raise InputError("SQL has no text with a NUL in it", value=text, remedy="export it to python or js")
-        return exp.Literal.string(text).sql(self.name)
+        if self.national:
+            return exp.National(this=text).sql(self.name)
+        parts = [exp.Literal.string(part).sql(self.name) for part in dialect(self.name).parts(text)]
+        return parts[0] if len(parts) == 1 else f"CONCAT({', '.join(parts)})"
 
     @property
     def read(self) -> str:
@@ -133,15 +144,20 @@ _WORDS = (
     ),
     Words(
         "duckdb",
-        utc="CAST(CAST({} AS VARCHAR) AS TIMESTAMP)",  # of text with a zone too
+        letters="({} COLLATE C)",
+        utc="CASE WHEN TYPEOF({}) = 'TIMESTAMP WITH TIME ZONE' "
+        f"OR (TYPEOF({{}}) = 'VARCHAR' AND REGEXP_MATCHES(CAST({{}} AS VARCHAR), {_ZONED})) "
+        "THEN MAKE_TIMESTAMP(EPOCH_US(TRY_CAST({} AS TIMESTAMPTZ))) ELSE TRY_CAST({} AS TIMESTAMP) END",
         days="EPOCH({}) / 86400e0",
         log1p=_HALVED,
+        is_short="TYPEOF({}) = 'FLOAT'",
+        is_truth="TYPEOF({}) = 'BOOLEAN'",
         is_text="TYPEOF({}) = 'VARCHAR'",
         dot="LIST_DOT_PRODUCT({}, [{}])",
     ),
     Words(
         "mysql",
-        text="CAST({} AS CHAR) COLLATE utf8mb4_bin",
+        text="CAST({} AS CHAR) COLLATE utf8mb4_0900_bin",
         days="TIMESTAMPDIFF(MICROSECOND, '1970-01-01', {}) / 864e8",
         moment="CAST({} AS DATETIME(6))",
         fence="LIMIT 18446744073709551615",
@@ -153,12 +169,16 @@ _WORDS = (
         folds=False,
         longest=63,
         number="DOUBLE PRECISION",
-        utc="CASE WHEN PG_TYPEOF({}) = CAST('timestamptz' AS REGTYPE) THEN CAST({} AS TIMESTAMPTZ) AT TIME ZONE 'UTC' "
-        "ELSE CAST({} AS TIMESTAMP) END",
+        letters='({} COLLATE "C")',
+        utc=f"CASE WHEN {_PG_TYPE.format('timestamptz')} "
+        f'OR ({IS_TEXT} AND CAST({{}} AS TEXT) COLLATE "C" ~ {_ZONED}) '
+        "THEN CAST({} AS TIMESTAMPTZ) AT TIME ZONE 'UTC' ELSE CAST({} AS TIMESTAMP) END",
         text="CAST({} AS TEXT)",
         days=_LATER,
         log1p=_HALVED,
         fence="OFFSET 0",
+        is_short=_PG_TYPE.format("real"),
+        is_truth=_PG_TYPE.format("boolean"),
         is_text=IS_TEXT,
     ),
     Words(
@@ -179,7 +199,9 @@ _WORDS = (
         dot=f"AGGREGATE(ZIP_WITH({{}}, {_LIST.format('{}', 'DOUBLE')}, (a, b) -> a * b), 0e0, (a, b) -> a + b)",
         position="ARRAY_POSITION(ARRAY({}), {})",
         list="GET(FROM_JSON('[{values}]', 'ARRAY<{type}>'), {place})",
-        is_text="TYPEOF({}) = 'string'",
+        is_short="TYPEOF({}) = 'float'",
+        is_truth="TYPEOF({}) = 'boolean'",
+        is_text="TYPEOF({}) LIKE 'string%'",  # with a collation or without
     ),
     Words(
         "sqlite",
@@ -204,6 +226,9 @@ _WORDS = (
         "tsql",
         number="FLOAT(53)",
         text="CAST({} AS NVARCHAR(MAX)) COLLATE Latin1_General_BIN2",
+        letters="({} + N'.')",
+        end=".",
+        national=True,
         days="DATEDIFF_BIG(MICROSECOND, '1970-01-01', {}) / 864e8",
         moment="CAST({} AS DATETIME2(6))",
         log="LOG",

@@ -12,7 +12,8 @@ class PostgresDialect(Dialect):
     name = "postgres"
     read = (  # by way of text, as which alone a truth can be cast
         "CASE WHEN PG_TYPEOF({}) = CAST('boolean' AS REGTYPE) THEN CASE CAST({} AS TEXT) WHEN 'true' THEN 1e0 "
-        f"WHEN 'false' THEN 0e0 END WHEN NOT {IS_TEXT} OR CAST({{}} AS TEXT) ~ {LIKE_A_NUMBER} "
+        f"WHEN 'false' THEN 0e0 END WHEN NOT {IS_TEXT} "
+        f'OR CAST({{}} AS TEXT) COLLATE "C" ~ {LIKE_A_NUMBER} '
         "THEN CAST(CAST({} AS TEXT) AS DOUBLE PRECISION) END"
     )
     grouping_sets = True
@@ -31,6 +32,10 @@ class PostgresDialect(Dialect):
 
     def days(self, x: Expr, kind: str) -> Expr:
         return days_of_seconds(self.double(call("date_part", exp.Literal.string("epoch"), x)))
+
+    def md5(self, x: Expr) -> Expr:
+        """Of UTF-8, whatever the encoding of the database."""
+        return exp.MD5(this=call("convert_to", x, exp.Literal.string("UTF8")))
 
     def hex(self, x: Expr, digits: int) -> Expr:
         """What would be read digit by digit is a number of bits to it."""

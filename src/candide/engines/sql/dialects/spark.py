@@ -3,12 +3,15 @@
 A stack has the levels of one column in each row of its own, and costs two thirds of that.
 """
 
+import re
 from collections.abc import Sequence
 
 from sqlglot import exp
 
 from candide.engines.sql.dialect import Dialect, Expr, call, number
+from candide.errors import InputError
 
+_SETTING = re.compile(r"\$\{\S+?\}")
 _ZONED = "CASE WHEN TYPEOF({}) = 'timestamp' THEN"  # in the zone of the session, which is to make no difference
 _MICROS = "UNIX_MICROS(CAST({} AS TIMESTAMP_LTZ))"
 _EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
@@ -24,6 +27,23 @@ class SparkDialect(Dialect):
     name = "spark"
     read = "TRY_CAST({} AS DOUBLE)"
     stacks = True
+
+    def parts(self, text: str) -> list[str]:
+        """Spark puts settings in the place of what looks like one, ``${name}``, wherever it stands."""
+        first, *rest = text.split("${")
+        ends = [*("$" for _ in rest), ""]
+        return [
+            f"{'{' if i else ''}{part}{end}" for i, (part, end) in enumerate(zip([first, *rest], ends, strict=True))
+        ]
+
+    def check_name(self, name: str) -> None:
+        if _SETTING.search(name):
+            what = "its name holds ${...}, for which Spark puts a setting"
+            raise InputError(what, column=name, value=name, remedy="rename it, in a view say")
+
+    def level(self, x: Expr, kind: str) -> Expr:
+        """A time in UTC, not in the zone of the session."""
+        return exp.var(UTC.replace("{}", x.sql("spark"))) if kind.startswith("TIMESTAMP") else super().level(x, kind)
 
     def mean(self, x: Expr) -> Expr:
         return exp.Avg(this=x)
