@@ -97,6 +97,10 @@ class Source(Protocol):
         """About so many rows, drawn from all and again the same, where whoever holds them can draw; and their share."""
         return self, 1.0
 
+    def spanned(self, span: tuple[int, int] | None) -> "tuple[Source, tuple[int, int] | None]":
+        """The source of rows to be scored, of all or of a span; and the span, unless it has no other rows."""
+        return self, span
+
     def look_on(self) -> None:
         """Count the rows from now on, for one who looks on."""
         self.rows_read, self.passes = 0, 1
@@ -244,6 +248,7 @@ class Engine(Protocol):
         With ``codes`` the engine may look up the codes of levels, and read numbers from text, itself; else text comes
         as it is, and an error can name its row.
         """
+        source, span = source.spanned(span)
         return batches_of(source, plan, keep, folds=folds, span=span)
 
 

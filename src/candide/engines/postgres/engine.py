@@ -4,11 +4,9 @@ Moments are one query grouped by class, levels another by grouping sets. Text, c
 which there are too many for grouping sets, are read in one pass, and so are the rows of folds.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
-from candide.engines.base import Counted, Engine, Folds, Prepared, Rows, Source
-from candide.engines.batch import Scan, batches_of
+from candide.engines.base import Counted, Engine, Prepared, Rows
 from candide.engines.postgres.source import PostgresSource
 from candide.engines.reading import Reading
 from candide.engines.sql import count as sql
@@ -38,17 +36,3 @@ class Postgres(Engine):
 
     def count(self, rows: Rows, prepared: Prepared) -> Counted:
         return sql.count(rows, prepared)
-
-    def score(
-        self,
-        source: Source,
-        plan: Plan,
-        keep: Sequence[str] = (),
-        *,
-        folds: Folds | None = None,
-        codes: bool = True,
-        span: tuple[int, int] | None = None,
-    ) -> Scan:
-        assert isinstance(source, PostgresSource)
-        source = source.with_written()
-        return batches_of(source if span is None else source.only(*span), plan, keep, folds=folds)

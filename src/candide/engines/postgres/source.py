@@ -138,11 +138,11 @@ class PostgresSource(SqlSource):
         some._span = (start, n)
         return some
 
-    def with_written(self) -> Self:
-        """The same source, with columns that are passed on beside those that are read."""
-        some = copy(self)
+    def spanned(self, span: tuple[int, int] | None) -> tuple[Self, None]:
+        """With columns that are passed on beside those that are read; the server sends the rows of the span alone."""
+        some = copy(self) if span is None else self.only(*span)
         some.columns = {**self.columns, **{one.written_name: one.kind for one in self._reads.values()}}
-        return some
+        return some, None
 
     def thin(self, n: int) -> tuple[Self, float]:
         """The server draws the rows of a table page by page, and sends no others."""
