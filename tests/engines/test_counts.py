@@ -17,6 +17,7 @@ from sqlglot import exp
 from tests.cli.typed import ask, output, run
 from tests.engines.test_engines import same
 
+from candide.engines.reading import Reading
 from candide.engines.sql.dialects.table import DIALECTS
 from candide.engines.sql.long import HEADER
 from candide.errors import InputError
@@ -353,9 +354,33 @@ def test_a_name_of_a_table_is_quoted_where_it_must_be():
     assert {one.name for one in sqlglot.parse_one(query, dialect="postgres").find_all(exp.Table)} == {
         "a; drop table x; --"
     }
-    with pytest.raises(InputError) as error:
-        counting_query(table(), "label", table="", dialect="postgres", drop=["w"])
-    assert error.value.value == ""
+    for bad in ("", "SELECT 1; DROP TABLE x", "SELECT FROM FROM"):
+        with pytest.raises(InputError) as error:
+            counting_query(table(), "label", table=bad, dialect="postgres", drop=["w"])
+        assert error.value.value == bad
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_a_query_stands_for_a_table_and_what_is_said_to_be_missing_is(name):
+    rows, said = table(), Reading(na=("2", "", "NULL", "01"))
+    few = "SELECT * FROM shop.people WHERE visits > 1 -- some"
+    query = counting_query(rows, "label", table=few, dialect=name, drop=["w", "day"], reading=said)
+    found = learn_counts(RUN[name](rows, query)).fitted
+    some = rows.filter(pa.compute.greater(rows["visits"], 1))
+    wanted = learn(some, "label", model="naive", drop=["w", "day"], reading=said).fitted
+    same(found.census, wanted.census)
+    assert found.na == wanted.na
+
+
+def test_money_of_postgres(postgres):
+    rows = {"amount": [1234.5, 2.25, -3.0, None] * 9, "label": ["a", "b", "b", "a"] * 9}
+    name = postgres.make(pa.table(rows)).rpartition("::")[2]
+    money = f"SELECT CAST(CAST(amount AS NUMERIC) AS MONEY) AS amount, label FROM {name}"
+    query = counting_query(rows, "label", table=money, dialect="postgres")
+    same(
+        learn_counts(written(HEADER, postgres.run(query))).fitted.census,
+        learn(rows, "label", model="naive").fitted.census,
+    )
 
 
 # The command line

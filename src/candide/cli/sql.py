@@ -37,7 +37,7 @@ def sql() -> None:
 @sql.command()
 @click.argument("sample", metavar="SAMPLE")
 @click.option("--target", "-t", required=True, metavar="COL", help="The column to learn.")
-@click.option("--table", required=True, metavar="TABLE", help="The table to count, as it is named after FROM.")
+@click.option("--table", required=True, metavar="TABLE", help="The table to count, as named after FROM, or a query.")
 @click.option("--dialect", required=True, type=click.Choice(list(DIALECTS)), help="The SQL of the database.")
 @click.option("--like", type=MODEL, metavar="MODEL", help="Count as this model does, so that both can be merged.")
 @output_option("FILE", "Where to write the query; printed if not given.")

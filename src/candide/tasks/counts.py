@@ -70,9 +70,9 @@ def counting_query(
 ) -> str:
     """A query that counts a table of a database as a sample of it, ``data``, is counted; :func:`learn_counts` reads on.
 
-    ``table`` is named as after FROM, ``dialect`` is that of the database. What a query cannot count, words of text and
-    columns modelled together, is refused by the names of its columns. ``like`` is a model, or a plan: columns are
-    counted as it counts them, so that what comes of both adds.
+    ``table`` is named as after FROM, or a query; ``dialect`` is that of the database. What a query cannot count, words
+    of text and columns modelled together, is refused by the names of its columns. ``like`` is a model, or a plan:
+    columns are counted as it counts them, so that what comes of both adds.
     """
     from candide.engines.prepare import hints, prepare
 
@@ -93,19 +93,18 @@ def counting_query(
         for name, encoding in zip(map(str, part.columns), part.encodings, strict=True):
             if not encoding.as_written and not spoken.is_time(types[name].upper()):
                 types[name] = ANY_NUMBER  # whatever it is there
-    if weight is not None:
-        types[weight] = ANY_NUMBER
     used = {name: types[name] for name in [*map(str, prepared.plan.columns), target]}
     head = {
         "candide": FORMAT, "dialect": dialect, "table": table, "target": target, "weight": weight,
         "columns": list(map(str, prepared.plan.columns)), "types": used, "spelled": spelled,
-        "dates": sorted(known["dates"]), "near": prepared.near, "parts": len(prepared.plan.parts),
+        "dates": sorted(known["dates"]), "na": known["na"], "near": prepared.near, "parts": len(prepared.plan.parts),
     }  # fmt: skip
     told = [head, *(_packed(part) for part in prepared.plan.parts)]
-    for name in (*used, *([weight] if weight is not None else [])):
+    read = used if weight is None else used | {weight: ANY_NUMBER}
+    for name in read:
         spoken.check_name(name)
-    away: Any = long.Elsewhere(spoken, table, types)
-    texts = [json.dumps(one).replace("${", "\\u0024{") for one in told]  # the same to JSON, and no setting to Spark
+    away: Any = long.Elsewhere(spoken, table, read, known["na"])
+    texts = [json.dumps(one).replace("${", "\u0024{") for one in told]  # the same to JSON, and no setting to Spark
     return long.query(Rows(away, target, weight), prepared, texts)
 
 
@@ -144,7 +143,9 @@ def learn_counts(
         prepared = Prepared(plan, near=head["near"], spelled=head["spelled"])
         counted = returned.census(lines, Rows(away, head["target"], head["weight"]), prepared)
         census = checked(counted.censuses[0].bounded(), head["target"])
-    fitted = Fitted(census, settings or usual("naive"), head["target"], dates=frozenset(head["dates"]))
+    fitted = Fitted(
+        census, settings or usual("naive"), head["target"], na=tuple(head["na"]), dates=frozenset(head["dates"])
+    )
     fitted.model  # noqa: B018  an estimate that cannot be had is an error now, not at the first prediction
     told += [*_rounded(lines, plan, head["near"]), *_far(census, head["near"])]
     told += shortened(list(from_counts(census)))
@@ -238,7 +239,7 @@ def _plan(told: Sequence[str]) -> tuple[Plan, dict[str, Any]]:
     except (ValueError, KeyError, TypeError, AttributeError, CandideError) as error:
         remedy = "run the query of candide sql count again, and keep its result as it is"
         raise InputError(f"the lines that tell the plan cannot be read ({error})", remedy=remedy) from None
-    return plan, head | {"weight": head.get("weight")}
+    return plan, {"weight": None, "na": []} | head
 
 
 def _unpacked(packed: dict[str, Any]) -> Part:

@@ -16,18 +16,21 @@ group in several ways.
  FROM shop.people) AS t) AS t WHERE NOT y IS NULL GROUP BY y, f0) AS g
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from candide.engines.base import Prepared, Rows
 from candide.engines.sql.column import Column
 from candide.engines.sql.count import SETS, Asked, places, projected, totals
-from candide.engines.sql.dialect import Dialect, Expr
+from candide.engines.sql.dialect import ANY_NUMBER, Dialect, Expr
 from candide.engines.sql.statistics import statistic
 from candide.errors import InputError
+from candide.rows.spelling import numbers_among
 
 PLAN, CLASS, UNLABELLED, NUMBERS, LEVEL, MISSING = "plan", "class", "unlabelled", "numbers", "level", "missing"
 # Of a line the weight; of a class its rows and those of the table; of numbers the answers of their statistic.
@@ -36,24 +39,56 @@ FIGURES = (
     "absent",
 )  # fmt: skip
 HEADER = ("what", "place", "label", "level", *FIGURES)
+_QUERY = re.compile(r"[\s(]*(SELECT|WITH)\s", re.IGNORECASE)
 ALL = -1  # the place of what is no column
 
 
 class Elsewhere:
-    """A table that nobody has opened, as queries need it: its name, its dialect, and the types of its columns."""
+    """A table that nobody has opened, as queries need it: its name, its dialect, and the types of its columns.
+
+    ``table`` may be a query. What ``missing`` names is missing, in columns of numbers as a number.
+    """
 
     tick = None
     needs_middle = True  # which loses no digits, whatever its own variance does
 
-    def __init__(self, dialect: Dialect, table: str, columns: Mapping[str, str]):
+    def __init__(self, dialect: Dialect, table: str, columns: Mapping[str, str], missing: Sequence[str] = ()):
         self.name, self.dialect, self.columns = table, dialect, columns
+        self.view: Any = self._query(table) if _QUERY.match(table) else self._table(table)
+        if missing:
+            chosen = [exp.alias_(self._without(name, missing), name, quoted=True) for name in columns]
+            self.view = exp.Select(expressions=chosen).from_(self.view, copy=False).subquery("v")
+
+    def _table(self, name: str) -> Expr:
         try:
-            self.view: Any = exp.to_table(table, dialect=dialect.name)
+            view = exp.to_table(name, dialect=self.dialect.name)
         except SqlglotError:
-            self.view = None
-        if not isinstance(self.view, exp.Table) or not self.view.name:
+            view = None
+        if not isinstance(view, exp.Table) or not view.name:
             remedy = "pass the name as it stands after FROM, such as shop.orders"
-            raise InputError(f"{table!r} is no name of a table in {dialect.name}", value=table, remedy=remedy)
+            raise InputError(f"{name!r} is no name of a table in {self.dialect.name}", value=name, remedy=remedy)
+        return view
+
+    def _query(self, text: str) -> Expr:
+        text = text.strip().rstrip(";")
+        try:
+            trees = sqlglot.parse(text, dialect=self.dialect.name)
+        except SqlglotError:
+            trees = []
+        if len(trees) != 1 or not isinstance(trees[0], exp.Query):
+            remedy = "pass one SELECT, or the name of a table or view"
+            raise InputError(f"{text!r} is no query in {self.dialect.name}", value=text, remedy=remedy)
+        return exp.var(f"({text}\n) AS q")  # as it was written
+
+    def _without(self, name: str, missing: Sequence[str]) -> Expr:
+        x, kind, numbers = exp.column(name, quoted=True), self.columns[name], numbers_among(missing)
+        if kind == ANY_NUMBER and numbers:
+            said = exp.In(this=self.dialect.number_of(x, kind), expressions=[*map(self.dialect.literal, numbers)])
+        elif kind == ANY_NUMBER or self.dialect.is_time(kind.upper()):
+            return x
+        else:
+            said = exp.In(this=self.dialect.text(x), expressions=[*map(_text, missing)])
+        return exp.Case(ifs=[exp.If(this=said, true=exp.Null())], default=x)
 
 
 def query(rows: Rows, prepared: Prepared, told: Sequence[str]) -> str:

@@ -12,7 +12,9 @@ class PostgresDialect(Dialect):
     name = "postgres"
     read = (  # by way of text, as which alone a truth can be cast
         "CASE WHEN PG_TYPEOF({}) = CAST('boolean' AS REGTYPE) THEN CASE CAST({} AS TEXT) WHEN 'true' THEN 1e0 "
-        f"WHEN 'false' THEN 0e0 END WHEN NOT {IS_TEXT} "
+        "WHEN 'false' THEN 0e0 END WHEN PG_TYPEOF({}) = CAST('money' AS REGTYPE) THEN "
+        "CAST(CAST(CAST(CAST({} AS TEXT) AS MONEY) AS NUMERIC) AS DOUBLE PRECISION) "
+        f"WHEN NOT {IS_TEXT} "
         f'OR CAST({{}} AS TEXT) COLLATE "C" ~ {LIKE_A_NUMBER} '
         "THEN CAST(CAST({} AS TEXT) AS DOUBLE PRECISION) END"
     )
