@@ -15,6 +15,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import reduce
 from operator import add
 from typing import Any
@@ -26,7 +27,7 @@ from candide.engines.sql.long import CLASS, HEADER, LEVEL, MISSING, NUMBERS, PLA
 from candide.engines.sql.statistics import levels_key, statistic
 from candide.engines.sql.written import AGAIN, AS_CSV, read
 from candide.errors import InputError
-from candide.rows.identity import meaning
+from candide.rows.identity import meaning, plain
 from candide.rows.matching import read_levels
 
 _KNOWN = (PLAN, CLASS, UNLABELLED, NUMBERS, LEVEL, MISSING)
@@ -234,7 +235,14 @@ def meant(texts: Collection[str], kind: str, spelled: bool) -> dict[str, Any]:
         return {text: _TRUTHS.get(text, meaning(text)) for text in texts}
     if _TYPED.match(kind.upper()) is None:
         return dict(zip(texts, texts, strict=True))
-    return {text: text if (value := meaning(text)) is None else value for text in texts}
+    return {text: text if (value := meaning(text)) is None else _of_type(text, value, kind.upper()) for text in texts}
+
+
+def _of_type(text: str, value: Any, kind: str) -> Any:
+    """A value that a text spells as its column has it, however many digits the text has: 1 of a decimal 1.00."""
+    if type(value) not in (int, float):
+        return value
+    return float(value) + 0.0 if kind.startswith(("DOUBLE", "FLOAT", "REAL")) else plain(Decimal(text))  # -0.0 is 0.0
 
 
 def _check_rows(classes: Mapping[str, Line], unlabelled: float) -> None:
