@@ -131,6 +131,24 @@ def test_a_body_that_does_not_come(models):
     assert out[0]["status"] == 408
 
 
+def test_a_body_that_comes_slowly(models):
+    """The time is that of the whole, however often some of it comes."""
+    import asyncio
+
+    served, out = app(models["naive"], limits=Limits(seconds=0.05)), []
+
+    async def drop():
+        await asyncio.sleep(0.01)
+        return {"type": "http.request", "body": b" ", "more_body": len(out) == 0 and served.metrics.running > 0}
+
+    async def send(message):
+        out.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/predict", "headers": []}
+    asyncio.run(asyncio.wait_for(served(scope, drop, send), 30))
+    assert out[0]["status"] == 408
+
+
 def test_the_token(models):
     served = app(models["naive"], token="secret", private=True)
     row = {"height": 2.0}

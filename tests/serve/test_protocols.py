@@ -112,13 +112,19 @@ def test_open_inference_in_bytes(served):
     assert answer.json["outputs"][1]["data"] == [row["p_cut"] for row in wanted.json]
     short = ask(served, "/v2/models/trees/infer", (head + b"".join(raw))[:-3], **length)
     assert (short.status, short.json["column"]) == (422, "soil")
-    for wrong in ("-1", "x", str(len(head) + 10**6)):
+    for wrong in ("-1", "x", str(len(head) + 10**6), "9" * 5000):
         assert ask(served, "/v2/models/trees/infer", head, inference_header_content_length=wrong).status == 400
 
 
 @pytest.mark.parametrize(
     "change",
-    [{"shape": [8, 2]}, {"shape": [7]}, {"shape": [-1]}, {"datatype": "FP128", "parameters": {"binary_data_size": 0}}],
+    [
+        {"shape": [8, 2]},
+        {"shape": [7]},
+        {"data": [[1, 2], *([[3]] * 5), 4]},
+        {"shape": [-1]},
+        {"datatype": "FP128", "parameters": {"binary_data_size": 0}},
+    ],
 )
 def test_a_tensor_that_is_no_column(served, change):
     inputs = tensors()

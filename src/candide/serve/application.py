@@ -199,15 +199,22 @@ class Application:
 
     async def _body(self, request: Request, receive: Any) -> bytes:
         """The body, if it is not too long and does not take too long to come."""
+        try:
+            async with asyncio.timeout(self.limits.seconds):
+                return await self._whole(request, receive)
+        except TimeoutError:
+            raise Problem(408, f"the body did not come within {self.limits.seconds:g} seconds") from None
+
+    async def _whole(self, request: Request, receive: Any) -> bytes:
         if (packed := request.header(b"content-encoding")) not in (b"", b"identity"):
             what = f"the body is packed ({packed.decode('latin-1')})"
             raise Problem(415, what, value=packed.decode("latin-1"), remedy="send it without content-encoding")
         said, most = request.header(b"content-length"), self.limits.body
-        if said.isdigit() and int(said) > most:
+        if said.isdigit() and len(said) < 20 and int(said) > most:
             raise _too_long(int(said), most)
-        message = await self._next(receive)
         parts, size = [], 0
         while True:
+            message = await receive()
             if message["type"] == "http.disconnect":
                 raise Problem(400, "the request ended before its body did")
             parts.append(message.get("body", b""))
@@ -216,14 +223,6 @@ class Application:
                 raise _too_long(size, most)
             if not message.get("more_body", False):
                 return parts[0] if len(parts) == 1 else b"".join(parts)
-            message = await self._next(receive)
-
-    async def _next(self, receive: Any) -> Any:
-        try:
-            async with asyncio.timeout(self.limits.seconds):
-                return await receive()
-        except TimeoutError:
-            raise Problem(408, f"the body did not come within {self.limits.seconds:g} seconds") from None
 
     async def _answer(self, endpoint: Endpoint, request: Request) -> Response:
         scorer = self.scorer
@@ -231,7 +230,7 @@ class Application:
             if not (endpoint.changes or endpoint.probe):
                 raise Problem(503, "this model has no rows left, and so no class", remedy="let it learn some")
             scorer = cast(Scorer, None)  # which these do not ask
-        small = len(request.body) <= _SMALL and not endpoint.slow
+        small = len(request.body) <= _SMALL and not endpoint.slow and not request.is_table
         answer = endpoint.work(request, scorer) if small else None
         if isinstance(answer, Response):
             return answer

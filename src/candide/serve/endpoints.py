@@ -4,11 +4,12 @@
 [('POST', '/predict'), ('POST', '/explain')]
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from candide import __version__
 from candide.serve import formats, protocols
 from candide.serve.exchange import Request, Response, Work, noted
+from candide.serve.limits import Limits
 from candide.serve.problem import Problem
 from candide.serve.scorer import Scorer
 
@@ -49,7 +50,8 @@ def explain(request: Request, scorer: Scorer) -> Response:
     from candide.explain.rows import explain as why
     from candide.report import json, summary
 
-    rows, by = _rows(request, request.limits.explained), request.asked("by", "voice")
+    rows = _rows(request, replace(request.limits, rows=request.limits.explained))
+    by = request.asked("by", "voice")
     if by not in ("voice", "column"):
         raise Problem(422, f"by is {by!r}", value=by, remedy="ask for by=voice or by=column")
     table = scorer.reader.table(rows.columns, rows.n)
@@ -64,8 +66,8 @@ def explain(request: Request, scorer: Scorer) -> Response:
 
 def invocations(request: Request, scorer: Scorer) -> Response:
     if formats.kind_of(request.media) == formats.JSON:
-        rows = protocols.of_mlflow(request.body)
-        request.has(rows.n)
+        rows = protocols.of_mlflow(request.body, request.limits)
+        request.rows = rows.n
     else:
         rows = _rows(request)
     scored, remarks = scorer.many(rows.columns, rows.n)
@@ -73,16 +75,17 @@ def invocations(request: Request, scorer: Scorer) -> Response:
 
 
 def infer(request: Request, scorer: Scorer) -> Response:
-    rows, asked = protocols.of_tensors(request.body, request.header(b"inference-header-content-length"))
-    request.has(rows.n)
+    length = request.header(b"inference-header-content-length")
+    rows, asked = protocols.of_tensors(request.body, length, request.limits)
+    request.rows = rows.n
     asked.check(scorer.names[:-1])
     scored, remarks = scorer.many(rows.columns, rows.n)
     return Response(protocols.tensors(scored, request.name, asked), headers=noted(remarks))
 
 
-def _rows(request: Request, most: int | None = None) -> formats.Rows:
-    rows = formats.read(request.body, request.media)
-    request.has(rows.n, most)
+def _rows(request: Request, limits: Limits | None = None) -> formats.Rows:
+    rows = formats.read(request.body, request.media, limits or request.limits)
+    request.rows = rows.n
     return rows
 
 
@@ -129,6 +132,7 @@ ENDPOINTS = [
         "/explain",
         "Why each row is given its class (?by=column).",
         explain,
+        slow=True,
         takes="Rows",
         rows=True,
         gives="Decisions",

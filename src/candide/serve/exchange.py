@@ -33,7 +33,7 @@ class Request:
     query: bytes
     limits: Limits
     name: str = "model"  # of the model
-    rows: int = 0  # that were found in it
+    rows: int = 0  # that are answered
     late: dict[str, str] = field(default_factory=_later)  # what is told where there is no answer in time
 
     def header(self, name: bytes) -> bytes:
@@ -54,15 +54,15 @@ class Request:
             )
         return found
 
+    @property
+    def is_table(self) -> bool:
+        """Whether the body is of columns: to begin one takes long, and a short body can name thousands."""
+        said = self.header(b"content-type").lower()
+        return b"csv" in said or b"arrow" in said
+
     def asked(self, name: str, usual: str) -> str:
         """A parameter of the query."""
         return parse_qs(self.query.decode("latin-1")).get(name, [usual])[-1] if self.query else usual
-
-    def has(self, rows: int, most: int | None = None) -> None:
-        """Take note of how many rows it has; a problem if these are too many."""
-        self.rows, most = rows, self.limits.rows if most is None else most
-        if rows > most:
-            raise Problem(413, f"{rows:,} rows in one request", value=rows, remedy=f"send at most {most:,} at a time")
 
 
 class Response(NamedTuple):

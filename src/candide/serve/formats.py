@@ -17,6 +17,8 @@ from typing import Any
 
 import msgspec
 
+from candide.serve import tables
+from candide.serve.limits import USUAL, Limits
 from candide.serve.problem import Problem
 from candide.serve.scorer import Scored
 
@@ -24,7 +26,6 @@ JSON, LINES, CSV, ARROW = "application/json", "application/x-ndjson", "text/csv"
 _ALSO = {"application/jsonl": LINES, "application/x-jsonlines": LINES, "application/ndjson": LINES}
 _REMEDY = f"send {JSON}, {LINES}, {CSV} or {ARROW}"
 Value = None | bool | int | float | str
-_DICTIONARY, _BATCH = 2, 3  # kinds of Arrow messages
 encode = msgspec.json.Encoder(enc_hook=str).encode
 encode_lines = msgspec.json.Encoder(enc_hook=str).encode_lines
 _rows = msgspec.json.Decoder(dict[str, Value] | list[dict[str, Value]])
@@ -41,21 +42,23 @@ class Rows:
     single: dict[str, Any] | None = None
 
 
-def of_records(records: list[dict[str, Any]]) -> Rows:
+def of_records(records: list[dict[str, Any]], limits: Limits = USUAL) -> Rows:
     """Rows that each have their values by name; what one of them lacks is missing."""
     names = dict.fromkeys(records[0]) if records else {}
+    limits.check(len(records), len(names))
     try:
         if set(map(len, records)) <= {len(names)}:
             return Rows(len(records), {name: list(map(itemgetter(name), records)) for name in names})
     except KeyError:  # as many, but others
         pass
     names = dict.fromkeys(name for row in records for name in row)
+    limits.check(len(records), len(names))
     return Rows(len(records), {name: [row.get(name) for row in records] for name in names})
 
 
-def read(body: bytes, media: str) -> Rows:
+def read(body: bytes, media: str, limits: Limits = USUAL) -> Rows:
     """The rows of a body."""
-    return _READERS[kind_of(media)](body)
+    return _READERS[kind_of(media)](body, limits)
 
 
 @lru_cache(64)
@@ -108,82 +111,26 @@ def _misshapen(body: bytes, why: str) -> Problem:
     return Problem(422, f"rows are objects, or a list of objects: {why}", remedy='send {"column": value, ...}')
 
 
-def _read_json(body: bytes) -> Rows:
+def _read_json(body: bytes, limits: Limits) -> Rows:
     found = decoded(_rows, body)
     if isinstance(found, dict):
+        limits.check(1, len(found))
         return Rows(1, {name: [value] for name, value in found.items()}, found)
-    return of_records(found)
+    return of_records(found, limits)
 
 
-def _read_lines(body: bytes) -> Rows:
-    return of_records([decoded(_lines, line) for line in body.splitlines() if line.strip()])
-
-
-def _read_csv(body: bytes) -> Rows:
-    """Text, which the model reads as its own rows were read; an empty cell is missing."""
-    import pyarrow as pa
-    from pyarrow import csv
-
+def _read_lines(body: bytes, limits: Limits) -> Rows:
+    records = []
     try:
-        names = csv.open_csv(BytesIO(body)).schema.names
-        as_text = csv.ConvertOptions(
-            column_types=dict.fromkeys(names, pa.string()), null_values=[""], strings_can_be_null=True
-        )
-        return _of_arrow(csv.read_csv(BytesIO(body), csv.ReadOptions(use_threads=False), convert_options=as_text))
-    except (pa.ArrowInvalid, pa.ArrowKeyError, UnicodeDecodeError) as error:
-        raise Problem(
-            400, f"this is not CSV: {error}", remedy="send a line of names, then a line for each row"
-        ) from None
+        for line in filter(bytes.strip, body.splitlines()):
+            records.append(decoded(_lines, line))
+    except Problem as problem:
+        problem.place["row"] = len(records)
+        raise
+    return of_records(records, limits)
 
 
-def _read_arrow(body: bytes) -> Rows:
-    import pyarrow as pa
-
-    try:
-        if any(_is_compressed(message.metadata) for message in pa.ipc.MessageReader.open_stream(pa.py_buffer(body))):
-            raise Problem(415, "this Arrow stream is compressed", remedy="write it without compression")
-        with pa.ipc.open_stream(pa.py_buffer(body)) as stream:
-            table = stream.read_all()
-        table.validate(full=True)  # or a wrong offset would be read as if it were there
-        return _of_arrow(table)
-    except (pa.ArrowException, OSError, ValueError, IndexError) as error:
-        raise Problem(
-            400, f"this is no Arrow stream: {error}", remedy="send what pyarrow.ipc.new_stream writes"
-        ) from None
-
-
-def _is_compressed(message: bytes) -> bool:
-    """Whether the values of an Arrow message are compressed: a short one could grow to fill the memory.
-
-    The message is a flatbuffer; of a batch of rows the fourth field says how it is compressed, and of a dictionary the
-    second is such a batch.
-    """
-    raw = memoryview(message)
-
-    def field(table: int, slot: int) -> int:
-        """Where a field of a table lies; 0 where it is not there."""
-        vtable = table - int.from_bytes(raw[table : table + 4], "little", signed=True)
-        at = vtable + 4 + 2 * slot
-        if at + 2 > vtable + int.from_bytes(raw[vtable : vtable + 2], "little"):
-            return 0
-        offset = int.from_bytes(raw[at : at + 2], "little")
-        return table + offset if offset else 0
-
-    def inner(at: int) -> int:
-        return at + int.from_bytes(raw[at : at + 4], "little")
-
-    root = inner(0)
-    kind = raw[field(root, 1)] if field(root, 1) else 0
-    batch = field(root, 2)
-    if batch and kind == _DICTIONARY:
-        batch = field(inner(batch), 1)
-    return bool(batch and kind in (_DICTIONARY, _BATCH) and field(inner(batch), 3))
-
-
-def _of_arrow(table: Any) -> Rows:
-    twice = [name for name in table.column_names if table.column_names.count(name) > 1]
-    if twice:
-        raise Problem(422, f"two columns are called {twice[0]!r}", column=twice[0], remedy="rename one of them")
+def _of_table(table: Any) -> Rows:
     return Rows(table.num_rows, dict(zip(table.column_names, table.columns, strict=True)))
 
 
@@ -235,11 +182,11 @@ def _write_csv(scored: Scored) -> bytes:
     return out.getvalue()
 
 
-_READERS: dict[str, Callable[[bytes], Rows]] = {
+_READERS: dict[str, Callable[[bytes, Limits], Rows]] = {
     JSON: _read_json,
     LINES: _read_lines,
-    CSV: _read_csv,
-    ARROW: _read_arrow,
+    CSV: lambda body, limits: _of_table(tables.of_csv(body, limits)),
+    ARROW: lambda body, limits: _of_table(tables.of_stream(body, limits)),
 }
 _WRITERS: dict[str, Callable[[Scored], bytes]] = {
     JSON: lambda scored: encode(_answers(scored)),

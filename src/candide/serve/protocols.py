@@ -8,6 +8,7 @@
 """
 
 import json
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -15,6 +16,7 @@ import numpy as np
 
 from candide import wording
 from candide.serve.formats import Rows, Value, decoded, encode, of_records
+from candide.serve.limits import USUAL, Limits
 from candide.serve.problem import Problem
 from candide.serve.scorer import Scored, Scorer
 
@@ -89,7 +91,7 @@ def _decoded(decoder: msgspec.json.Decoder, body: bytes) -> Any:
         raise Problem(422, f"this is not as it is asked for: {error}", remedy="see /docs") from None
 
 
-def of_mlflow(body: bytes) -> Rows:
+def of_mlflow(body: bytes, limits: Limits = USUAL) -> Rows:
     """The rows of MLflow's scoring protocol."""
     asked = _decoded(_invocation, body)
     given = [way for way in msgspec.structs.asdict(asked).values() if way is not None]
@@ -97,12 +99,13 @@ def of_mlflow(body: bytes) -> Rows:
         raise Problem(422, f"rows come as one of {_WAYS}", remedy=f"name one of {_WAYS}")
     [way] = given
     if isinstance(way, Split):
-        return _of_split(way)
-    return of_records(way) if isinstance(way, list) else _of_columns(way)
+        return _of_split(way, limits)
+    return of_records(way, limits) if isinstance(way, list) else _of_columns(way, limits)
 
 
-def _of_split(split: Split) -> Rows:
+def _of_split(split: Split, limits: Limits) -> Rows:
     n = len(split.columns)
+    limits.check(len(split.data), n)
     for i, row in enumerate(split.data):
         if len(row) != n:
             raise Problem(422, f"{len(row)} values for {n} columns", row=i, value=len(row), remedy="send one for each")
@@ -112,10 +115,12 @@ def _of_split(split: Split) -> Rows:
     return Rows(len(split.data), dict(zip(split.columns, map(list, columns), strict=True)))
 
 
-def _of_columns(columns: dict[str, Any]) -> Rows:
+def _of_columns(columns: dict[str, Any], limits: Limits) -> Rows:
     lengths = {name: len(column) for name, column in columns.items()}
+    limits.check(max(lengths.values(), default=0), len(columns))
     if len(set(lengths.values())) > 1:
-        raise Problem(422, f"columns differ in length: {lengths}", remedy="send as many values of each")
+        some = dict(islice(lengths.items(), 10))
+        raise Problem(422, f"columns differ in length: {some}", remedy="send as many values of each")
     return Rows(next(iter(lengths.values()), 0), columns)
 
 
@@ -124,12 +129,12 @@ def predictions(scored: Scored) -> bytes:
     return encode({"predictions": scored.columns[0]})
 
 
-def of_tensors(body: bytes, length: bytes = b"") -> tuple[Rows, Inference]:
+def of_tensors(body: bytes, length: bytes = b"", limits: Limits = USUAL) -> tuple[Rows, Inference]:
     """The rows of a v2 request, one tensor a column, and what is asked.
 
     ``length`` says how many bytes of the body are JSON, where tensors follow it as bytes.
     """
-    header = int(length) if length.isdigit() else len(body) if not length else -1
+    header = int(length) if length.isdigit() and len(length) < 20 else len(body) if not length else -1
     if not 0 <= header <= len(body):
         what = f"Inference-Header-Content-Length is {length!r}, and the body has {len(body)} bytes"
         raise Problem(400, what, value=length, remedy="send the length of the JSON")
@@ -144,7 +149,7 @@ def of_tensors(body: bytes, length: bytes = b"") -> tuple[Rows, Inference]:
         if type(size) is int:
             raw, at = body[at : at + max(0, size)], at + max(0, size)
         columns[tensor.name] = _values(tensor, raw)
-    return _of_columns(columns), asked
+    return _of_columns(columns, limits), asked
 
 
 def _values(tensor: Tensor, raw: bytes | None) -> Any:
@@ -157,6 +162,9 @@ def _values(tensor: Tensor, raw: bytes | None) -> Any:
         return _from_bytes(tensor, raw, n)
     data: list[Any] = tensor.data or []
     flat = [value for row in data for value in (row if isinstance(row, list) else [row])]
+    if any(isinstance(row, list) and len(row) != 1 for row in data):
+        what = "a row of a tensor is a list of several values, or of none"
+        raise Problem(422, what, column=tensor.name, remedy="send one value a row")
     if len(flat) != n:
         what = f"{len(flat)} values in a tensor of shape {tensor.shape}"
         raise Problem(422, what, column=tensor.name, value=len(flat), remedy=f"send {n}")

@@ -82,8 +82,8 @@ def pulling(peers: Peers, changed: Callable[[], None]) -> Endpoint:
 
 
 def _rows(request: Request) -> formats.Rows:
-    rows = formats.read(request.body, request.media)
-    request.has(rows.n)
+    rows = formats.read(request.body, request.media, request.limits)
+    request.rows = rows.n
     if not rows.n:
         raise Problem(422, "there are no rows", remedy="send one, or more")
     return rows
