@@ -232,6 +232,15 @@ def test_the_page_on_it_says_what_happens(postgres, tmp_path, monkeypatch):
             assert line in printed
 
 
+def test_how_far_the_server_is_is_not_known_while_it_counts(shop, monkeypatch):
+    with open_source(f"{shop}::orders") as source:
+        source.look_on()
+        rows, known = source.session.rows, []
+        monkeypatch.setattr(source.session, "rows", lambda sql: [known.append(source.progress()), rows(sql)][1])
+        source.rows("SELECT count(*) FROM source")
+        assert (known, source.progress()) == ([-1.0], 1.0)
+
+
 def test_a_table_in_parts_is_counted_as_one(postgres):
     postgres.run(
         "CREATE TABLE parted (id int, x float8, y text) PARTITION BY RANGE (id)",

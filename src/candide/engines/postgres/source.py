@@ -46,6 +46,7 @@ class PostgresSource(SqlSource):
             raise SourceError(what, where=self.name, remedy=f"{remedy}, and the password in PGPASSWORD or ~/.pgpass")
         self._file: str | None = None  # with all rows, where they have been written to one
         self._dealt: dict[Folds, Any] = {}
+        self._waits = False  # for the server
         self._share = 1.0  # of the rows that are read
         self._span: tuple[int, int] | None = None
         self._seen = [0]  # rows, by this source and those that are some of it
@@ -87,9 +88,17 @@ class PostgresSource(SqlSource):
         return f"WITH {self.view} AS NOT MATERIALIZED ({base}) {sql}"
 
     def rows(self, sql: str) -> list[tuple]:
-        found = self.session.rows(self._query(sql))
+        self._waits = True
+        try:
+            found = self.session.rows(self._query(sql))
+        finally:
+            self._waits = False
         self.rows_read += self.n_rows or 0
         return found
+
+    def progress(self) -> float:
+        """The server does not say how far it is."""
+        return -1.0 if self._waits else super().progress()
 
     def stream(self, sql: str) -> Iterator[tuple]:
         for batch in self.arrow_batches(sql, _BATCH):
