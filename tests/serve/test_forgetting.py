@@ -12,6 +12,7 @@ from tests.serve.test_learning import labelled, records, same_counts, sliced
 import candide as cd
 from candide.errors import InputError, NotWithinError
 from candide.rows.table import Table
+from candide.serve import found
 from candide.serve.formats import Rows
 from candide.serve.learner import Learner
 from candide.serve.problem import Problem
@@ -183,4 +184,57 @@ def test_what_is_forgotten_and_would_leave_anyway(naive, path):
     time.passes(31 * DAY)
     ticked(learner)
     same_counts(learner.fitted, naive)
+    learner.close()
+
+
+def test_a_row_is_compared_once_for_each_spelling(path, monkeypatch):
+    """However many rows look alike: "01" and "1" are two levels, and 1 and 1.0 one number."""
+    columns = {"zip": ["01", "1", "10"] * 20, "size": [1.0, 2.0, 3.0] * 20}
+    base = replace(cd.NaiveBayes().fit(columns, ["a", "b"] * 30).fitted_, target="fate")
+    learner, asked = Learner(path, base), []
+    learner.learn(many({"zip": ["01"] * 50, "size": [1] * 50, "fate": ["a"] * 50})).result()
+    real = found.meaning
+    monkeypatch.setattr(found, "meaning", lambda *given: asked.append(given) or real(*given))
+    with pytest.raises(NotWithinError):
+        learner.forget(many({"zip": ["1"] * 40, "size": [1.0] * 40, "fate": ["a"] * 40})).result()
+    assert len(asked) == 2
+    assert learner.forget(many({"zip": ["01"] * 50, "size": [1.0] * 50, "fate": ["a"] * 50})).result().rows == 50
+    assert len(asked) == 4
+    same_counts(learner.fitted, base)
+    learner.close()
+
+
+def test_a_window_of_many_requests(naive, path, monkeypatch):
+    """What is old goes at once, though no request comes and not all of it is taken out together."""
+    monkeypatch.setattr("candide.serve.learner._GROUP", 4)
+    monkeypatch.setattr("candide.serve.learner._OFTEN", 0.01)
+    time, rows = Time(), labelled(18, seed=12)
+    learner = Learner(path, naive, window=DAY, **time.both)
+    for row in records(rows):
+        learner.learn(of(row)).result()
+    time.passes(2 * DAY)
+    ticked(learner)
+    for _ in range(4):  # groups that are already on their way
+        ticked(learner)
+    same_counts(learner.fitted, naive)
+    learner.close()
+
+
+def test_what_was_lost_beside_a_number_is_counted_again(naive, path):
+    """One so large that no spread is left beside it; but rows that only the model knew are nowhere to be counted."""
+    time, rows = Time(), labelled(6, seed=14)
+    wrong = {**records(rows)[5], "height": 1e25}
+    learner = Learner(path, naive, half_life=DAY, **time.both)
+    learner.learn(many(sliced(rows, 0, 3)), "before").result()
+    learner.learn(of(wrong), "wrong").result()
+    time.passes(DAY)
+    learner.learn(many(sliced(rows, 3, 5)), "after").result()
+    assert learner.forget_key("wrong").result().rows == 1
+    same_counts(learner.fitted, weighted(naive, records(rows)[:5], [0.5] * 3 + [1.0] * 2, 0.5))
+    columns, y = table(300, seed=3)
+    own = {**records(columns)[0], "fate": y[0]}
+    assert learner.forget(of(own)).result().rows == 1
+    learner.learn(of(wrong), "wrong again").result()
+    with pytest.raises(NotWithinError, match="so large"):
+        learner.forget_key("wrong again").result()
     learner.close()

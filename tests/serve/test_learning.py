@@ -119,6 +119,15 @@ def test_a_key_counts_once(naive, path):
     assert ask(served, "/learn?key=a", row).json == {"key": "a", "rows": 0, "again": True, "model_rows": 301}
     assert ask(served, "/learn?key=a", other).status == 409
     assert ask(served, "/forget?key=a", row).status == 409
+    assert ask(served, "/forget?key=b&of=a", method="POST").json["rows"] == 1
+    assert ask(served, "/learn?key=a", row).json["again"]
+    assert ask(served, "/learn?key=a", other).status == 409  # its rows are gone, and it is still another
+    assert ask(served, "/learn?key=c", other).json["rows"] == 1
+    assert ask(served, "/forget?key=b&of=a", method="POST").json["again"]
+    assert ask(served, "/forget?key=b&of=c", method="POST").status == 409
+    assert ask(served, "/forget?key=d", other).json["rows"] == 1
+    assert ask(served, "/forget?key=d", other).json["again"]
+    assert ask(served, "/forget?key=d", row).status == 409
     assert ask(served, "/learn?key=" + "x" * 201, row).status == 422
     assert len(ask(served, "/learn", row).json["key"]) == 32
     served.close()
@@ -250,8 +259,42 @@ def test_one_server_and_one_model_a_file(naive, path, monkeypatch):
     with pytest.raises(BusyError):
         Learner(path, naive)
     learner.close()
-    with pytest.raises(InputError, match="another model"):
-        Learner(path, naive.plus(naive.census))
+    moved = replace(naive.census, tallies=[tally + tally - tally.scale(1.5) for tally in naive.census.tallies])
+    others = [
+        naive.plus(naive.census),
+        naive.with_census(moved),  # of the same classes and as many rows
+        replace(naive, settings=replace(naive.settings, class_prior=(0.9, 0.1))),
+    ]
+    for other in others:
+        with pytest.raises(InputError, match="another model"):
+            Learner(path, other)
+    Learner(
+        path, store.loads(store.dumps(replace(naive, provenance={"when": "later"})))
+    ).close()  # the same, from a file
+
+
+def test_a_file_of_another_program(naive, path):
+    """It is refused as it is, whatever its tables are called."""
+    for names in (["bookmarks"], ["state"], ["state", "clock"]):
+        with sqlite3.connect(path) as db:
+            for name in names:
+                db.execute(f"CREATE TABLE {name} (url TEXT)")
+        db.close()
+        before = path.read_bytes()
+        with pytest.raises(InputError, match="no journal of a server"):
+            Learner(path, naive)
+        assert path.read_bytes() == before
+        assert not path.with_name("state.db-wal").exists()
+        path.unlink()
+
+
+def test_keys_of_any_letters(naive, path):
+    served = app(naive, learn=path)
+    row = records(labelled(1, seed=6))[0]
+    assert ask(served, "/learn", row, idempotency_key="é").json["key"] == "é"
+    assert ask(served, "/forget?of=%C3%A9", method="POST").json["rows"] == 1
+    assert ask(served, "/learn?key=a%FF", row).status == 422
+    served.close()
 
 
 def test_who_may_teach(naive, path):

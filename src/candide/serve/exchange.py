@@ -62,7 +62,12 @@ class Request:
 
     def asked(self, name: str, usual: str) -> str:
         """A parameter of the query."""
-        return parse_qs(self.query.decode("latin-1")).get(name, [usual])[-1] if self.query else usual
+        if not self.query:
+            return usual
+        try:
+            return parse_qs(self.query.decode("latin-1"), errors="strict").get(name, [usual])[-1]
+        except ValueError:
+            raise Problem(422, "the query is not UTF-8", remedy="percent-encode its letters as UTF-8") from None
 
 
 class Response(NamedTuple):

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
+from candide.model.census import Census
 from candide.model.fitted import Fitted
 from candide.serve.journal import Entry
-from candide.serve.learned import decoded, encoded, same
+from candide.serve.learned import decoded, encoded, meaning, same
 
 Columns = dict[str, list[Any]]
 
@@ -29,9 +30,10 @@ class Search:
 
     def __init__(self, rows: bytes, fitted: Fitted, target: str):
         self._columns, self._fitted, self._target = decoded(rows), fitted, target
-        self._wanted: dict[tuple, list[int]] = {}
+        self._wanted: dict[tuple, dict[tuple, list[int]]] = {}  # places of each spelling of what may mean the same
+        self._meanings: dict[tuple, Census] = {}
         for i, row in enumerate(zip(*self._columns.values(), strict=True)):
-            self._wanted.setdefault(_plain(row), []).append(i)
+            self._wanted.setdefault(_plain(row), {}).setdefault(_spelled(row), []).append(i)
 
     def among(self, entries: Iterable[Entry]) -> Iterator[Part]:
         """What is found in entries, in their order."""
@@ -42,28 +44,40 @@ class Search:
                 yield part
 
     def _in(self, entry: Entry, columns: Columns) -> Part | None:
-        taken = [i for i, row in enumerate(zip(*columns.values(), strict=True)) if self._takes(row, columns, i)]
+        taken = [i for i, row in enumerate(zip(*columns.values(), strict=True)) if self._takes(row)]
         if not taken:
             return None
         rest = sorted(set(range(entry.n)) - set(taken))
         left = entry.without(encoded(_some(columns, rest)) if rest else None, len(rest))
         return Part(encoded(_some(columns, taken)), left)
 
-    def _takes(self, row: tuple, columns: Columns, i: int) -> bool:
-        key = _plain(row)
-        for at in self._wanted.get(key, []):
-            mine = _some(self._columns, [at])
-            theirs = _some(columns, [i])
-            if mine == theirs or same(self._fitted, encoded(mine), encoded(theirs), self._target):
-                self._wanted[key].remove(at)
-                if not self._wanted[key]:
-                    del self._wanted[key]
-                return True
-        return False
+    def _takes(self, row: tuple) -> bool:
+        key, own = _plain(row), _spelled(row)
+        spellings = self._wanted.get(key)
+        if spellings is None:
+            return False
+        if own not in spellings:
+            alike = [other for other in spellings if same(self._means(other), self._means(own))]
+            if not alike:
+                return False
+            own = alike[0]
+        spellings[own].pop()
+        if not spellings[own]:
+            del spellings[own]
+        if not spellings:
+            del self._wanted[key]
+        return True
+
+    def _means(self, spelled: tuple) -> Census:
+        """What a row is counted as, asked once for each spelling."""
+        if spelled not in self._meanings:
+            columns = {name: [value] for name, (_, value) in zip(self._columns, spelled, strict=True)}
+            self._meanings[spelled] = meaning(self._fitted, encoded(columns), self._target)
+        return self._meanings[spelled]
 
     def rest(self) -> bytes | None:
         """The rows that were not found."""
-        left = sorted(i for some in self._wanted.values() for i in some)
+        left = sorted(i for spellings in self._wanted.values() for some in spellings.values() for i in some)
         return encoded(_some(self._columns, left)) if left else None
 
 
@@ -78,6 +92,11 @@ def _plain(row: tuple) -> tuple:
     True
     """
     return tuple(_number(value) if isinstance(value, str) else value for value in row)
+
+
+def _spelled(row: tuple) -> tuple:
+    """A row as it is spelled: 1, 1.0 and a truth are three."""
+    return tuple((type(value), value) for value in row)
 
 
 def _number(text: str) -> float | str:

@@ -3,11 +3,12 @@
 Those that cannot be counted are told why, and the others go on without them.
 """
 
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 
-from candide.errors import CandideError
+from candide.errors import CandideError, NotWithinError
 from candide.model.fitted import Fitted
 from candide.serve import learned
 from candide.serve.found import Part, Search
@@ -34,7 +35,12 @@ class Asked:
     n: int = 0
     rows: bytes = b""
     of: str | None = None
+    mark: int = field(init=False)
     future: "Future[Outcome]" = field(default_factory=Future)
+
+    def __post_init__(self) -> None:
+        """Of 65,536 other requests one has the same mark: enough for a mistake, and of no use to guess rows by."""
+        self.mark = zlib.crc32(self.rows if self.of is None else b"of " + self.of.encode()) & 0xFFFF
 
 
 class Group:
@@ -102,7 +108,7 @@ class Group:
                 return
             n = found.n
             self._take_out([Part(found.rows, found.without(None, 0))])
-        self._write(Entry(one.key, -1, n, None, self._at))
+        self._write(Entry(one.key, -1, n, None, self._at, mark=one.mark))
         self.outcomes.append((one, Outcome(one.key, n)))
 
     def _take_out(self, parts: Sequence[Part], of_base: bytes | None = None) -> None:
@@ -112,12 +118,33 @@ class Group:
         if of_base is not None:
             learned.minus(self._base, [(of_base, 1.0)], self._target)  # an error where these were never counted
             many.append((of_base, state.weight(state.fading.began)))
-        self._counts = replace(state, counts=learned.minus(state.counts, many, self._target))
+        try:
+            counts = learned.minus(state.counts, many, self._target)
+        except NotWithinError:
+            again = None if of_base is not None else self._counted_again(parts)
+            if again is None:
+                raise
+            counts = again
+        self._counts = replace(state, counts=counts)
         for part in parts:
             if part.left.seq >= self._first:
                 self.entries[part.left.seq - self._first] = part.left
             else:
                 self._changed[part.left.seq] = part.left
+
+    def _counted_again(self, parts: Sequence[Part]) -> Fitted | None:
+        """The counts of all that stays: what goes may be so large that the rest was lost beside it.
+
+        None where rows of the model that it began with are gone, which are nowhere to be counted.
+        """
+        state, left = self._counts, {part.left.seq: part.left for part in parts}
+        live = list(self._live())
+        if self._base.census.n_rows + sum(entry.n for entry in live) != state.counts.census.n_rows:
+            return None
+        stays = [left.get(entry.seq, entry) for entry in reversed(live)]
+        many = [(entry.rows, state.weight(entry.at)) for entry in stays if entry.rows is not None]
+        base = self._base.scale(state.weight(state.fading.began))
+        return learned.plus(state.counts.with_census(base.census), many, self._target)
 
     def _live(self) -> Iterator[Entry]:
         """What is learned and not forgotten, the latest first."""
@@ -148,7 +175,7 @@ class Group:
             counts = learned.plus(state.counts, [(one.rows, weight) for one in some], self._target)
             self._counts = replace(state, counts=counts)
             for one in some:
-                self._write(Entry(one.key, 1, one.n, one.rows, self._at))
+                self._write(Entry(one.key, 1, one.n, one.rows, self._at, mark=one.mark))
                 self.outcomes.append((one, Outcome(one.key, one.n)))
 
     def _write(self, entry: Entry) -> None:
@@ -157,14 +184,11 @@ class Group:
 
 def _alike(one: Asked, before: Entry) -> bool:
     """Whether a request is the one that came under its key before, as far as that can be told."""
-    if one.sign != before.sign:
-        return False
     if before.rows is not None and not before.gone:
-        return one.rows == before.rows
-    return one.of is not None or one.n == before.n + before.gone
+        return one.sign == before.sign and one.rows == before.rows
+    return (one.sign, one.mark) == (before.sign, before.mark)
 
 
 def _conflict(key: str) -> Problem:
-    return Problem(
-        409, f"other rows came under the key {key!r}", value=key, remedy="send these with a key of their own"
-    )
+    what, remedy = f"another request came under the key {key!r}", "send this one with a key of its own"
+    return Problem(409, what, value=key, remedy=remedy)

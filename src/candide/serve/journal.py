@@ -36,7 +36,7 @@ CREATE TABLE IF NOT EXISTS state (
 CREATE TABLE IF NOT EXISTS clock (one INTEGER PRIMARY KEY CHECK (one = 1), seen REAL);
 CREATE TABLE IF NOT EXISTS entry (
     key TEXT NOT NULL UNIQUE, sign INTEGER NOT NULL, n INTEGER NOT NULL, rows BLOB, at REAL NOT NULL,
-    gone INTEGER NOT NULL, seq INTEGER PRIMARY KEY, crc INTEGER NOT NULL);
+    gone INTEGER NOT NULL, mark INTEGER NOT NULL, seq INTEGER PRIMARY KEY, crc INTEGER NOT NULL);
 """
 _MAGIC = b"SQLite format 3\0"
 _WAIT = 5.0  # seconds for another process to let go of the file
@@ -53,11 +53,12 @@ class Entry:
     rows: bytes | None  # None where nothing is left, and where they were forgotten
     at: float  # seconds since 1970
     gone: int = 0  # rows of it that were forgotten since
+    mark: int = 0  # of what was asked, once its rows are wiped: tells another request, and hardly what the rows were
     seq: int = 0
 
     @property
     def crc(self) -> int:
-        return _crc(self.key, self.sign, self.n, self.at, self.gone, self.seq, blob=self.rows)
+        return _crc(self.key, self.sign, self.n, self.at, self.gone, self.mark, self.seq, blob=self.rows)
 
     def without(self, rows: bytes | None, n: int) -> "Entry":
         """What is left of it: so many rows."""
@@ -221,8 +222,8 @@ class Journal:
         """Write entries, and what is left of others, and counts to keep; all or none, on the disk when it returns."""
         with _Transaction(self._db):
             self._db.executemany(
-                f"INSERT INTO entry ({_ENTRY}, crc) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                [(e.key, e.sign, e.n, e.rows, e.at, e.gone, e.seq, e.crc) for e in entries],
+                f"INSERT INTO entry ({_ENTRY}, crc) VALUES ({', '.join('?' * (len(fields(Entry)) + 1))})",
+                [(*astuple(entry), entry.crc) for entry in entries],
             )
             self._db.executemany(
                 "UPDATE entry SET rows = ?, n = ?, gone = ?, crc = ? WHERE seq = ?",
@@ -255,6 +256,7 @@ def _connected(path: str) -> sqlite3.Connection:
     db = None
     try:
         db = sqlite3.connect(path, _WAIT, isolation_level=None, check_same_thread=False)
+        _check_tables(db, path)
         db.text_factory = lambda raw: raw.decode(errors="replace")  # what is damaged has another checksum
         for pragma in ("locking_mode=EXCLUSIVE", "journal_mode=WAL", "synchronous=FULL", "secure_delete=ON"):
             db.execute(f"PRAGMA {pragma}")
@@ -265,6 +267,15 @@ def _connected(path: str) -> sqlite3.Connection:
             db.close()
         raise _refused(path, error) from None
     return db
+
+
+def _check_tables(db: sqlite3.Connection, path: str) -> None:
+    """Refuse a file of another program, before anything in it is changed."""
+    found = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'")}
+    if not found <= {"state", "clock", "entry"} or (found and "entry" not in found):
+        db.close()
+        remedy = "name another file; nothing was changed"
+        raise InputError(f"{path} is no journal of a server: it holds {min(found)!r}", value=path, remedy=remedy)
 
 
 def _refused(path: str, error: sqlite3.DatabaseError) -> BusyError | InputError:

@@ -125,9 +125,14 @@ def _is_text(column: list[Any]) -> bool | None:
     return str in kinds if kinds else None
 
 
-def same(fitted: Fitted, one: bytes, other: bytes, target: str) -> bool:
-    """Whether two rows, however they are spelled, are counted as the same."""
-    [a], [b] = ([c.like(fitted.census) for c in _counted(fitted, [(rows, 1.0)], target)] for rows in (one, other))
+def meaning(fitted: Fitted, row: bytes, target: str) -> Census:
+    """What a row is counted as, however it is spelled."""
+    [census] = _counted(fitted, [(row, 1.0)], target)
+    return census.like(fitted.census)
+
+
+def same(a: Census, b: Census) -> bool:
+    """Whether two meanings are one."""
     if a.plan != b.plan or a.labels != b.labels:
         return False
     pairs = [(x.arrays(), y.arrays()) for x, y in zip(a.tallies, b.tallies, strict=True)]

@@ -80,6 +80,7 @@ class Learner:
             warn(f"{self.journal.path}: {since}; the time between counts as none", stacklevel=2)
         self.fitted, self._seen = self._state.at(self._now()), self._now()
         self._since, self._past = 0, 0  # rows since the model was kept; the last entry that was too old
+        self._more = False  # whether more may be too old
         self._session, self._version = uuid.uuid4().hex, 0
         self.changed: Callable[[Fitted], Callable[[], None]] = lambda fitted: lambda: None
         self._queue: queue.Queue[Asked | None] = queue.Queue()
@@ -171,7 +172,7 @@ class Learner:
     def _group(self) -> list[Asked | None]:
         """What waits, once something does or it is time to see what is old."""
         try:
-            found = [self._queue.get(timeout=self._tick)]
+            found = [self._queue.get(timeout=0.0 if self._more else self._tick)]
         except queue.Empty:
             found = []
         self._rest(found)
@@ -205,7 +206,7 @@ class Learner:
             self._commit(group, at)
         elif self._tick is not None:
             self._pass(at)
-        self._past = old[-1].seq if old else self._past
+        self._past, self._more = old[-1].seq if old else self._past, len(old) == _GROUP
         for one, outcome in group.outcomes:
             _tell(one, outcome)
         self._since += sum(entry.n for entry in group.entries)

@@ -13,7 +13,7 @@ from candide.model.fitted import Fitted
 from candide.serve import learned
 from candide.serve.fading import Fading
 from candide.serve.journal import COPY, Entry, Journal, Kept
-from candide.store import dumps, loads
+from candide.store import digest, dumps, loads
 from candide.tasks.models import target_of
 
 _AT_ONCE = 10_000  # rows that are counted together when a journal is read
@@ -55,19 +55,17 @@ class State:
 
 def told(base: Fitted, target: str) -> bytes:
     """What tells a model, and the column of its labels, from another."""
-    counts = base.census
-    facts = (counts.plan.columns, counts.labels.values, counts.class_weight.tolist(), counts.n_rows, target)
-    return hashlib.sha256(repr(facts).encode()).digest()
+    return hashlib.sha256(digest(base) + target.encode("utf-8", "surrogatepass")).digest()
 
 
 def begin(journal: Journal, base: Fitted, target: str, half_life: float | None, now: float) -> None:
     """Let a new journal begin with a model; of one that has begun, check that it did so with this."""
-    digest = told(base, target)
+    this = told(base, target)
     if journal.is_new:
-        journal.begin(Kept(dumps(base), digest, now, uuid.uuid4().hex, half_life))
+        journal.begin(Kept(dumps(base), this, now, uuid.uuid4().hex, half_life))
         return
     kept = journal.kept()
-    if kept.base != digest:
+    if kept.base != this:
         remedy = "name the model that it began with, or another file; candide export-state gives what it has learned"
         raise InputError(f"{journal.path} goes on from another model", value=journal.path, remedy=remedy)
     if kept.half_life != half_life:

@@ -91,10 +91,18 @@ def _rows(request: Request) -> formats.Rows:
 
 def _key(request: Request, what: str) -> str:
     """The key of a request, which tells it again where the answer is late: by then it may be done, or be done later."""
-    key = key_of(request.header(b"idempotency-key").decode("latin-1") or request.asked("key", "") or None)
+    key = key_of(_text(request.header(b"idempotency-key")) or request.asked("key", "") or None)
     remedy = f"send it again with this key: whether it is {what} by then or not, it counts once"
     request.late = {"key": key, "remedy": remedy}
     return key
+
+
+def _text(header: bytes) -> str:
+    """A header as text: as most programs write it, or as the oldest ones do."""
+    try:
+        return header.decode()
+    except UnicodeDecodeError:
+        return header.decode("latin-1")
 
 
 def _told(outcome: "Future[Outcome]", learner: Learner) -> "Future[Response]":

@@ -22,6 +22,7 @@ candide.errors.InputError: this model keeps no counts: it predicts, but cannot b
 again; save it with detail='tally' for that
 """
 
+import hashlib
 import mmap
 import os
 from collections.abc import Callable, Mapping
@@ -61,17 +62,27 @@ def save(
     such as a date and a source, which is kept in the header; without it nothing in a file depends on when it was made.
     """
     check_output(path, ours=is_model, force=force)
-    write_whole(path, _pieces(fitted, detail, provenance))
+    write_whole(path, pack(*_packed(fitted, detail, provenance)))
 
 
 def dumps(kept: Census | Fitted, *, detail: str | None = None) -> bytes:
     """The bytes of a model file; of a census, those of a file without settings."""
     if not isinstance(kept, Census):
-        return b"".join(bytes(piece) for piece in _pieces(kept, detail, None))
+        return b"".join(bytes(piece) for piece in pack(*_packed(kept, detail, None)))
     arrays: plans.Arrays = {}
     header = {**_opening("tally", None, {}), **plans.pack_plan(kept.plan, kept.labels, arrays), "settings": None}
     header |= _pack_counts(kept, arrays)
     return b"".join(bytes(piece) for piece in pack(header, arrays))
+
+
+def digest(fitted: Fitted) -> bytes:
+    """What tells a model from another: all that answers, whichever release wrote it and wherever its rows came from."""
+    header, arrays = _packed(fitted, None, {})
+    told = {name: value for name, value in header.items() if name not in ("format", "version", "provenance")}
+    out = hashlib.sha256()
+    for piece in pack(told, arrays):
+        out.update(piece)
+    return out.digest()
 
 
 def loads(file: bytes) -> Census | Fitted:
@@ -124,7 +135,10 @@ def _opened(name: str, read_whole: int) -> tuple[memoryview, bool]:
 # Writing
 
 
-def _pieces(fitted: Fitted, detail: str | None, provenance: Mapping[str, str] | None) -> list[Any]:
+def _packed(
+    fitted: Fitted, detail: str | None, provenance: Mapping[str, str] | None
+) -> tuple[dict[str, Any], plans.Arrays]:
+    """The header and the arrays of a model file."""
     detail = detail or ("tally" if fitted.has_counts else "score" if fitted.rows is None else "explain")
     if detail not in DETAILS:
         raise unknown("detail", detail, DETAILS)
@@ -144,7 +158,7 @@ def _pieces(fitted: Fitted, detail: str | None, provenance: Mapping[str, str] | 
         **({} if fitted.voices is None else {"voices": _pack_voices(fitted, detail, arrays)}),
         **({"spelled": {name: how.settings() for name, how in fitted.spelled.items()}} if fitted.spelled else {}),
     }
-    return pack(header, arrays)
+    return header, arrays
 
 
 def _opening(detail: str, target: str | None, provenance: Mapping[str, str]) -> dict[str, Any]:
