@@ -1,8 +1,11 @@
 """A client that asks an application in this process, as a server would."""
 
 import asyncio
+import io
 import json
 from dataclasses import dataclass
+
+import pyarrow as pa
 
 
 @dataclass
@@ -44,3 +47,11 @@ def ask(app, path, body=None, media="application/json", method=None, root="", ch
     start, *rest = out
     known = {name.decode(): value.decode() for name, value in start["headers"]}
     return Answer(start["status"], known, b"".join(part["body"] for part in rest))
+
+
+def stream(columns):
+    """Columns as an Arrow stream."""
+    out, table = io.BytesIO(), pa.table(columns)
+    with pa.ipc.new_stream(out, table.schema) as sink:
+        sink.write_table(table)
+    return out.getvalue()

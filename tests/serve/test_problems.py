@@ -5,8 +5,9 @@ import random
 import re
 
 import pytest
-from tests.serve.client import ask
+from tests.serve.client import ask, stream
 
+from candide.errors import InputError
 from candide.serve import Limits, app
 from candide.tasks.wanted import example
 
@@ -161,9 +162,48 @@ def test_the_token(models):
         answer = ask(served, "/predict", row, **wrong)
         problem(answer, 401)
         assert answer.headers["www-authenticate"] == "Bearer"
-    assert ask(served, "/predict", row, authorization="Bearer secret").status == 200
+    for scheme in ("Bearer", "bearer", "BEARER "):
+        assert ask(served, "/predict", row, authorization=f"{scheme} secret").status == 200
     assert ask(served, "/v2/health/live").status == 200
     assert ask(served, "/metrics").status == 401
+
+
+@pytest.mark.parametrize("token", ["", " ", "sécret", "a\nb"])
+def test_a_token_that_is_none(models, token, tmp_path):
+    with pytest.raises(InputError, match="token"):
+        app(models["naive"], token=token, learn=tmp_path / "state.db", target="fate")
+    assert not any(tmp_path.iterdir())
+
+
+def test_pages_of_others_change_nothing(models, tmp_path):
+    """A page may send what needs no content type, and not see the answer: a key is forgotten for all that."""
+    served = app(models["naive"], learn=tmp_path / "state.db", target="fate")
+    row = {**dict.fromkeys(("height", "age", "soil", "wet", "site", "kind")), "height": 2.0, "fate": "cut"}
+    ask(served, "/learn?key=a", row)
+    rows = served._learner.fitted.rows
+    own, other = "http://localhost:8000", "http://evil.org"
+    for said in ({"origin": other}, {"origin": "null"}, {"origin": f"{own}0"}, {"sec_fetch_site": "cross-site"},
+                 {"sec_fetch_site": "same-site", "origin": own}):  # fmt: skip
+        problem(ask(served, "/forget?of=a", method="POST", host="localhost:8000", **said), 403)
+        assert ask(served, "/predict", {"height": 2.0}, host="localhost:8000", **said).status == 200
+    assert served._learner.fitted.rows == rows
+    for said in ({"origin": own}, {"sec_fetch_site": "same-origin", "origin": "https://proxy.org"}, {}):
+        assert ask(served, "/learn", row, host="LOCALHOST:8000", **said).status == 200
+    served.close()
+
+
+def test_infinity_is_not_learned(models, tmp_path):
+    """JSON would keep it as missing."""
+    served = app(models["naive"], learn=tmp_path / "state.db", target="fate")
+    whole = {name: [None] for name in ("height", "soil", "wet", "site", "kind")} | {"fate": ["cut"]}
+    rows = served._learner.fitted.rows
+    for value in (float("inf"), float("-inf")):
+        answer = ask(served, "/learn", stream({**whole, "age": [value]}), "application/vnd.apache.arrow.stream")
+        assert problem(answer, 422)["column"] == "age"
+    text = b"height,soil,wet,site,kind,fate,age\n,,,,,cut,inf\n"
+    assert problem(ask(served, "/learn", text, "text/csv"), 422)["column"] == "age"
+    assert served._learner.fitted.rows == rows
+    served.close()
 
 
 def test_a_failure_tells_nothing_of_the_server(served, monkeypatch, capsys):

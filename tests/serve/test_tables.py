@@ -1,24 +1,16 @@
 """Tables that are sent whole: read as ``candide predict`` reads them, and refused where they could fill the memory."""
 
-import io
 import warnings
 
 import pyarrow as pa
 import pytest
-from tests.serve.client import ask
+from tests.serve.client import ask, stream
 from tests.serve.test_problems import problem
 
 from candide.serve import Limits, app
 from candide.tasks import predict
 
 ARROW, CSV, LINES = "application/vnd.apache.arrow.stream", "text/csv", "application/x-ndjson"
-
-
-def stream(columns):
-    out, table = io.BytesIO(), pa.table(columns)
-    with pa.ipc.new_stream(out, table.schema) as sink:
-        sink.write_table(table)
-    return out.getvalue()
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,8 @@ def app(
     Inference Protocol; ``log`` is called with the facts of each request, none of its rows. Whoever mounts it elsewhere
     calls its ``close`` in the end.
     """
+    if token is not None and not (token.isascii() and token.isprintable() and token.strip()):
+        raise InputError("the token is empty, or not of ASCII letters", remedy="choose another, or pass none")
     fitted = fitted_of(model)
     learner = None
     heard = Peers(peers, begun(fitted, target_of(fitted, target)), token) if peers else None
@@ -98,11 +100,9 @@ class Application:
         peers: Peers | None = None,
     ):
         self.hosts: frozenset[bytes] | None = None  # the names by which it may be asked; None: any
-        if token is not None and not token.isascii():
-            raise InputError("the token is not of ASCII letters", remedy="choose another")
         self.scorer, self.name, self.limits, self.metrics = scorer_of(fitted), name, limits, Metrics()
         self._fitted, self._peers, self._swap = fitted, peers, threading.RLock()
-        self._token = None if token is None else f"Bearer {token}".encode()
+        self._token = None if token is None else token.encode()
         self._log, self._private, self._learner = log, private, learner
         self._free: asyncio.Semaphore | None = None  # made in the loop that it is of
         own = [
@@ -188,9 +188,13 @@ class Application:
         if endpoint is None:
             allowed = ", ".join(methods)
             raise Problem(405, f"{path} takes {allowed}", headers=(("allow", allowed),), remedy=f"use {allowed}")
+        if endpoint.changes and not request.is_of_own_page:
+            raise Problem(
+                403, "a page of another site asks to change the model", remedy="ask from a page of this server"
+            )
         if self._token is not None and (endpoint.changes or (self._private and not endpoint.probe)):
-            brought = request.header(b"authorization")
-            if not hmac.compare_digest(brought, self._token):
+            scheme, _, brought = request.header(b"authorization").partition(b" ")
+            if scheme.lower() != b"bearer" or not hmac.compare_digest(brought.strip(), self._token):
                 asks = (("www-authenticate", "Bearer"),)
                 raise Problem(
                     401, "the token is missing or wrong", headers=asks, remedy="send Authorization: Bearer TOKEN"

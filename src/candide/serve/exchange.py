@@ -55,6 +55,14 @@ class Request:
         return found
 
     @property
+    def is_of_own_page(self) -> bool:
+        """Whether it comes from a page of this server, or of none: browsers say which, and pages cannot say another."""
+        if site := self.header(b"sec-fetch-site"):
+            return site in (b"same-origin", b"none")
+        origin = self.header(b"origin").lower()
+        return not origin or origin.partition(b"://")[2] == self.header(b"host").lower()
+
+    @property
     def is_table(self) -> bool:
         """Whether the body is of columns: to begin one takes long, and a short body can name thousands."""
         said = self.header(b"content-type").lower()

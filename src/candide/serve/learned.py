@@ -6,6 +6,7 @@ that counting them again after a crash gives the same model.
 
 import datetime as dt
 from collections.abc import Iterable, Iterator
+from math import isinf
 from typing import Any
 
 import msgspec
@@ -45,6 +46,9 @@ def kept(rows: Rows, fitted: Fitted, target: str, new_classes: bool) -> bytes:
 
 def _plain(value: Any, name: str) -> Any:
     if type(value) in _PLAIN:
+        if type(value) is float and isinf(value):  # JSON has none: it would be kept as missing
+            what, remedy = "infinity is no value", "send null where it is missing, or leave the row out"
+            raise InputError(what, column=name, value=str(value), remedy=remedy)
         return None if value != value else value
     if isinstance(value, _TIMES):
         return spelled(value)

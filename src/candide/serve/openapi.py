@@ -14,7 +14,7 @@ from candide.tasks.wanted import example
 _WRONG = {  # what may be wrong with any request, with one that has a body, and with one that changes the model
     "any": ("401", "405", "421", "500", "503"),
     "body": ("400", "406", "408", "413", "415", "422"),
-    "change": ("404", "409"),
+    "change": ("403", "404", "409"),
 }
 _QUERY: dict[str, dict[str, Any]] = {
     "by": {"schema": {"enum": ["voice", "column"]}, "description": "what columns say together, or shared out to them"},
