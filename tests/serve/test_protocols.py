@@ -43,8 +43,12 @@ def test_what_is_missing_may_be_nan(served):
     inputs = [{"name": n, "shape": [1], "datatype": kinds[n], "data": [value]} for n, value in row.items()]
     answer = ask(served, "/v2/models/trees/infer", {"inputs": inputs}).json
     assert [one["data"] for one in answer["outputs"]][:2] == [[wanted["prediction"]], [wanted["p_cut"]]]
-    told = ask(served, "/invocations", {"inputs": [{**row, "age": float("inf")}]})
-    assert (told.status, told.json["column"]) == (422, "age")
+    named = [{"age": 3, "wet": 1, "NaN": 2, "soil": 'a "NaN', "site": "NaN\\"}, {"age": float("nan")}]
+    plain = json.dumps({"inputs": named}).replace(": NaN", ": null").encode()
+    assert ask(served, "/invocations", {"inputs": named}).json == ask(served, "/invocations", plain).json
+    assert ask(served, "/invocations", {"inputs": [{**row, "age": float("inf")}]}).status == 400
+    assert ask(served, "/v2/models/trees/infer", b'{"inputs": [{"nam\\ud800": NaN}]}').status in (400, 422)
+    assert ask(served, "/invocations", b'{"inputs": [{"age": NaN, "' + b'\\"' * 999_999).status == 400  # at once
     for broken in (b'{"inputs": [NaN', b'{"inputs": NaN, "instances": 3}', b"[NaN]" * 9, b'{"inputs": ' + b"[" * 9999):
         assert ask(served, "/invocations", broken + b" NaN").status in (400, 422)
 
