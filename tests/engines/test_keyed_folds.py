@@ -111,6 +111,18 @@ def test_rows_of_one_key_stay_together_and_the_key_is_no_feature(rows):
     assert [scores.n for scores in weighted.folds] == np.bincount(fold, minlength=5).tolist()
 
 
+@pytest.mark.parametrize("model", ["naive", "bayes"])
+@pytest.mark.parametrize("kind", [pa.table, Table.of], ids=["duckdb", "arrays"])
+def test_no_row_may_be_in_a_fold(rows, kind, model):
+    """Of three keys at most three of five folds have rows; the others are passed over."""
+    keys = [f"k{i % 3}" for i in range(N)]
+    held = np.bincount(by_key(keys, 5), minlength=5)
+    assert 1 < (held > 0).sum() < 5
+    table = kind({"key": keys, "x": rows["x"].to_numpy(), "y": rows["y"].to_pylist()})
+    found = cross_validate(table, "y", fold_by="key", folds=5, model=model)
+    assert [scores.n for scores in found.folds] == held[held > 0].tolist()
+
+
 def test_bad_keys(rows):
     for key, column in {"nothing": None, "y": "y", "one": "one"}.items():
         with pytest.raises(InputError) as error:

@@ -6,6 +6,8 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
+from tests.cli.typed import ask, run
 from tests.engines.spark_session import needs_spark, session
 from tests.engines.test_counts import written
 from tests.engines.test_engines import same
@@ -14,6 +16,7 @@ import candide as cd
 from candide.engines.base import Rows, engine
 from candide.engines.prepare import prepare
 from candide.engines.spark.engine import Spark
+from candide.engines.spark.source import SparkSource
 from candide.engines.sql.long import HEADER
 from candide.errors import InputError, SourceError
 from candide.rows.table import Table
@@ -184,7 +187,7 @@ def test_an_address_names_a_table_a_path_or_a_query(spark, tmp_path):
         assert "\n" not in str(caught.value)
 
 
-def test_scored_rows_stay_on_the_cluster(spark, mixed, tmp_path):
+def test_scored_rows_stay_on_the_cluster(spark, mixed, tmp_path, monkeypatch):
     frame = spark.createDataFrame(mixed)
     model = cd.NaiveBayes().fit(mixed.drop_columns(["label", "w"]), np.array(mixed["flag"]))
     keep = ["a.b", "Day", "moment", 'the "y"', "flag", "label"]
@@ -197,8 +200,31 @@ def test_scored_rows_stay_on_the_cluster(spark, mixed, tmp_path):
     for name in want.column_names[-3:]:
         np.testing.assert_allclose(found[name].to_numpy(), want[name].to_numpy(), rtol=1e-12)
     assert model.predict_table(frame, str(tmp_path / "scored.csv"), keep=["label"]) == 600
-    scores = evaluate(model.fitted_, frame, "flag")
-    assert scores.n == 600
+    with monkeypatch.context() as no_rows:  # are sent to the driver
+        no_rows.setattr(SparkSource, "batches", None)
+        scores = evaluate(model.fitted_, frame.repartition(3), "flag", weight="w")
+    want = evaluate(model.fitted_, mixed, "flag", weight="w")
+    assert (scores.n, scores.confusion.tolist()) == (want.n, want.confusion.tolist())
+    assert scores.metrics() == pytest.approx(want.metrics(), rel=1e-9)
+
+
+def test_through_the_command_line(spark, tmp_path):
+    """Rows on a cluster stand where a file would, in every command that reads some."""
+    made = spark.range(200).selectExpr("sin(id) + id % 2 AS x", "string(id % 7) AS s", "id % 97 AS k", "id % 2 AS y")
+    made.write.parquet(str(tmp_path / "rows.parquet"))
+    data, model = f"spark://local::{tmp_path}/rows.parquet", tmp_path / "rows.candide"
+    how = ["--target", "y", "--drop", "k", "--model", "naive"]
+    assert run("fit", data, *how, "-o", model).exit_code == 0
+    assert run("predict", model, data, "-o", tmp_path / "scored.csv").exit_code == 0
+    rows = tmp_path / "copy.parquet"
+    parquet.write_table(made.toArrow(), rows)
+    assert ask("evaluate", model, data)["accuracy"]["value"] == ask("evaluate", model, rows)["accuracy"]["value"]
+    folds = ["--target", "y", "--model", "naive", "--folds", "3", "--fold-by", "k"]
+    assert ask("evaluate", data, *folds)["accuracy"]["value"] == ask("evaluate", rows, *folds)["accuracy"]["value"]
+    for command, left in (("update", 400), ("forget", 200)):
+        assert run(command, model, data).exit_code == 0
+        assert cd.load(model).fitted_.census.n_rows == left
+    assert run("check", data, "--target", "y").exit_code == 0
 
 
 def test_the_setting_of_batches_is_left_as_it_was(spark, mixed):

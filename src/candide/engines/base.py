@@ -220,9 +220,12 @@ class Engine(Protocol):
         """One census a fold (one in all without folds) of a plan whose parts it says."""
         raise NotImplementedError
 
-    def gather(self, rows: Rows, plan: Plan, work: Work[T]) -> T:
-        """What work makes of a plan's columns, the labels ``k0``, the weights ``k1`` and the folds of all rows."""
-        return work(self.score(rows.source, plan, rows.keep, folds=rows.folds, codes=False).batches, 0)
+    def gather(self, rows: Rows, plan: Plan, work: Work[T], *, codes: bool = False) -> T:
+        """What work makes of a plan's columns, the labels ``k0``, the weights ``k1`` and the folds of all rows.
+
+        With ``codes`` the engine may look up the codes of levels itself, as it does of rows to be scored.
+        """
+        return work(self.score(rows.source, plan, rows.keep, folds=rows.folds, codes=codes).batches, 0)
 
     def table(
         self, source: Source, plan: Plan, keep: Sequence[str], scoring: Callable[[Sequence[Any]], "Scored"]

@@ -134,9 +134,16 @@ def _from_batches(rows: Rows, prepared: Prepared) -> Counted:
     names = [part.columns[j] for part, j in places(once)]
     counting = Counting(prepared.plan, names, rows.weight, rows.folds)
     censuses, unlabelled = rows.source.engine.gather(rows, once, counting)
-    if not all(censuses):
-        raise InputError(f"too few rows of {rows.source.name} have a label", column=rows.target)
-    return Counted(_read_spelled([census for census in censuses if census], prepared.spelled), unlabelled)
+    some = next((census for census in censuses if census), None)
+    if some is None:
+        raise InputError(f"no row of {rows.source.name} has a label", column=rows.target)
+    return Counted(_read_spelled([census or _emptied(some) for census in censuses], prepared.spelled), unlabelled)
+
+
+def _emptied(census: Census) -> Census:
+    """The census of no rows: by a key no row may be in some fold."""
+    tallies = tuple(tally.scale(0.0) for tally in census.tallies)
+    return replace(census, class_weight=np.zeros(len(census.labels)), tallies=tallies, n_rows=0)
 
 
 class Counts(NamedTuple):

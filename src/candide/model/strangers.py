@@ -46,6 +46,11 @@ class Strangers:
             if (some == n).any():
                 self._met.add((i, j))
 
+    def add(self, other: "Strangers") -> None:
+        """Take note of what another has looked at, of the same columns."""
+        self._open &= other._open
+        self._met |= other._met
+
     def remarks(self) -> list[Remark]:
         """One remark on all columns of which every value is strange."""
         found = [(part.columns[j], part.levels[j]) for i, part in self._parts for j in range(len(part.columns))

@@ -6,8 +6,7 @@
 1.0
 """
 
-from functools import partial, reduce
-from operator import add
+from functools import partial
 from typing import Any
 
 from candide.engines.base import Watch, open_source, silent
@@ -15,7 +14,7 @@ from candide.engines.reading import Reading
 from candide.model.policy import PolicyLike
 from candide.tasks.models import Model, fitted_of, reading_of, target_of
 from candide.tasks.scores import Scores
-from candide.tasks.scoring import labelled
+from candide.tasks.scoring import tallied
 
 
 def evaluate(
@@ -36,7 +35,7 @@ def evaluate(
     fitted = fitted_of(model).with_policy(policy)
     name = target_of(fitted, target)
     with open_source(data, reading_of(fitted, reading)) as source, watch(source, "scoring"):
-        found = labelled(source, fitted, name, partial(Scores.of, rule=fitted.rule), weight)
-        scores = list(found.results)
+        found = tallied(source, fitted, name, partial(Scores.of, rule=fitted.rule), weight)
     found.left_out.tell(name)
-    return reduce(add, scores)
+    assert found.total is not None
+    return found.total

@@ -9,16 +9,17 @@
 ((9, 3), [1, 0, 0, 0, 2, 2, 1, 2, 1])
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from typing import Any, Generic, TypeVar
+from functools import partial
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from candide import wording
-from candide.engines.base import Source, has_columns
+from candide.engines.base import Rows, Source, has_columns
 from candide.engines.batch import blocks, number_columns, pieces
 from candide.engines.count import weights
 from candide.errors import InputError, UnlabelledError
@@ -104,6 +105,15 @@ class LeftOut:
         self.unknown += truth.n_unknown
         self.strange.update(truth.strange)
 
+    def join(self, other: "LeftOut") -> None:
+        """Add what another has left out of rows that follow."""
+        self.rows += other.rows
+        self.missing += other.missing
+        self.unknown += other.unknown
+        self.strange |= other.strange
+        if self.strangers and other.strangers:
+            self.strangers.add(other.strangers)
+
     def tell(self, target: str, stacklevel: int = 2) -> None:
         """Warn of them, and of columns of values that the model does not know, once all rows have been read."""
         remarks.warn(self.remarks(target), stacklevel + 1)
@@ -128,6 +138,13 @@ class Labelled(Generic[T]):
     told: list[Remark]  # of the source, before its rows were read
 
 
+class Tallied(NamedTuple, Generic[T]):
+    """What all rows that have a label give together, None where there is none, and which rows were left out."""
+
+    total: T | None
+    left_out: LeftOut
+
+
 def labelled(source: Source, fitted: Fitted, target: str, work: Work[T], weight: str | None = None) -> Labelled[T]:
     """Score the rows of a source against their labels: ``work`` on each batch, on threads, results in order.
 
@@ -136,34 +153,82 @@ def labelled(source: Source, fitted: Fitted, target: str, work: Work[T], weight:
     has_columns(source, target=target, weight=weight)
     told = prepare_to_score(source, fitted.plan, fitted.spelled, target, stacklevel=4)
     scan = source.engine.score(source, fitted.plan, [target, *([weight] if weight else [])])
-
-    def one(batch: Any) -> tuple[Truth, T | None]:
-        truth = Truth.of(fitted.labels, batch, weight)
-        known = truth.known
-        log_posterior, _ = scored(fitted, batch, strangers)
-        if known.all():
-            return truth, work(log_posterior, truth.codes, truth.weight) if len(known) else None
-        w = None if truth.weight is None else truth.weight[known]
-        return truth, work(log_posterior[known], truth.codes[known], w) if known.any() else None
+    tallying = Tallying(fitted, work, weight)
 
     def results() -> Iterator[T]:
         some = False
-        for truth, result in threads.ahead(one, pieces(scan.batches, len(fitted.labels))):
-            out.left_out.add(truth)
-            if result is not None:
-                some = True
-                yield result
+        for result in tallying.each(scan.batches, out.left_out):
+            some = True
+            yield result
         if not some:
-            known = wording.listing(fitted.labels.values)
-            what, remedy = (
-                f"no row of {source.name} has a label the model knows, {known}",
-                f"pass rows whose {target!r} is known",
-            )
-            raise UnlabelledError(what, column=target, remedy=remedy)
+            raise no_label(source, fitted, target)
 
-    strangers = Strangers(fitted.plan)
-    out = Labelled(results(), LeftOut(fitted.labels, strangers=strangers), told)
+    out = Labelled(results(), tallying.left_out(), told)
     return out
+
+
+def tallied(source: Source, fitted: Fitted, target: str, work: Work[T], weight: str | None = None) -> Tallied[T]:
+    """The same where the rows lie, and the sum of what ``work`` makes of them."""
+    has_columns(source, target=target, weight=weight)
+    prepare_to_score(source, fitted.plan, fitted.spelled, target, stacklevel=4)
+    rows, tallying = Rows(source, target, weight), Tallying(fitted, work, weight)
+    found = source.engine.gather(rows, fitted.plan, tallying, codes=True)
+    if found.total is None:
+        raise no_label(source, fitted, target)
+    return found
+
+
+def no_label(source: Source, fitted: Fitted, target: str) -> UnlabelledError:
+    """The error where no row can be judged."""
+    what = f"no row of {source.name} has a label the model knows, {wording.listing(fitted.labels.values)}"
+    return UnlabelledError(what, column=target, remedy=f"pass rows whose {target!r} is known")
+
+
+@dataclass(frozen=True)
+class Tallying(Generic[T]):
+    """Batches scored against their labels on threads; what some rows give adds to what others give."""
+
+    fitted: Fitted
+    work: Work[T]
+    weight: str | None = None
+
+    def __call__(self, batches: Iterable[Any], first: int = 0) -> Tallied[T]:
+        left_out = self.left_out()
+        return Tallied(_sum(self.each(batches, left_out)), left_out)
+
+    def add(self, parts: Sequence[Tallied[T]]) -> Tallied[T]:
+        left_out = self.left_out()
+        for part in parts:
+            left_out.join(part.left_out)
+        return Tallied(_sum(part.total for part in parts if part.total is not None), left_out)
+
+    def left_out(self) -> LeftOut:
+        return LeftOut(self.fitted.labels, strangers=Strangers(self.fitted.plan))
+
+    def each(self, batches: Iterable[Any], left_out: LeftOut) -> Iterator[T]:
+        """What comes of each batch, in order; ``left_out`` takes note of the rows passed over."""
+        assert left_out.strangers is not None
+        one = partial(self._batch, strangers=left_out.strangers)
+        for truth, result in threads.ahead(one, pieces(batches, len(self.fitted.labels))):
+            left_out.add(truth)
+            if result is not None:
+                yield result
+
+    def _batch(self, batch: Any, strangers: Strangers) -> tuple["Truth", T | None]:
+        truth = Truth.of(self.fitted.labels, batch, self.weight)
+        known = truth.known
+        log_posterior, _ = scored(self.fitted, batch, strangers)
+        if known.all():
+            return truth, self.work(log_posterior, truth.codes, truth.weight) if len(known) else None
+        w = None if truth.weight is None else truth.weight[known]
+        return truth, self.work(log_posterior[known], truth.codes[known], w) if known.any() else None
+
+
+def _sum(results: Iterable[T]) -> T | None:
+    total: Any = None
+    for result in results:
+        total = result if total is None else total + result
+    return total
 
 
 @dataclass(frozen=True)

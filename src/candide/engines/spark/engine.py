@@ -41,7 +41,7 @@ class Spark(Engine):
     def count(self, rows: Rows, prepared: Prepared) -> Counted:
         return sql.count(rows, prepared)
 
-    def gather(self, rows: Rows, plan: Plan, work: Work[T]) -> T:
+    def gather(self, rows: Rows, plan: Plan, work: Work[T], *, codes: bool = False) -> T:
         assert isinstance(rows.source, SparkSource)
         return rows.source.gather(plan, rows.keep, work, rows.folds)
 
