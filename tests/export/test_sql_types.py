@@ -24,6 +24,10 @@ def test_floats_of_32_bits_are_what_their_decimals_spell(score):
         model = cd.NaiveBayes("categorical").fit(fitted, [0, 1, 1, 2, 2] * 8)
         check(score(model.fitted_, arrow(data, data)), model, data)
 
+    numbers = {"x": np.linspace(0.1, 0.7, 40, dtype=np.float32)}  # which a law of numbers reads bit by bit
+    model = cd.NaiveBayes("gaussian").fit({"x": 0.3 + (numbers["x"] - 0.3) / 1000}, [0, 1] * 20)
+    check(score(model.fitted_, arrow(numbers, numbers)), model, numbers)
+
 
 LETTERS = ["a", "A", "b", "B ", "B", "z", ""]
 

@@ -14,6 +14,8 @@ class PostgresDialect(Dialect):
         "CASE WHEN PG_TYPEOF({}) = CAST('boolean' AS REGTYPE) THEN CASE CAST({} AS TEXT) WHEN 'true' THEN 1e0 "
         "WHEN 'false' THEN 0e0 END WHEN PG_TYPEOF({}) = CAST('money' AS REGTYPE) THEN "
         "CAST(CAST(CAST(CAST({} AS TEXT) AS MONEY) AS NUMERIC) AS DOUBLE PRECISION) "
+        "WHEN PG_TYPEOF({}) = CAST('real' AS REGTYPE) THEN "
+        "CAST(CAST(CAST({} AS TEXT) AS REAL) AS DOUBLE PRECISION) "  # all its bits, not what its decimals spell
         f"WHEN NOT {IS_TEXT} "
         f'OR CAST({{}} AS TEXT) COLLATE "C" ~ {LIKE_A_NUMBER} '
         "THEN CAST(CAST({} AS TEXT) AS DOUBLE PRECISION) END"
