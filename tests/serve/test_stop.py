@@ -30,7 +30,7 @@ def test_it_stops_under_load(tmp_path, monkeypatch):
     process, port = started(model, "--learn", str(state), "--window", "60d")
     try:
         monkeypatch.setattr("candide.serve.journal._WAIT", 0.05)
-        second = CliRunner().invoke(run.cli, ["serve", model, "--learn", str(state)])
+        second = CliRunner().invoke(run.cli, ["serve", model, "--learn", str(state), "--port", "0"])
         assert isinstance(second.exception, BusyError)
         assert "in use by another process" in str(second.exception)
         assert second.exception.remedy == "stop that server first"

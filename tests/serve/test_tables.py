@@ -98,15 +98,11 @@ def test_values_that_are_many_in_one(served, column):
 
 def test_what_begins_many_columns_is_done_on_a_thread(models, monkeypatch):
     """And so is whatever is to be explained: others are answered meanwhile."""
-    import asyncio
-
-    served, handed, to_thread = app(models["naive"]), [], asyncio.to_thread
-
-    async def noted(work, *given):
-        handed.append(work.__name__)
-        return await to_thread(work, *given)
-
-    monkeypatch.setattr(asyncio, "to_thread", noted)
+    served, handed = app(models["naive"]), []
+    submit = served._workers.submit
+    monkeypatch.setattr(
+        served._workers, "submit", lambda work, *given: handed.append(work.__name__) or submit(work, *given)
+    )
     ask(served, "/predict", {"height": 1.0})
     assert handed == []
     ask(served, "/predict", b"height\n1\n", "Text/CSV")

@@ -65,7 +65,7 @@ def serve(
     """
     try:
         from candide.serve import app
-        from candide.serve.run import check_host, run, to_stderr
+        from candide.serve.run import check_host, listen, run, to_stderr
     except ModuleNotFoundError as error:
         remedy = "pip install 'candide[serve]'"
         raise MissingLibraryError(f"to serve a model {error.name} is needed", remedy=remedy) from None
@@ -79,8 +79,9 @@ def serve(
     how |= {"private": private, "peers": peers}
     spans = {"window": window, "half_life": half_life}
     how |= {one: None if span is None else seconds(span) for one, span in spans.items()}
-    served = app(fitted, name=name or Path(model).stem, token=token, log=None if quiet else to_stderr, **how)
-    run(served, host, port, lambda address: click.echo(f"serving {model} at {address}/docs", err=True))
+    with listen(host, port) as listening:
+        served = app(fitted, name=name or Path(model).stem, token=token, log=None if quiet else to_stderr, **how)
+        run(served, listening, host, lambda address: click.echo(f"serving {model} at {address}/docs", err=True))
 
 
 @cli.command("export-state")

@@ -18,6 +18,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 from candide.errors import CandideError, InputError
@@ -104,7 +105,8 @@ class Application:
         self._fitted, self._peers, self._swap = fitted, peers, threading.RLock()
         self._token = None if token is None else token.encode()
         self._log, self._private, self._learner = log, private, learner
-        self._free: asyncio.Semaphore | None = None  # made in the loop that it is of
+        # As many as may work at once, also of those whose answer nobody waits for any more.
+        self._workers = ThreadPoolExecutor(threads.count(), "candide-request")
         own = [
             Endpoint("GET", "/", "A page to try it.", self._page, gives=HTML),
             Endpoint("GET", "/metrics", "What the server has done, for Prometheus.", self._measured, gives=MEASURES),
@@ -241,10 +243,8 @@ class Application:
         try:
             async with asyncio.timeout(self.limits.seconds):
                 if answer is None:
-                    if self._free is None:
-                        self._free = asyncio.Semaphore(threads.count())
-                    async with self._free:
-                        answer = await asyncio.to_thread(endpoint.work, request, scorer)
+                    working = self._workers.submit(endpoint.work, request, scorer)
+                    answer = await asyncio.wrap_future(working)
                 return answer if isinstance(answer, Response) else await asyncio.wrap_future(answer)
         except TimeoutError:
             what = f"there was no answer within {self.limits.seconds:g} seconds"
@@ -272,11 +272,12 @@ class Application:
         return fitted if self._peers is None else self._peers.together(fitted)
 
     def close(self) -> None:
-        """Let the journal go, if there is one, once what waits is written."""
+        """Let the journal go, if there is one, once what waits is written; then wait for what is worked at."""
         if self._peers is not None:
             self._peers.close()
         if self._learner is not None:
             self._learner.close()
+        self._workers.shutdown(cancel_futures=True)
 
     async def _lifespan(self, receive: Any, send: Any) -> None:
         while True:

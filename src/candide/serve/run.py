@@ -1,9 +1,14 @@
 """Running: the application behind a socket, until it is told to stop; then requests that came are answered first."""
 
 import contextlib
+import errno
+import logging
+import os
 import signal
 import socket
 import sys
+import threading
+import time
 from collections.abc import Callable
 from ipaddress import ip_address
 from typing import Any
@@ -14,9 +19,21 @@ from candide.serve.application import Application
 from candide.serve.formats import encode
 
 _DRAIN = 30  # seconds that requests have to end
+_REST = 5  # more until the process ends whatever still runs: what was answered is on the disk by then
+_HEAD = 1 << 16  # bytes of a request before its body
 
 
-def run(application: Application, host: str, port: int, ready: Callable[[str], None] = print) -> None:
+def listen(host: str, port: int) -> socket.socket:
+    """The socket of an address, before anything is made for it."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        why = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be listened at: {error.strerror or error}"
+        raise InputError(f"port {port} of {host} {why}", value=port, remedy="pass another --port, or --host") from None
+
+
+def run(application: Application, listening: socket.socket, host: str, ready: Callable[[str], None] = print) -> None:
     """Serve until SIGTERM or SIGINT, then stop listening, answer what is asked already, and return.
 
     ``ready`` is told the address, where the port may be any.
@@ -24,26 +41,72 @@ def run(application: Application, host: str, port: int, ready: Callable[[str], N
     uvicorn = _uvicorn()
     if is_loopback(host):  # so that no page can reach it by a name of its own that leads here
         application.hosts = frozenset({b"localhost", b"127.0.0.1", b"[::1]", host.encode(), f"[{host}]".encode()})
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.create_server((host, port), family=family, backlog=2048)
     name = f"[{host}]" if ":" in host else host
+    end = threading.Timer(_DRAIN + _REST, os._exit, (0,))
+    end.daemon = True
 
     class Server(uvicorn.Server):  # type: ignore[name-defined]
         def capture_signals(self) -> contextlib.AbstractContextManager[None]:
             """Signals are obeyed from before the address is told, and one that was obeyed is not raised again."""
             return contextlib.nullcontext()
 
+        def handle_exit(self, sig: int, frame: Any) -> None:
+            if not self.should_exit:
+                end.start()
+            super().handle_exit(sig, frame)
+
     quiet: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False, "date_header": False}
-    server = Server(uvicorn.Config(application, timeout_graceful_shutdown=_DRAIN, ws="none", **quiet))
+    how = {"timeout_graceful_shutdown": _DRAIN, "ws": "none", "http": _bounded(), **quiet}
+    server = Server(uvicorn.Config(application, **how))
     before = {one: signal.signal(one, server.handle_exit) for one in (signal.SIGTERM, signal.SIGINT)}
+    log, lines = logging.getLogger("uvicorn"), _Lines(logging.WARNING)
+    log.addHandler(lines)
     try:
         ready(f"http://{name}:{listening.getsockname()[1]}")
         with threads.one_blas_thread():  # requests are many and small: threads of BLAS would wait for each other
             server.run([listening])
     finally:
         application.close()
+        end.cancel()
+        log.removeHandler(lines)
         for one, handler in before.items():
             signal.signal(one, handler)
+
+
+class _Lines(logging.Handler):
+    """What the library that speaks HTTP says, as lines of JSON like all others."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        to_stderr({"time": round(time.time(), 3), "level": record.levelname.lower(), "message": record.getMessage()})
+
+
+def _bounded() -> Any:
+    """uvicorn's protocol, which has no end to the headers that it keeps, with one."""
+    from uvicorn.protocols.http.auto import AutoHTTPProtocol as Protocol
+
+    if not hasattr(Protocol, "on_message_begin"):  # without httptools it has a limit of its own
+        return Protocol
+
+    class Bounded(Protocol):  # type: ignore[misc, valid-type]
+        _in_head, _taken = False, 0
+
+        def on_message_begin(self) -> None:
+            self._in_head, self._taken = True, 0
+            super().on_message_begin()
+
+        def on_headers_complete(self) -> None:
+            self._in_head = False
+            super().on_headers_complete()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            self._taken += len(data)
+            if self._in_head and self._taken > _HEAD and not self.transport.is_closing():
+                said = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+                self.transport.write(said)
+                self.transport.close()
+
+    return Bounded
 
 
 def _uvicorn() -> Any:
