@@ -30,6 +30,8 @@ def test_a_value_is_told_by_column_and_row(served):
     assert (told["column"], told["remedy"]) == ("age", "pass one number, text, truth or null")
     told = problem(ask(served, "/predict", {"height": 10**400}), 422)
     assert told["column"] == "height"
+    told = problem(ask(served, "/predict", b'[{"height": 1}, {"height": 1e400}]'), 422)
+    assert (told["column"], told["row"]) == ("height", 1)
 
 
 def test_none_of_the_columns(served):
@@ -73,6 +75,9 @@ def test_media_types(served):
         told = problem(ask(served, "/predict", b'{"height": 2}', media), 415)
         assert "application/json" in told["remedy"]
     problem(ask(served, "/predict", {"height": 2.0}, accept="image/png"), 406)
+    problem(ask(served, "/predict", {"height": 2.0}, accept="application/json;q=0, text/csv; q=0.0"), 406)
+    for accept in ("application/json;q=0, text/csv", "application/json;q=0.5,text/csv;q=0.9", "text/csv;q=x"):
+        assert ask(served, "/predict", {"height": 2.0}, accept=accept).headers["content-type"] == "text/csv"
 
 
 def test_paths_and_methods(served):
@@ -236,7 +241,8 @@ def test_what_is_described_is_there(served):
     assert set(told["paths"]) == set(served.paths)
     row = told["components"]["schemas"]["Row"]["example"]
     assert ask(served, "/predict", row).notes == []
-    page = ask(served, "/docs").body.decode()
+    page = ask(served, "/docs", host="<b>.org:81").body.decode()
+    assert "http://&lt;b&gt;.org:81/predict" in page
     assert all(path in page for path in served.paths)
     assert "src=" not in page
     assert page.count("http") == 1  # the example

@@ -306,7 +306,8 @@ class Application:
         return None if self._learner is None else self._learner.target
 
     def _shown(self, request: Request, scorer: Scorer) -> Response:
-        return Response(docs(self.endpoints, scorer, self.name), HTML)
+        host = request.header(b"host").decode("latin-1")
+        return Response(docs(self.endpoints, scorer, self.name, host), HTML)
 
 
 def _too_long(size: int, most: int) -> Problem:

@@ -8,10 +8,13 @@ Rows(n=2, columns={'age': [30, 41], 'job': [None, 'cook']}, single=None)
 'text/csv'
 """
 
+import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from io import BytesIO
+from math import isinf
 from operator import itemgetter
 from typing import Any
 
@@ -25,12 +28,12 @@ from candide.serve.scorer import Scored
 JSON, LINES, CSV, ARROW = "application/json", "application/x-ndjson", "text/csv", "application/vnd.apache.arrow.stream"
 _ALSO = {"application/jsonl": LINES, "application/x-jsonlines": LINES, "application/ndjson": LINES}
 _REMEDY = f"send {JSON}, {LINES}, {CSV} or {ARROW}"
+_Q = re.compile(r";\s*q\s*=\s*([01](?:\.\d{0,3})?)\s*(?:;|$)", re.IGNORECASE)
 Value = None | bool | int | float | str
 encode = msgspec.json.Encoder(enc_hook=str).encode
 encode_lines = msgspec.json.Encoder(enc_hook=str).encode_lines
 _rows = msgspec.json.Decoder(dict[str, Value] | list[dict[str, Value]])
 _lines = msgspec.json.Decoder(dict[str, Value])
-_any = msgspec.json.Decoder()
 
 
 @dataclass(frozen=True)
@@ -73,13 +76,22 @@ def kind_of(media: str) -> str:
 
 @lru_cache(64)
 def answer_type(accept: bytes, sent: str) -> str:
-    """The first format of an Accept header that can be written; where anything will do, that of the rows."""
-    for one in accept.decode("latin-1").split(",") if accept else ["*/*"]:
+    """The format that an Accept header likes best and can be written; where anything will do, that of the rows."""
+    wishes = [(_liked(one), one) for one in accept.decode("latin-1").split(",")] if accept else [(1.0, "*/*")]
+    for liked, one in sorted(wishes, key=lambda wish: -wish[0]):
         plain = one.partition(";")[0].strip().lower()
         plain = _ALSO.get(plain, plain)
+        if not liked:
+            break
         if plain in _WRITERS or plain in ("*/*", "application/*", ""):
             return plain if plain in _WRITERS else sent
     raise Problem(406, "no format that is accepted can be written", value=accept.decode("latin-1"), remedy=_REMEDY)
+
+
+def _liked(wish: str) -> float:
+    """How much a format is liked, from 0 to 1: its q, if it says one that can be read."""
+    found = _Q.search(wish)
+    return float(found[1]) if found else 1.0
 
 
 def decoded(decoder: msgspec.json.Decoder, body: bytes) -> Any:
@@ -98,8 +110,8 @@ def decoded(decoder: msgspec.json.Decoder, body: bytes) -> Any:
 
 def _misshapen(body: bytes, why: str) -> Problem:
     try:
-        found = _any.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        found = json.loads(body)  # which reads numbers that are too large as infinite
+    except (ValueError, RecursionError):
         found = None
     for n, row in enumerate(found if isinstance(found, list) else [found]):
         for name, value in row.items() if isinstance(row, dict) else ():
@@ -108,6 +120,9 @@ def _misshapen(body: bytes, why: str) -> Problem:
                 return Problem(
                     422, what, column=name, row=n, value=value, remedy="pass one number, text, truth or null"
                 )
+            if isinstance(value, float) and isinf(value):
+                what = f"column {name!r} (row {n}): a number is too large"
+                return Problem(422, what, column=name, row=n, remedy="send one that 64 bits hold, or null")
     return Problem(422, f"rows are objects, or a list of objects: {why}", remedy='send {"column": value, ...}')
 
 

@@ -78,18 +78,21 @@ def _answers(one: Endpoint) -> dict[str, Any]:
     return {JSON: {"schema": ref(one.gives)}, **others}
 
 
-def docs(endpoints: Sequence[Endpoint], scorer: Scorer, name: str) -> bytes:
-    """The description for people."""
+def docs(endpoints: Sequence[Endpoint], scorer: Scorer, name: str, host: str) -> bytes:
+    """The description for people; ``host`` is by what name they ask."""
     lines = [
         f"<tr><td>{one.method}</td><td><code>{escape(one.path.replace(NAME, name))}</code></td>"
         f"<td>{escape(one.about)}</td></tr>"
         for one in endpoints
     ]
-    call = f"curl -H 'content-type: application/json' -d '{encode(example(scorer.fitted)).decode()}' http://localhost:8000/predict"
+    row = encode(example(scorer.fitted)).decode()
+    call = f"curl -H 'content-type: application/json' -d '{row}' http://{host or 'localhost:8000'}/predict"
     return (
         "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
-        f"<title>candide: {escape(name)}</title><style>body{{font:16px/1.5 system-ui;max-width:60em;margin:2em auto;"
-        "padding:0 1em}td{padding:.2em 1em .2em 0;vertical-align:top}pre{white-space:pre-wrap}</style>"
+        f"<title>candide: {escape(name)}</title><style>:root{{color-scheme:light dark}}"
+        "body{font:16px/1.5 system-ui;max-width:60em;margin:2em auto;"
+        "padding:0 1em;overflow-wrap:anywhere}td{padding:.2em 1em .2em 0;vertical-align:top}"
+        "pre{white-space:pre-wrap}</style>"
         f"<h1>{escape(name)}</h1><p>A model served by Candide {__version__}. Rows are sent as JSON (an object is a "
         "row, a list of objects are rows), JSON lines, CSV or an Arrow stream, by their content type; answers come in "
         "the same format, or in that of the Accept header. What is wrong with a request is told in JSON (RFC 9457).</p>"

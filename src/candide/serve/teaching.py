@@ -1,8 +1,10 @@
 """Teaching: the endpoints by which a model learns and forgets, and what it has learned is fetched."""
 
+import re
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
+from urllib.parse import quote
 
 from candide.errors import NotWithinError
 from candide.model.fitted import Fitted
@@ -33,8 +35,7 @@ def endpoints(learner: Learner, together: Callable[[Fitted], Fitted]) -> list[En
         return _told(learner.forget_key(of, key) if of else learner.forget(_rows(request), key), learner)
 
     def state(request: Request, scorer: Scorer) -> Response:
-        named = (("content-disposition", f'attachment; filename="{request.name}.candide"'),)
-        return Response(dumps(together(learner.now())), FILE, headers=named)
+        return Response(dumps(together(learner.now())), FILE, headers=(("content-disposition", _named(request.name)),))
 
     def own(request: Request, scorer: Scorer) -> Response:
         version = learner.version
@@ -67,6 +68,16 @@ def endpoints(learner: Learner, together: Callable[[Fitted], Fitted]) -> list[En
             query=("unless",),
         ),
     ]
+
+
+def _named(name: str) -> str:
+    """The header that names the file, for those that read no other letters, and for those that do (RFC 6266).
+
+    >>> print(_named('my "best"'))
+    attachment; filename="my__best_.candide"; filename*=UTF-8''my%20%22best%22.candide
+    """
+    plain = re.sub(r"[^\w.-]", "_", name, flags=re.ASCII)
+    return f"attachment; filename=\"{plain}.candide\"; filename*=UTF-8''{quote(name, safe='')}.candide"
 
 
 def pulling(peers: Peers, changed: Callable[[], None]) -> Endpoint:
