@@ -1,5 +1,7 @@
 """Models to serve: of every kind of block, made once."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -47,3 +49,16 @@ def models():
 @pytest.fixture
 def served(models):
     return app(models["naive"], name="trees")
+
+
+@pytest.fixture(scope="session")
+def naive():
+    """A model that is to learn, of 300 rows of :func:`table`."""
+    columns, y = table(300, seed=3)
+    return replace(cd.NaiveBayes().fit(columns, y).fitted_, target="fate")
+
+
+@pytest.fixture
+def path(tmp_path):
+    """Where its journal goes."""
+    return tmp_path / "state.db"

@@ -5,15 +5,12 @@ import random
 import shutil
 import sqlite3
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.serve.conftest import table
 from tests.serve.test_fading import Time, of, ticked
 from tests.serve.test_learning import labelled, records, same_counts
 
-import candide as cd
 from candide.errors import InputError
 from candide.rows.table import Table
 from candide.serve.journal import Journal
@@ -22,12 +19,6 @@ from candide.tasks import update
 
 N = 40
 COMPACTED = 15  # entries that are in the counts that are kept
-
-
-@pytest.fixture(scope="module")
-def naive():
-    columns, y = table(300, seed=3)
-    return replace(cd.NaiveBayes().fit(columns, y).fitted_, target="fate")
 
 
 @pytest.fixture(scope="module")

@@ -48,17 +48,6 @@ def base(request):
     return replace(request.param().fit(columns, y).fitted_, target="fate")
 
 
-@pytest.fixture(scope="module")
-def naive():
-    columns, y = table(300, seed=3)
-    return replace(cd.NaiveBayes().fit(columns, y).fitted_, target="fate")
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "state.db"
-
-
 def ticked(learner):
     """A learner that has seen what time it is, in the thread that writes."""
     assert learner.forget_key("what never came").exception() is not None

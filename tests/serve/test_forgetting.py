@@ -19,17 +19,6 @@ from candide.serve.problem import Problem
 from candide.tasks import update
 
 
-@pytest.fixture(scope="module")
-def naive():
-    columns, y = table(300, seed=3)
-    return replace(cd.NaiveBayes().fit(columns, y).fitted_, target="fate")
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "state.db"
-
-
 def many(columns):
     return Rows(len(columns["fate"]), columns)
 

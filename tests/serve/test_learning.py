@@ -44,17 +44,6 @@ def base(request):
     return replace(fitted, target="fate")
 
 
-@pytest.fixture(scope="module")
-def naive():
-    columns, y = table(300, seed=3)
-    return replace(cd.NaiveBayes().fit(columns, y).fitted_, target="fate")
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "state.db"
-
-
 def same_counts(one, other):
     assert one.labels.values == other.labels.values
     np.testing.assert_allclose(one.census.class_weight, other.census.class_weight)
