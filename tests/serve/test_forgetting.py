@@ -220,6 +220,11 @@ def test_what_was_lost_beside_a_number_is_counted_again(naive, path):
     learner.learn(many(sliced(rows, 3, 5)), "after").result()
     assert learner.forget_key("wrong").result().rows == 1
     same_counts(learner.fitted, weighted(naive, records(rows)[:5], [0.5] * 3 + [1.0] * 2, 0.5))
+    learner.learn(of({**wrong, "height": 1e30}), "larger").result()
+    learner.learn(of({**wrong, "height": 1e15}), "smaller").result()
+    learner.forget_key("larger").result()  # beside the smaller one nothing seems to be lost
+    learner.forget_key("smaller").result()
+    same_counts(learner.fitted, weighted(naive, records(rows)[:5], [0.5] * 3 + [1.0] * 2, 0.5))
     columns, y = table(300, seed=3)
     own = {**records(columns)[0], "fate": y[0]}
     assert learner.forget(of(own)).result().rows == 1

@@ -1,6 +1,7 @@
 """Servers that hear of each other what they have learned answer as one that has learned it all, each row once."""
 
 import contextlib
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -111,3 +112,73 @@ def test_peers_have_the_token(base, tmp_path):
         assert ask(reader, "/pull", b"", media="", authorization="Bearer secret").json[0]["rows"] == 1
         assert reader.scorer.fitted.rows == 301
     learns.close()
+
+
+@contextlib.contextmanager
+def peered(base, tmp_path, names, **how):
+    """Servers that learn, each told of those before it."""
+    with contextlib.ExitStack() as stack:
+        made, where = [], []
+        for name in names:
+            made.append(app(base, learn=tmp_path / f"{name}.db", peers=[*where], **how.get(name, {})))
+            stack.callback(made[-1].close)
+            where.append(stack.enter_context(listening(made[-1])))
+        yield made
+
+
+def test_a_peer_that_is_gone_fades_with_the_rest(base, tmp_path):
+    lives = {"half_life": 1000.0}
+    with peered(base, tmp_path, "ab", a=lives, b=lives) as (a, b):
+        ask(a, "/learn", records(labelled(20, seed=72)))
+        b._peers.steady = lambda: 50.0
+        pull(b)
+        before = b._peers.together(b._fitted).census.class_weight.sum() - b._fitted.census.class_weight.sum()
+        b._peers.steady = lambda: 2050.0
+        after = b._peers.together(b._fitted).census.class_weight.sum() - b._fitted.census.class_weight.sum()
+        assert after == pytest.approx(before / 4)
+        assert before == pytest.approx(20, rel=0.1)
+
+
+def test_peers_have_one_half_life(base, tmp_path):
+    with peered(base, tmp_path, "abc", a={"half_life": 8.0}, b={"half_life": 9.0}) as (a, b, c):
+        ask(a, "/learn", records(labelled(2, seed=72)))
+        for one in (b, c):
+            with pytest.warns(UserWarning, match="another half-life"):
+                told = pull(one)
+            assert told[0]["rows"] == 0
+            assert "another half-life" in told[0]["problem"]
+
+
+def test_a_copy_of_a_file_is_told(base, tmp_path):
+    rows = records(labelled(9, seed=73))
+    first = app(base, learn=tmp_path / "a.db")
+    ask(first, "/learn", rows[:5])
+    first.close()
+    shutil.copy(tmp_path / "a.db", tmp_path / "b.db")
+    with contextlib.ExitStack() as stack:
+        two = [app(base, learn=tmp_path / f"{name}.db") for name in "ab"]
+        where = [stack.enter_context(listening(one)) for one in two]
+        for one in two:
+            stack.callback(one.close)
+        ask(two[0], "/learn", rows[5:7])
+        ask(two[1], "/learn", rows[7:])
+        reader = app(base, peers=where)
+        with pytest.warns(UserWarning, match="a copy of the file"):
+            told = pull(reader)
+        assert [one["rows"] for one in told] == [7, 0]
+        assert "a copy of the file" in told[1]["problem"]
+        assert reader.scorer.fitted.rows == base.rows + 7
+
+
+def test_rows_of_the_model_itself_are_not_told_as_new(base, tmp_path):
+    """Once they are forgotten, what is new cannot be told apart, whatever was learned beside; nor after a restart."""
+    columns, y = table(300, seed=3)
+    served = app(base, learn=tmp_path / "a.db")
+    ask(served, "/learn", records(labelled(30, seed=74)))
+    assert ask(served, "/learned").status == 200
+    assert ask(served, "/forget", {**records(columns)[0], "fate": y[0]}).status == 200
+    assert ask(served, "/learned").status == 409
+    served.close()
+    served = app(base, learn=tmp_path / "a.db")
+    assert ask(served, "/learned").status == 409
+    served.close()

@@ -75,10 +75,10 @@ class Search:
             self._meanings[spelled] = meaning(self._fitted, encoded(columns), self._target)
         return self._meanings[spelled]
 
-    def rest(self) -> bytes | None:
-        """The rows that were not found."""
+    def rest(self) -> tuple[bytes | None, int]:
+        """The rows that were not found, and how many these are."""
         left = sorted(i for spellings in self._wanted.values() for some in spellings.values() for i in some)
-        return encoded(_some(self._columns, left)) if left else None
+        return encoded(_some(self._columns, left)) if left else None, len(left)
 
 
 def _some(columns: Columns, at: list[int]) -> Columns:

@@ -54,6 +54,7 @@ class Group:
         self._waiting: list[Asked] = []
         self._met: set[str] = set()
         self._changed: dict[int, Entry] = {}  # what is left of earlier entries
+        self.of_base = 0  # rows that were taken out of the model with which all began
 
     @property
     def state(self) -> State:
@@ -97,7 +98,7 @@ class Group:
         if one.of is None:
             search = Search(one.rows, self._counts.counts, self._target)
             parts, n = list(search.among(self._live())), one.n
-            self._take_out(parts, search.rest())
+            self._take_out(parts, *search.rest())
         else:
             found = self._find(one.of)
             if found is None or found.sign < 0:
@@ -111,7 +112,7 @@ class Group:
         self._write(Entry(one.key, -1, n, None, self._at, mark=one.mark))
         self.outcomes.append((one, Outcome(one.key, n)))
 
-    def _take_out(self, parts: Sequence[Part], of_base: bytes | None = None) -> None:
+    def _take_out(self, parts: Sequence[Part], of_base: bytes | None = None, n_of_base: int = 0) -> None:
         """Count rows of entries out, and such as the model began with; all or none."""
         state = self._counts
         many = [(part.rows, state.weight(part.left.at)) for part in parts]
@@ -119,18 +120,27 @@ class Group:
             learned.minus(self._base, [(of_base, 1.0)], self._target)  # an error where these were never counted
             many.append((of_base, state.weight(state.fading.began)))
         try:
+            self._check_beside_base(parts)
             counts = learned.minus(state.counts, many, self._target)
         except NotWithinError:
             again = None if of_base is not None else self._counted_again(parts)
             if again is None:
                 raise
             counts = again
-        self._counts = replace(state, counts=counts)
+        self._counts, self.of_base = replace(state, counts=counts), self.of_base + n_of_base
         for part in parts:
             if part.left.seq >= self._first:
                 self.entries[part.left.seq - self._first] = part.left
             else:
                 self._changed[part.left.seq] = part.left
+
+    def _check_beside_base(self, parts: Sequence[Part]) -> None:
+        """An error where rows are so large that beside them even the model was lost with which all began.
+
+        Beside others as large, which are there still, that does not show yet.
+        """
+        once = [(part.rows, 1.0) for part in parts]
+        learned.minus(learned.plus(self._base, once, self._target), once, self._target)
 
     def _counted_again(self, parts: Sequence[Part]) -> Fitted | None:
         """The counts of all that stays: what goes may be so large that the rest was lost beside it.

@@ -177,6 +177,11 @@ class Journal:
         ):
             yield self._whole(found, crc)
 
+    def rows(self) -> int:
+        """How many rows were learned and are not forgotten."""
+        of = "SELECT coalesce(sum(n), 0) FROM entry WHERE sign = 1 AND rows IS NOT NULL"
+        return self._db.execute(of).fetchone()[0]
+
     def before(self, at: float, after: int, most: int) -> list[Entry]:
         """Some of what was learned before a time and after an entry, and is not forgotten; damaged ones are told of."""
         out: list[Entry] = []

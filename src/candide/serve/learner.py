@@ -29,7 +29,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from warnings import warn
 
-from candide.errors import CandideError
+from candide.errors import CandideError, NotWithinError
 from candide.model.fitted import Fitted
 from candide.serve import learned, state
 from candide.serve.clock import Clock, Seconds, day
@@ -72,6 +72,8 @@ class Learner:
             self._now = Clock(None if self.journal.is_new else self.journal.latest(), self._span, calendar, steady)
             state.begin(self.journal, base, self.target, half_life, self._now())
             self._state = state.read(self.journal, self.target)
+            counted = base.census.n_rows + self.journal.rows()
+            self._of_base = counted - self._state.counts.census.n_rows  # rows of the base that were forgotten
         except BaseException:
             self.journal.close()
             raise
@@ -116,12 +118,23 @@ class Learner:
         return self._state.at(self._now())
 
     def own(self) -> Fitted:
-        """What was learned here at this moment, without the model that it began with."""
+        """What was learned here at this moment, without the model that it began with, if that is whole."""
+        if self._of_base:
+            raise NotWithinError("rows of the model that this server began with were forgotten")
         return self._state.without(self.base).at(self._now())
 
     @property
     def journal_id(self) -> str:
         return self._state.id
+
+    @property
+    def half_life(self) -> float | None:
+        return self._state.fading.half_life
+
+    @property
+    def session(self) -> str:
+        """What no other run has, of this journal or a copy of it."""
+        return self._session
 
     @property
     def version(self) -> str:
@@ -226,6 +239,7 @@ class Learner:
             what, remedy = f"this cannot be kept: {error}", "send it again once there is room, with the same key"
             raise Problem(503, what, headers=(("retry-after", "10"),), remedy=remedy) from None
         self._state, self.fitted, self._seen = group.state, fitted, at
+        self._of_base += group.of_base
         self._version += 1
         answer()
 

@@ -6,6 +6,7 @@ a peer that has two addresses, or is this server.
 """
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,12 +15,14 @@ from warnings import warn
 from candide.errors import CandideError, InputError
 from candide.model.census import Census
 from candide.model.fitted import Fitted
+from candide.serve.clock import Seconds
 from candide.store import loads
 from candide.tasks.connection import Connection
 
 EVERY = 10.0  # seconds between two questions to a peer
 PATH = "/learned"
 BASE, JOURNAL, VERSION = "candide-base", "candide-journal", "candide-version"  # headers of what a server has learned
+HALF_LIFE = "candide-half-life"
 
 
 @dataclass(frozen=True)
@@ -29,15 +32,30 @@ class Heard:
     journal: str
     version: str
     learned: Census | None
+    at: float = 0.0  # when that was, by this server's steady clock
+    half_life: float | None = None  # in which it has faded by half since
+
+    @property
+    def session(self) -> str:
+        """The run of the server."""
+        return self.version.rpartition("-")[0]
+
+    def now(self, at: float) -> Census:
+        """What it weighs at a time, though nothing is heard any more."""
+        assert self.learned is not None
+        return self.learned if self.half_life is None else self.learned.scale(0.5 ** ((at - self.at) / self.half_life))
 
 
 class Peers:
     """Addresses of peers, and what was heard of each last."""
 
-    def __init__(self, addresses: Sequence[str], base: bytes, token: str | None):
+    def __init__(self, addresses: Sequence[str], base: bytes, token: str | None, steady: Seconds = time.monotonic):
+        self.steady = steady
         self._peers = [Connection(address, token) for address in dict.fromkeys(addresses)]
         self._base = base.hex()
         self.own: str | None = None  # the journal of this server
+        self.session: str | None = None  # and this run of it
+        self.half_life = ""  # as it is told
         self._heard: dict[str, Heard] = {}
         self._silent: dict[str, str] = {}  # why nothing was heard of a peer when it was asked last
         self._asking, self._stop = threading.Lock(), threading.Event()
@@ -52,17 +70,23 @@ class Peers:
     def together(self, fitted: Fitted) -> Fitted:
         """A model with what peers have learned."""
         for one in self.heard:
-            assert one.learned is not None
-            fitted = fitted.plus(one.learned)
+            fitted = fitted.plus(one.now(self.steady()))
         return fitted
 
     def pull(self) -> bool:
         """Ask each peer what it has learned; whether anything is new."""
         with self._asking:
             before, found = self._heard, dict(self._heard)
+            runs = {} if self.own is None or self.session is None else {self.own: (self.session, "this server")}
             for peer in self._peers:
                 try:
-                    found[peer.name] = self._ask(peer)
+                    one = self._ask(peer)
+                    session, other = runs.setdefault(one.journal, (one.session, peer.name))
+                    if session != one.session:
+                        what = f"{peer.name} has a copy of the file of {other}: what both had learned would count twice"
+                        remedy = "let it begin with a file of its own"
+                        raise InputError(what, value=peer.name, remedy=remedy)
+                    found[peer.name] = one
                     self._silent.pop(peer.name, None)
                 except CandideError as error:  # what was heard before stays
                     if self._silent.get(peer.name) != str(error):
@@ -78,11 +102,15 @@ class Peers:
         if said.get(BASE) != self._base:
             what, remedy = f"{peer.name} began with another model", "start all with the same"
             raise InputError(what, value=peer.name, remedy=remedy)
+        if self.own is not None and said.get(HALF_LIFE, "") != self.half_life:
+            what, remedy = f"{peer.name} has another half-life", "start all with the same"
+            raise InputError(what, value=said.get(HALF_LIFE, ""), remedy=remedy)
         if last is not None and (last.journal, last.version) == (said.get(JOURNAL), said.get(VERSION)):
             return last
         learned = loads(answer.body) if answer.body else None
         counts = learned.census if isinstance(learned, Fitted) else None
-        return Heard(said.get(JOURNAL, ""), said.get(VERSION, ""), counts)
+        fades = float(said[HALF_LIFE]) if said.get(HALF_LIFE) else None
+        return Heard(said.get(JOURNAL, ""), said.get(VERSION, ""), counts, self.steady(), fades)
 
     def told(self) -> list[dict[str, Any]]:
         """What was heard of each."""
@@ -111,3 +139,8 @@ class Peers:
     def close(self) -> None:
         """Ask no more. Who is asked at this moment is not waited for."""
         self._stop.set()
+
+
+def half_life(seconds: float | None) -> str:
+    """A half-life as a header tells it."""
+    return "" if seconds is None else repr(float(seconds))

@@ -44,6 +44,7 @@ from candide.store.container import fields, is_count, is_model, pack, unpack
 FORMAT = 3
 _READS = (2, FORMAT)  # one of format 2 keeps nothing of what rounding took from its sums, and nothing declared
 DETAILS = ("tally", "explain", "score")
+_UNTOLD = {"format", "version", "provenance", "estimator"}  # of what a file holds, what makes no other model of it
 READ_WHOLE = 1 << 26  # bytes: a longer file is mapped, and its arrays are read where and when they are used
 
 
@@ -76,9 +77,9 @@ def dumps(kept: Census | Fitted, *, detail: str | None = None) -> bytes:
 
 
 def digest(fitted: Fitted) -> bytes:
-    """What tells a model from another: all that answers, whichever release wrote it and wherever its rows came from."""
+    """What tells a model from another: all that answers, whichever release or estimator wrote it, of whichever rows."""
     header, arrays = _packed(fitted, None, {})
-    told = {name: value for name, value in header.items() if name not in ("format", "version", "provenance")}
+    told = {name: value for name, value in header.items() if name not in _UNTOLD}
     out = hashlib.sha256()
     for piece in pack(told, arrays):
         out.update(piece)
