@@ -80,10 +80,11 @@ async function show() {
   try {
     const [said, why] = await Promise.all([ask("predict", sent), known.classes.length > 1 ? ask("explain", sent) : null]);
     if (number !== asked) return; // another change has come since
+    const label = known.classes.indexOf(said.prediction), given = said[`p_${known.names[label] ?? said.prediction}`];
     const p = Object.entries(said).filter(([name]) => name.startsWith("p_")).map(([name, value]) => [name.slice(2), value]);
     p.sort((a, b) => b[1] - a[1]);
     at("problem").textContent = "";
-    at("answer").textContent = said.prediction === null ? "It leaves this row open" : `${said.prediction}, ${percent(p[0][1])}`;
+    at("answer").textContent = said.prediction === null ? "It leaves this row open" : said.prediction + (given === undefined ? "" : `, ${percent(given)}`);
     at("classes").replaceChildren(...p.map(([name, value]) => line(name, percent(value), bar(value))));
     const most = Math.max(1e-9, ...(why?.columns ?? []).map((one) => Math.abs(one.nats)));
     at("why").replaceChildren(...(why?.columns ?? []).slice(0, 12).map((one) =>

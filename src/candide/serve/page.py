@@ -39,7 +39,9 @@ def fields(scorer: Scorer) -> list[dict[str, Any]]:
 
 def page(scorer: Scorer, name: str, target: str | None) -> Response:
     """The page; ``target`` is the column of the labels where the model learns."""
-    known = {"fields": fields(scorer), "target": target, "classes": [_plain(label) for label in scorer.labels]}
+    known: dict[str, Any] = {"fields": fields(scorer), "target": target}
+    known["classes"] = [_plain(label) for label in scorer.labels]
+    known["names"] = list(map(str, scorer.labels))  # as answers name their probabilities
     told = json.dumps(known).replace("<", "\\u003c")  # so that no name ends the script
     text = _template().replace("{{name}}", escape(name)).replace("{{known}}", told)
     return Response(text.encode(), "text/html; charset=utf-8", headers=(("content-security-policy", _POLICY),))
