@@ -4,6 +4,7 @@ import signal
 import sqlite3
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 from click.testing import CliRunner
 from tests.serve.conftest import table
@@ -17,6 +18,8 @@ from candide import store
 from candide.cli import run
 from candide.errors import BusyError
 from candide.rows.table import Table
+from candide.serve import app
+from candide.serve import run as running
 from candide.serve.learner import Learner
 from candide.tasks import update
 
@@ -67,3 +70,29 @@ def test_it_stops_under_load(tmp_path, monkeypatch):
     held = [rows[row] for row in counted.values()]
     same_counts(learner.fitted, update(base, Table.of({name: [row[name] for row in held] for name in rows[0]})).fitted)
     learner.close()
+
+
+def test_signals_amid_each_other(models, monkeypatch):
+    """However many come while the first is heeded, the last resort is set up once."""
+    begun = []
+
+    class Timer:
+        def __init__(self, *_):
+            pass
+
+        def start(self):
+            begun.append(self)
+            if len(begun) < 3:
+                signal.raise_signal(signal.SIGTERM)
+
+        def cancel(self):
+            pass
+
+    monkeypatch.setattr(running, "threading", SimpleNamespace(Timer=Timer))
+    running.run(
+        app(models["naive"], log=None),
+        running.listen("127.0.0.1", 0),
+        "127.0.0.1",
+        lambda _: signal.raise_signal(signal.SIGTERM),
+    )
+    assert len(begun) == 1

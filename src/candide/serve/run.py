@@ -44,6 +44,7 @@ def run(application: Application, listening: socket.socket, host: str, ready: Ca
     name = f"[{host}]" if ":" in host else host
     end = threading.Timer(_DRAIN + _REST, os._exit, (0,))
     end.daemon = True
+    ends = iter([end])
 
     class Server(uvicorn.Server):  # type: ignore[name-defined]
         def capture_signals(self) -> contextlib.AbstractContextManager[None]:
@@ -51,9 +52,9 @@ def run(application: Application, listening: socket.socket, host: str, ready: Ca
             return contextlib.nullcontext()
 
         def handle_exit(self, sig: int, frame: Any) -> None:
-            if not self.should_exit:
-                end.start()
             super().handle_exit(sig, frame)
+            for timer in ends:  # also where a signal comes amid another, as what an iterator has it gives once
+                timer.start()
 
     quiet: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False, "date_header": False}
     how = {"timeout_graceful_shutdown": _DRAIN, "ws": "none", "http": _bounded(), **quiet}
