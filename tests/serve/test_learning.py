@@ -277,6 +277,32 @@ def test_a_file_of_another_program(naive, path):
         path.unlink()
 
 
+def test_a_file_of_another_program_that_died(naive, path):
+    """Its log is not carried into it."""
+    path = path.with_name("100% its? own#.db")
+    with sqlite3.connect(path, isolation_level=None) as db:
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("CREATE TABLE bookmarks (url TEXT)")
+        files = {file: file.read_bytes() for file in (path, path.with_name(f"{path.name}-wal"))}
+    db.close()
+    for file, raw in files.items():
+        file.write_bytes(raw)
+    with pytest.raises(InputError, match="it holds 'bookmarks'; name another file; nothing was changed"):
+        Learner(path, naive)
+    assert {file: file.read_bytes() for file in files} == files
+
+
+@pytest.mark.parametrize("mark", ["user_version", "application_id"])
+def test_a_file_that_another_program_has_marked(naive, path, mark):
+    with sqlite3.connect(path) as db:
+        db.execute(f"PRAGMA {mark} = 7")
+    db.close()
+    before = path.read_bytes()
+    with pytest.raises(InputError, match="the mark of another program"):
+        Learner(path, naive)
+    assert path.read_bytes() == before
+
+
 def test_keys_of_any_letters(naive, path):
     served = app(naive, learn=path)
     row = records(labelled(1, seed=6))[0]

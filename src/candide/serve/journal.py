@@ -22,7 +22,9 @@ import os
 import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import astuple, dataclass, fields, replace
+from pathlib import Path
 from warnings import warn
 
 from candide.errors import BusyError, InputError
@@ -260,8 +262,10 @@ def _connected(path: str) -> sqlite3.Connection:
     """A file of SQLite that has the tables, for this process alone."""
     db = None
     try:
+        if os.path.exists(path) and os.path.getsize(path):
+            _look(path)
         db = sqlite3.connect(path, _WAIT, isolation_level=None, check_same_thread=False)
-        _check_tables(db, path)
+        _check_tables(db, path, "")
         db.text_factory = lambda raw: raw.decode(errors="replace")  # what is damaged has another checksum
         for pragma in ("locking_mode=EXCLUSIVE", "journal_mode=WAL", "synchronous=FULL", "secure_delete=ON"):
             db.execute(f"PRAGMA {pragma}")
@@ -274,13 +278,25 @@ def _connected(path: str) -> sqlite3.Connection:
     return db
 
 
-def _check_tables(db: sqlite3.Connection, path: str) -> None:
-    """Refuse a file of another program, before anything in it is changed."""
+def _look(path: str) -> None:
+    """Refuse a file of another program by reading alone: to open it otherwise would carry its log into it."""
+    with closing(sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", _WAIT, uri=True)) as db:
+        try:
+            _check_tables(db, path, "; nothing was changed")
+        except sqlite3.OperationalError as error:
+            if "locked" in str(error):
+                raise
+
+
+def _check_tables(db: sqlite3.Connection, path: str, unchanged: str) -> None:
+    """Refuse a file that holds what no journal does."""
+    marks = [db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
     found = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'")}
-    if not found <= {"state", "clock", "entry"} or (found and "entry" not in found):
+    if any(marks) or not found <= {"state", "clock", "entry"} or (found and "entry" not in found):
         db.close()
-        remedy = "name another file; nothing was changed"
-        raise InputError(f"{path} is no journal of a server: it holds {min(found)!r}", value=path, remedy=remedy)
+        holds = repr(min(found)) if found else "the mark of another program"
+        what = f"{path} is no journal of a server: it holds {holds}"
+        raise InputError(what, value=path, remedy=f"name another file{unchanged}")
 
 
 def _refused(path: str, error: sqlite3.DatabaseError) -> BusyError | InputError:
