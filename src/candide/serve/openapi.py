@@ -81,7 +81,7 @@ def _answers(one: Endpoint) -> dict[str, Any]:
 def docs(endpoints: Sequence[Endpoint], scorer: Scorer, name: str, host: str) -> bytes:
     """The description for people; ``host`` is by what name they ask."""
     lines = [
-        f"<tr><td>{one.method}</td><td><code>{escape(one.path.replace(NAME, name))}</code></td>"
+        f"<tr><td>{one.method}</td><td><code>{_breaking(one.path.replace(NAME, name))}</code></td>"
         f"<td>{escape(one.about)}</td></tr>"
         for one in endpoints
     ]
@@ -91,11 +91,21 @@ def docs(endpoints: Sequence[Endpoint], scorer: Scorer, name: str, host: str) ->
         "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
         f"<title>candide: {escape(name)}</title><style>:root{{color-scheme:light dark}}"
         "body{font:16px/1.5 system-ui;max-width:60em;margin:2em auto;"
-        "padding:0 1em;overflow-wrap:anywhere}td{padding:.2em 1em .2em 0;vertical-align:top}"
-        "pre{white-space:pre-wrap}</style>"
+        "padding:0 1em;overflow-wrap:break-word}div{overflow-x:auto}td{padding:.2em 1em .2em 0;vertical-align:top}"
+        "pre{white-space:pre-wrap}@media(max-width:40em){td{display:inline}tr,td:last-child{display:block}"
+        "td:last-child{padding-bottom:.8em}}</style>"
         f"<h1>{escape(name)}</h1><p>A model served by Candide {__version__}. Rows are sent as JSON (an object is a "
         "row, a list of objects are rows), JSON lines, CSV or an Arrow stream, by their content type; answers come in "
         "the same format, or in that of the Accept header. What is wrong with a request is told in JSON (RFC 9457).</p>"
-        f"<table>{''.join(lines)}</table><h2>A row</h2><pre>{escape(call)}</pre>"
+        f"<div><table>{''.join(lines)}</table></div><h2>A row</h2><pre>{escape(call)}</pre>"
         "<p>For programs: <a href=openapi.json>openapi.json</a></p></html>"
     ).encode()
+
+
+def _breaking(path: str) -> str:
+    """A path that a narrow page breaks after a slash, and nowhere else.
+
+    >>> _breaking("/v2/models/<m>")
+    '/v2/<wbr>models/<wbr>&lt;m&gt;'
+    """
+    return "/" + escape(path[1:]).replace("/", "/<wbr>")
