@@ -23,6 +23,7 @@ ARROW, CSV, LINES = "application/vnd.apache.arrow.stream", "text/csv", "applicat
         '"height","soil"\n1,"cl\nay"\n2,"sa""nd"\n3,c"lay\n',
         "\n\nheight,soil\n1,clay\n",
         "height,soil",
+        ' height ,soil , kind,"wet "\n1,clay,oak,1\n',
     ],
 )
 def test_rows_of_csv_are_those_that_predict_finds(models, served, text, tmp_path):
@@ -34,6 +35,33 @@ def test_rows_of_csv_are_those_that_predict_finds(models, served, text, tmp_path
     found = ask(served, "/predict", text.encode(), CSV, accept="application/json").json
     assert [row["prediction"] for row in found] == [row["prediction"] for row in wanted]
     assert [row["p_cut"] for row in found] == pytest.approx([row["p_cut"] for row in wanted])
+
+
+@pytest.mark.parametrize("body", [b"", b"\r\n \n", b"\xef\xbb\xbf"])
+def test_a_csv_without_anything(served, body):
+    assert problem(ask(served, "/predict", body, CSV), 400)["detail"] == "the body is empty"
+
+
+BYTES = [pa.binary(), pa.large_binary(), pa.binary_view(), pa.binary(4), pa.dictionary(pa.int8(), pa.binary())]
+
+
+@pytest.mark.parametrize("kind", BYTES)
+def test_bytes_are_text(served, kind):
+    for words in (["clay", "sand", None, "loam"], ["clay"] * 9):
+        rows = [{"soil": word, "height": 1.0} for word in words]
+        column = pa.array([word and word.encode() for word in words])
+        column = column.dictionary_encode() if pa.types.is_dictionary(kind) else column.cast(kind)
+        sent = stream({"soil": column, "height": [1.0] * len(words)})
+        for path in ("/predict", "/explain"):
+            assert ask(served, path, sent, ARROW, accept="application/json").json == ask(served, path, rows).json
+
+
+def test_bytes_that_are_no_text(served):
+    columns = {"height": [1.0], "soil": pa.array([b"cl\xff"]), "of another": pa.array([b"\xff"])}
+    told = problem(ask(served, "/predict", stream(columns), ARROW), 422)
+    assert (told["column"], told["value"]) == ("soil", "binary")
+    del columns["soil"]
+    assert ask(served, "/predict", stream(columns), ARROW).status == 200
 
 
 @pytest.mark.parametrize("last", ['2,"sand\n', '2,"sand\n3,clay\n', '2,"sand\n3,"clay"\n', '2,"sa"nd\n'])

@@ -60,7 +60,7 @@ class Reader:
         places: list[list[Any]] = [[None] * len(part.columns) for part in self.plan.parts]
         try:
             for column in self._columns:
-                held = _given(columns.get(column.key), n_rows, column.is_text)
+                held = column.given(columns, n_rows)
                 for (i, j), piece in zip(column.places, column.values(held), strict=True):
                     places[i][j] = piece
         except InputError:
@@ -87,7 +87,7 @@ class Reader:
 
     def table(self, columns: Mapping[str, Any], n_rows: int) -> Table:
         """The columns of the plan, read as the model's own rows were."""
-        held = {c.name: _given(columns.get(c.key), n_rows, c.is_text) for c in self._columns}
+        held = {c.name: c.given(columns, n_rows) for c in self._columns}
         return self.fitted.read(Table.of(held))
 
     def remarks(self, names: Collection[str], blocks: list[Block]) -> list[Remark]:
@@ -121,6 +121,11 @@ class _Column:
         self._ways = list(dict.fromkeys(made))  # places that read it in the same way are served at once
         self._serves = [self._ways.index(way) for way in made]
         self._kept: dict[Any, Pieces] = {}
+
+    def given(self, columns: Mapping[str, Any], n_rows: int) -> Any:
+        """The column among those of a request; bytes are text, of which documents say themselves how they are read."""
+        values = _given(columns.get(self.key), n_rows, self.is_text)
+        return values if self.is_text or not is_arrow(values) else _in_letters(values, self.key)
 
     def value(self, value: Any) -> Pieces:
         """What is made of one value."""
@@ -157,6 +162,20 @@ class _Column:
         read = numbers_of(table.column(self.name), self.name) if self._is_number else table.column(self.name)
         made = [read if way is None else way.read(read) for way in self._ways]
         return tuple(made[i] for i in self._serves)
+
+
+def _in_letters(column: Any, name: str) -> Any:
+    """An Arrow column whose bytes, if it holds such, are read as UTF-8."""
+    import pyarrow as pa
+
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if "binary" not in str(kind):
+        return column
+    try:
+        return column.cast(kind).cast(pa.binary()).cast(pa.string())
+    except pa.ArrowInvalid:
+        what = f"its values are of the type {column.type}, and some are no UTF-8"
+        raise InputError(what, column=name, value=str(column.type), remedy="send text") from None
 
 
 def _factored(column: Any) -> tuple[list[Any], NDArray] | None:

@@ -6,6 +6,7 @@ r"""Tables that come in whole: CSV and Arrow streams, as Arrow has them; what co
 
 import csv as plain
 import re
+from codecs import BOM_UTF8
 from collections import Counter
 from io import BytesIO, TextIOWrapper
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 from candide.serve.limits import Limits
 from candide.serve.problem import Problem
 
+_SHAPE = "send a line of names, then a line for each row, with commas between"
 _DICTIONARY, _BATCH = 2, 3  # kinds of Arrow messages
 # A quote that opens a field (one amid others is a letter) until that which closes it; where none does, or more of the
 # field follows, the group is there.
@@ -26,6 +28,8 @@ def of_csv(body: bytes, limits: Limits) -> Any:
     import pyarrow as pa
     from pyarrow import csv
 
+    if not body.removeprefix(BOM_UTF8).strip():
+        raise Problem(400, "the body is empty", remedy=_SHAPE)
     _check_quotes(body)
     raw = body.lstrip(b"\r\n")
     raw = raw if raw.endswith((b"\r", b"\n")) else raw + b"\n"
@@ -33,6 +37,7 @@ def of_csv(body: bytes, limits: Limits) -> Any:
         if b"\0" in raw.partition(b"\n")[0]:
             raise plain.Error("its names are bytes of another format")
         names = next(plain.reader(TextIOWrapper(BytesIO(raw), "utf-8-sig", newline=""), strict=True), [])
+        names = [name.strip(" ") for name in names]
         _check_names(names, limits)
         table = csv.read_csv(
             BytesIO(raw),
@@ -45,9 +50,7 @@ def of_csv(body: bytes, limits: Limits) -> Any:
             ),
         )
     except (pa.ArrowInvalid, pa.ArrowKeyError, UnicodeDecodeError, plain.Error) as error:
-        raise Problem(
-            400, f"this is not CSV: {error}", remedy="send a line of names, then a line for each row"
-        ) from None
+        raise Problem(400, f"this is not CSV: {error}", remedy=_SHAPE) from None
     limits.check(table.num_rows, table.num_columns)
     return table
 
