@@ -64,7 +64,7 @@ def _labels(given: list[Any], fitted: Fitted, target: str, new_classes: bool) ->
             raise InputError("the label is missing", column=target, row=row, remedy="leave the row out, or label it")
         if not new_classes and matching.place(label, fitted.labels) is None:
             known = ", ".join(map(str, fitted.labels.values[:10]))
-            remedy = f"one of {known}; or start the server with --allow-new-classes"
+            remedy = f"one of {known}; others are learned with --allow-new-classes"
             raise InputError(f"the model knows no class {label!r}", column=target, row=row, value=label, remedy=remedy)
     return [plain if type(plain) in _PLAIN else spelled(plain) for plain in matching.match(given, fitted.labels)]
 
