@@ -1,6 +1,7 @@
 """Spark counts, scores and refuses as the array engine does, wherever its rows lie."""
 
 import datetime
+import json
 from decimal import Decimal
 
 import numpy as np
@@ -112,6 +113,79 @@ def test_every_type_is_counted_as_the_array_engine_does(spark, mixed, model, is_
     assert [remark.code for remark in mine.remarks] == [remark.code for remark in theirs.remarks]
     p, q = (predict(one, mixed, keep=["job"]) for one in (mine.fitted, theirs.fitted))
     np.testing.assert_allclose(p["p_yes"].to_numpy(), q["p_yes"].to_numpy(), atol=1e-9)
+
+
+def counted(rows):
+    """The rows of a census, and the values of each of its tallies."""
+    census = learn(rows, "y", model="naive").fitted.census
+    each = [tally.arrays() for tally in census.tallies]
+    return [census.n_rows, *(arrays["n" if "n" in arrays else "counts"].sum() for arrays in each)]
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+@pytest.mark.parametrize("version", [1, 2])  # of Spark's readers
+def test_rows_that_are_malformed_are_dropped_from_all_counts(spark, tmp_path, form, version):
+    """Which of them are depends on the columns that are read, so all are read at once."""
+    rows = [(i % 10, "x" if i % 7 == 0 else i % 13, "uvw"[i % 3], "no" if i % 2 else "yes") for i in range(300)]
+    lines = [
+        ",".join(map(str, row)) if form == "csv" else json.dumps(dict(zip("absy", row, strict=True))) for row in rows
+    ]
+    path = tmp_path / f"rows.{form}"
+    path.write_text("\n".join(lines))
+    before = spark.conf.get("spark.sql.sources.useV1SourceList")
+    spark.conf.set("spark.sql.sources.useV1SourceList", before if version == 1 else "")
+    try:
+        read = spark.read.format(form).schema("a double, b double, s string, y string")
+        read = read.options(mode="DROPMALFORMED").load(str(path))
+        with engine("spark").open(read) as source:
+            assert not source.answers("y", None)
+        assert counted(read) == counted(read.toArrow()) == [257, 2 * 257, 257]
+    finally:
+        spark.conf.set("spark.sql.sources.useV1SourceList", before)
+
+
+def test_floats_of_32_bits_are_their_shortest_decimals(spark):
+    """Levels and classes, and with numbers that are summed again."""
+    x = pa.array(np.resize([0.1, 0.3, 1.7272904e9], 90), pa.float32())  # Java: 1.72729037E9
+    rows = pa.table({"x": x, "far": np.resize([1e17, 1.0, 1e-9, -1e17], 90), "y": ["a", "b"] * 45})
+    frame = spark.createDataFrame(rows)
+    how = {"events": {"x": "categorical"}, "model": "naive"}
+    same(learn(frame, "y", **how).fitted.census, learn(rows, "y", **how).fitted.census)
+    by_float = learn(frame.drop("y"), "x", model="naive").fitted.census
+    same(by_float, learn(rows.drop_columns("y"), "x", model="naive").fitted.census)
+    assert by_float.labels.values == (0.1, 0.3, 1727290400.0)
+
+
+def test_a_name_that_looks_like_a_setting_is_a_name(spark):
+    spark.conf.set("candide.test", "other")
+    rows = pa.table({"${candide.test}": np.sin(range(90)), "other": np.arange(90.0), "y": ["a", "b", "b"] * 30})
+    try:
+        with engine("spark").open(spark.createDataFrame(rows)) as source:
+            assert source.answers("y", None)
+            same(learn(source, "y", model="naive").fitted.census, learn(rows, "y", model="naive").fitted.census)
+    finally:
+        spark.conf.unset("candide.test")
+    assert spark.conf.get("spark.sql.variable.substitute") == "true"
+
+
+def test_rows_that_may_be_others_again_are_counted_once(spark):
+    """Spark says which, but of the clock and of what is encrypted."""
+    some = spark.range(90).selectExpr("sin(id) AS x", "string(id % 3) AS c", "id % 2 AS y")
+    chance = "{}('java.util.UUID', 'randomUUID') < '8'"
+    changing = [chance.format(name) for name in ("reflect", "java_method", "try_reflect")]
+    changing += ["randstr(1) < 'V'", "uniform(0, 10) < 5", "uuid() < '8'", "x < rand()", "x < unix_timestamp()"]
+    changing += ["hex(aes_encrypt(c, '0000111122223333')) < '8'", "x < unix_timestamp(now())", "c < current_date()"]
+    for filtered in changing:
+        with engine("spark").open(some.filter(filtered)) as source:
+            assert not source.answers("y", None), filtered
+    assert len(set(counted(some.filter(changing[0])))) == 1
+    stored = some.filter("x < rand()").cache()
+    for same_again in (some.filter("x < 0.5"), stored, stored.union(some)):
+        with engine("spark").open(same_again) as source:
+            assert source.answers("y", None)
+    stored.unpersist()
+    with engine("spark").open(stored.union(some.filter("x < rand()"))) as source:
+        assert not source.answers("y", None)
 
 
 def test_names_that_differ_in_case_only(spark):

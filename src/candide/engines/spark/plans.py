@@ -5,19 +5,31 @@ costs little more than once, and gives the same rows.
 >>> joined = "AdaptiveSparkPlan isFinalPlan=false\\n+- SortMergeJoin [a#1]\\n   :- Exchange hashpartitioning(a#1, 200)"
 >>> [(shuffled(plan), only_read(plan)) for plan in (scan, joined)]
 [(None, True), ('Exchange', False)]
->>> only_read("InMemoryTableScan [a#1]\\n   +- InMemoryRelation [a#1]\\n      +- Exchange hashpartitioning(a#1, 200)")
-True
+
+Of text only the columns that are asked for are parsed, and which rows are malformed, and dropped, depends on that:
+
+>>> only_read("FileScan csv [a#1] Batched: false")
+False
+
+However rows were made that are stored, they stay the same; beside them others may not:
+
+>>> stored = ":- InMemoryTableScan [a#1]\\n:     +- InMemoryRelation [a#1]\\n:        +- Project [rand(5) AS a#1]"
+>>> [only_read(f"Union\\n{stored}\\n+- *(1) {other}") for other in ("Range (0, 3)", "SortMergeJoin [a#1]")]
+[True, False]
 """
 
 import re
 from collections.abc import Iterator
 
 _SHUFFLED = re.compile(r"(?<!Broadcast)Exchange|JDBC")  # in a plan whose rows may come in another order each time
-_NODE = re.compile(r"^[\s:|+\-]*(?:\*\(\d+\) )?(?P<node>\w+)(?P<what> \w+)?", re.MULTILINE)
-_READ = {"AdaptiveSparkPlan", "Project", "Filter", "ColumnarToRow", "Union", "Coalesce", "Range"}
-_READ |= {"LocalTableScan", "FileScan", "BatchScan"}
+_NODE = re.compile(r"(?m)^(?P<above>[ :|+\-]*)(?:\*\(\d+\) )?(?P<node>(?:(?:File|Batch)Scan )?\w+)(?P<rest>.*)")
 _STORED = "InMemoryTableScan"  # of rows that were cached, however they were made
-_CHANGING = re.compile(r"\b(rand|randn|random|uuid|shuffle)\(")
+_READ = {"AdaptiveSparkPlan", "Project", "Filter", "ColumnarToRow", "Union", "Coalesce", "Range"}
+_READ |= {"LocalTableScan", _STORED}
+_READ |= {f"{scan}Scan {form}" for scan in ("File", "Batch") for form in ("parquet", "orc")}
+# Where Spark itself cannot be asked; of what is encrypted by a chance of its own it does not tell
+_CHANGING = re.compile(r"(?i)\b(rand\w*|uuid|shuffle|reflect|java_method|input_file_\w+|\w+_id|aesEncrypt)\(")
+_CLOCK = re.compile(r"\b(now|current_date|(current_|local)time(stamp)?)\(")
 
 
 def shuffled(plan: str) -> str | None:
@@ -29,15 +41,24 @@ def shuffled(plan: str) -> str | None:
 def only_read(plan: str) -> bool:
     """Whether rows are read from where they are stored, and at most chosen and changed one by one."""
     nodes = list(_nodes(plan))
-    return bool(nodes) and all(node in _READ or node == _STORED for node in nodes) and not _CHANGING.search(plan)
+    return bool(nodes) and all(node in _READ and not _CHANGING.search(rest) for node, rest in nodes)
 
 
-def _nodes(plan: str) -> Iterator[str]:
+def timed(analyzed: str) -> bool:
+    """Whether a plan, as it is before each query puts its own time there, reads the clock.
+
+    >>> [timed(f"Filter (t#1 < {what})") for what in ("now()", "2024-01-01")]
+    [True, False]
+    """
+    return _CLOCK.search(analyzed) is not None
+
+
+def _nodes(plan: str) -> Iterator[tuple[str, str]]:
     """The nodes of a plan, without those by which rows were made that are stored."""
     stored = None
     for found in _NODE.finditer(plan):
-        depth = found.start("node") - found.start()
+        depth = len(found["above"])
         if stored is not None and depth > stored:
             continue
         stored = depth if found["node"] == _STORED else None
-        yield "FileScan" if (found["node"], found["what"]) == ("Scan", " hive") else found["node"]
+        yield found["node"], found["rest"]

@@ -6,6 +6,7 @@ their own names, in quotes.
 
 import io
 import pickle
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from functools import cached_property
@@ -18,7 +19,7 @@ from candide.engines.reading import Reading
 from candide.engines.spark import executors
 from candide.engines.spark.executors import PARTS, Meeting, Reads
 from candide.engines.spark.folds import Dealing, Keyed, dealt_from
-from candide.engines.spark.plans import only_read, shuffled
+from candide.engines.spark.plans import only_read, shuffled, timed
 from candide.engines.spark.session import open_frame
 from candide.engines.spark.spark_errors import explained
 from candide.engines.sql.dialects.spark import SparkDialect
@@ -33,10 +34,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _CASE = "spark.sql.caseSensitive"
+_SETTINGS = "spark.sql.variable.substitute"  # put in the place of ``${name}``, in the name of a column too
 _SHOWN = "spark.sql.debug.maxToStringFields"
+_TITLE = re.compile("^== (.+) Plan ==\n", re.MULTILINE)
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
-_NUMBERS = (*_WHOLE, "float", "double", "decimal", "boolean")  # types that queries count, without their digits
-_LEVELS = (*_NUMBERS, "string", "date")
+_EXACT = (*_WHOLE, "double", "decimal", "boolean")
+_NUMBERS = (*_EXACT, "float")  # types that queries count, without their digits
+_LEVELS = (*_EXACT, "string", "date")  # a float of 32 bits is its shortest decimal, which Java does not always find
 _TIMES = ("date", "timestamp", "timestamp_ntz")
 
 
@@ -118,13 +122,13 @@ class SparkSource(SqlSource):
         return self._view
 
     def rows(self, sql: str) -> list[tuple]:
-        with explained(self.name), self._set(**{_CASE: "true"}):
+        with explained(self.name), self._set(**{_CASE: "true", _SETTINGS: "false"}):
             found = self.frame.sparkSession.sql(sql).toArrow()
         return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
 
     def answers(self, target: str, weight: str | None) -> bool:
         """Whether queries count these rows as well as one pass over them, and know their classes and weights."""
-        return only_read(self._plan) and self._is(target, _LEVELS) and (weight is None or self._is(weight, _NUMBERS))
+        return self._stays and self._is(target, _LEVELS) and (weight is None or self._is(weight, _NUMBERS))
 
     def says(self, part: Part) -> bool:
         """Whether queries read the columns of a part as the array engine does."""
@@ -189,10 +193,25 @@ class SparkSource(SqlSource):
         return self.frame.rdd.getNumPartitions()
 
     @cached_property
+    def _plans(self) -> dict[str, str]:
+        """The plans of the data frame, by their names: as it was analyzed, and as it is run, say."""
+        with explained(self.name), self._set(**{_SHOWN: 1 << 20}), redirect_stdout(io.StringIO()) as plans:
+            self.frame.explain(extended=True)
+        found = _TITLE.split(plans.getvalue())
+        return dict(zip(found[1::2], found[2::2], strict=True))
+
+    @property
     def _plan(self) -> str:
-        with explained(self.name), self._set(**{_SHOWN: 1 << 20}), redirect_stdout(io.StringIO()) as plan:
-            self.frame.explain()
-        return plan.getvalue().partition("==\n")[2]
+        return self._plans["Physical"]
+
+    @cached_property
+    def _stays(self) -> bool:
+        """Whether rows are only read, and are the same again."""
+        if not only_read(self._plan) or timed(self._plans["Analyzed Logical"]):
+            return False
+        if not hasattr(self.frame, "_jdf"):  # a client alone cannot ask
+            return True
+        return bool(self.frame._jdf.queryExecution().optimizedPlan().deterministic())
 
     @property
     def has_order(self) -> bool:  # type: ignore[override]
