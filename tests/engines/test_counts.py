@@ -75,7 +75,9 @@ def in_sqlite(rows: pa.Table, query: str) -> list[str]:
         con.execute("ATTACH ':memory:' AS shop")
         names = ", ".join('"' + name.replace('"', '""') + '"' for name in rows.column_names)
         con.execute(f"CREATE TABLE shop.people ({names})")
-        columns = [column.cast(pa.string()) if pa.types.is_date(column.type) else column for column in rows.columns]
+        kinds = [(pa.types.is_date, pa.string()), (pa.types.is_decimal, pa.float64())]  # it has neither
+        own = [next((kind for of, kind in kinds if of(column.type)), column.type) for column in rows.columns]
+        columns = [column.cast(kind) for column, kind in zip(rows.columns, own, strict=True)]
         marks = ", ".join("?" * len(columns))
         values = zip(*(column.to_pylist() for column in columns), strict=True)
         con.executemany(f"INSERT INTO shop.people VALUES ({marks})", values)
@@ -374,6 +376,66 @@ def test_a_query_stands_for_a_table_and_what_is_said_to_be_missing_is(name):
     wanted = learn(some, "label", model="naive", drop=["w", "day"], reading=said).fitted
     same(found.census, wanted.census)
     assert found.na == wanted.na
+
+
+GAPS = {
+    "double": pa.array([-999.0, 1.5, 2.25, 8.0, 1.0] * 40),
+    "decimal": pa.array([-999.0, 1.5, 2.25, 8.0] * 50).cast(pa.decimal128(8, 2)),
+    "whole": pa.array([-999, 1, 2, 3, 3] * 40),
+    "text": ["-999", "-999.0", "01", "1.50", "v"] * 40,
+    "truth": pa.array([True, False, None, True] * 50),
+}
+
+
+@pytest.mark.filterwarnings("ignore::candide.rows.remarks.RemarkWarning")
+@pytest.mark.parametrize("label", ["class", "double"])
+@pytest.mark.parametrize("name", [*RUN, "postgres"])
+def test_a_number_that_means_missing_does_so_however_it_is_written(name, label, request):
+    """As levels and as labels: -999 is -999.0 in one database, and -999.00 as a decimal; a truth is no number."""
+    rows = pa.table(GAPS | {"class": (["a", "b", "b"] * 67)[:200]})
+    said, levels = Reading(na=("-999", "1.50", "true", "1")), {"double", "decimal", "whole"} - {label}
+    how = {"events": dict.fromkeys(levels, "categorical"), "reading": said}
+    query = counting_query(rows, label, table="shop.people", dialect=name, **how)
+    if name == "postgres":
+        server = request.getfixturevalue("postgres")
+        query = query.replace("shop.people", server.make(rows).rpartition("::")[2])
+        lines = written(HEADER, server.run(query))
+    else:
+        lines = RUN[name](rows, query)
+    same(learn_counts(lines).fitted.census, learn(rows, label, model="naive", **how).fitted.census)
+
+
+def test_a_number_that_means_missing_in_a_file_does_so_in_a_table_of_doubles(tmp_path):
+    """A file has no types: its -999 is what the database writes as -999.0."""
+    rows = pa.table({"x": pa.array([-999.0, 1.0, 2.0, 1.0] * 20), "label": pa.array([1.0, 2.0, -999.0, 2.0, 1.0] * 16)})
+    sample = tmp_path / "sample.csv"
+    sample.write_text("x,label\n" + "".join(f"{x:g},{y:g}\n" for x, y in zip(*rows.to_pydict().values(), strict=True)))
+    how = {"events": {"x": "categorical"}, "reading": Reading(na=("-999",))}
+    query = counting_query(sample, "label", table="shop.people", dialect="duckdb", **how)
+    same(
+        learn_counts(in_duckdb(rows, query)).fitted.census,
+        learn(sample, "label", model="naive", **how).fitted.census,
+    )
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_what_meant_missing_to_a_model_does_so_in_a_query_like_it(name):
+    rows = pa.table(GAPS | {"label": ["a", "b", "b", "a"] * 50})
+    model = learn(rows, "label", model="naive", reading=Reading(na=("-999",))).fitted
+    query = counting_query(rows, "label", table="shop.people", dialect=name, like=model)
+    found = learn_counts(RUN[name](rows, query)).fitted
+    same(found.census, learn(rows, "label", model="naive", like=model).fitted.census)
+    assert found.na == ("-999",)
+
+
+def test_no_text_of_a_query_for_spark_is_a_setting():
+    rows, said = {"job": ["cook", "${env:HOME}"] * 20, "label": ["a", "b", "b", "a"] * 10}, ("${env:HOME}", "a${")
+    query = counting_query(rows, "label", table="shop.people", dialect="spark", reading=Reading(na=said))
+    assert "${" not in query
+    texts = [one.this for one in sqlglot.parse_one(query, dialect="spark").find_all(exp.Literal) if one.is_string]
+    [na] = [json.loads(text)["na"] for text in texts if text.startswith('{"candide"')]
+    assert na == list(said)
+    assert "CONCAT('$', '{env:HOME}'), CONCAT('a$', '{')" in query
 
 
 def test_money_of_postgres(postgres):

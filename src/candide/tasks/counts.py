@@ -44,7 +44,7 @@ from candide.tasks.alike import refuse_plans
 from candide.tasks.findings import from_counts, shortened
 from candide.tasks.learn import Learned, as_read, checked, unlabelled
 from candide.tasks.look import with_grids
-from candide.tasks.models import plan_like
+from candide.tasks.models import plan_like, reading_of
 
 _DIGITS = 15  # of a double: what is rounded to so many has lost nothing that counts
 _SAMPLE = 1 << 11  # rows by which the middle of a number is known
@@ -79,6 +79,8 @@ def counting_query(
     spoken = dialect_of(dialect)
     if like is not None:
         refuse_plans(events, drop)
+        known_model = plan_like(like)[1]
+        reading = reading if known_model is None else reading_of(known_model, reading)
     with open_source(data, reading) as source:
         sampled = Rows(source, target, weight)
         if like is None:
@@ -103,8 +105,8 @@ def counting_query(
     read = used if weight is None else used | {weight: ANY_NUMBER}
     for name in read:
         spoken.check_name(name)
-    away: Any = long.Elsewhere(spoken, table, read, known["na"])
-    texts = [json.dumps(one).replace("${", "\u0024{") for one in told]  # the same to JSON, and no setting to Spark
+    away: Any = long.Elsewhere(spoken, table, read, known["na"], spelled)
+    texts = [json.dumps(one).replace("${", r"\u0024{") for one in told]  # the same to JSON, and no setting to Spark
     return long.query(Rows(away, target, weight), prepared, texts)
 
 

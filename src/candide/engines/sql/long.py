@@ -17,7 +17,7 @@ group in several ways.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import sqlglot
@@ -27,7 +27,7 @@ from sqlglot.errors import SqlglotError
 from candide.engines.base import Prepared, Rows
 from candide.engines.sql.column import Column
 from candide.engines.sql.count import SETS, Asked, places, projected, totals
-from candide.engines.sql.dialect import ANY_NUMBER, Dialect, Expr
+from candide.engines.sql.dialect import ANY_NUMBER, Dialect, Expr, call
 from candide.engines.sql.statistics import statistic
 from candide.errors import InputError
 from candide.rows.spelling import numbers_among
@@ -40,23 +40,34 @@ FIGURES = (
 )  # fmt: skip
 HEADER = ("what", "place", "label", "level", *FIGURES)
 _QUERY = re.compile(r"[\s(]*(SELECT|WITH)\s", re.IGNORECASE)
+_NUMBER = re.compile("U?(TINY|SMALL|BIG|HUGE)?INT|DOUBLE|FLOAT|REAL|DECIMAL|NUMERIC")  # types, ANY_NUMBER too
 ALL = -1  # the place of what is no column
 
 
 class Elsewhere:
     """A table that nobody has opened, as queries need it: its name, its dialect, and the types of its columns.
 
-    ``table`` may be a query. What ``missing`` names is missing, in columns of numbers as a number.
+    ``table`` may be a query. What ``missing`` names is missing, in columns of numbers as a number, and in those whose
+    type nobody knows, ``spelled``, also as a database writes the number.
     """
 
     tick = None
     needs_middle = True  # which loses no digits, whatever its own variance does
 
-    def __init__(self, dialect: Dialect, table: str, columns: Mapping[str, str], missing: Sequence[str] = ()):
+    def __init__(
+        self,
+        dialect: Dialect,
+        table: str,
+        columns: Mapping[str, str],
+        missing: Sequence[str] = (),
+        spelled: Collection[str] = (),
+    ):
         self.name, self.dialect, self.columns = table, dialect, columns
         self.view: Any = self._query(table) if _QUERY.match(table) else self._table(table)
         if missing:
-            chosen = [exp.alias_(self._without(name, missing), name, quoted=True) for name in columns]
+            known = [*missing, *_written(missing)]
+            each = {name: known if name in spelled else missing for name in columns}
+            chosen = [exp.alias_(self._without(name, some), name, quoted=True) for name, some in each.items()]
             self.view = exp.Select(expressions=chosen).from_(self.view, copy=False).subquery("v")
 
     def _table(self, name: str) -> Expr:
@@ -81,14 +92,29 @@ class Elsewhere:
         return exp.var(f"({text}\n) AS q")  # as it was written
 
     def _without(self, name: str, missing: Sequence[str]) -> Expr:
-        x, kind, numbers = exp.column(name, quoted=True), self.columns[name], numbers_among(missing)
-        if kind == ANY_NUMBER and numbers:
-            said = exp.In(this=self.dialect.number_of(x, kind), expressions=[*map(self.dialect.literal, numbers)])
-        elif kind == ANY_NUMBER or self.dialect.is_time(kind.upper()):
+        x, kind = exp.column(name, quoted=True), self.columns[name].upper()
+        if self.dialect.is_time(kind) or kind == "BOOLEAN":
             return x
+        if _NUMBER.match(kind):
+            value, never = self.dialect.number_of(x, ANY_NUMBER), [*map(self.dialect.literal, numbers_among(missing))]
         else:
-            said = exp.In(this=self.dialect.text(x), expressions=[*map(_text, missing)])
+            value, never = self.dialect.text(x), [self._as_it_is(text) for text in missing]
+        if not never:
+            return x
+        said = exp.In(this=value, expressions=never)
         return exp.Case(ifs=[exp.If(this=said, true=exp.Null())], default=x)
+
+    def _as_it_is(self, text: str) -> Expr:
+        """A text in which the database puts nothing in the place of another."""
+        parts = [*map(_text, self.dialect.parts(text))]
+        return parts[0] if len(parts) == 1 else call("CONCAT", *parts)
+
+
+def _written(missing: Sequence[str]) -> list[str]:
+    """How databases write the numbers that mean a missing value: -999 is -999.0 in a column of doubles."""
+    numbers = numbers_among(missing)
+    whole = [str(int(number)) for number in numbers if number.is_integer()]
+    return [text for text in dict.fromkeys([*whole, *map(repr, numbers)]) if text not in missing]
 
 
 def query(rows: Rows, prepared: Prepared, told: Sequence[str]) -> str:
