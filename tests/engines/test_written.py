@@ -118,6 +118,25 @@ def test_marks_of_thousands_are_read_where_the_decimal_is_said(plain):
     same(learn_counts(lines, reading=Reading(decimal=".")).fitted.census, wanted.fitted.census)
 
 
+@pytest.mark.parametrize(("decimal", "written"), [(",", "20.0"), (",", "1.234E5"), (".", "2,5"), (".", "1.5,000")])
+def test_figures_that_the_decimal_which_is_said_does_not_fit_are_refused(plain, decimal, written):
+    """A point that is taken out of 20.0 would make ten times as many of them."""
+    at = plain[0].index("n")
+    lines = commas(plain) if decimal == "," else [list(line) for line in plain]
+    learn_counts(text_of(lines).splitlines(keepends=True), reading=Reading(decimal=decimal))
+    row = next(i for i, line in enumerate(lines) if line[0] == "class")
+    lines[row][at] = written
+    with pytest.raises(InputError) as error:
+        learn_counts(text_of(lines).splitlines(keepends=True), reading=Reading(decimal=decimal))
+    assert (error.value.value, error.value.row) == (written, row + 1)
+    assert "--decimal" in error.value.remedy
+
+
+def test_a_result_with_points_is_not_read_with_commas(plain):
+    with pytest.raises(InputError, match="no number that has ',' before decimals"):
+        learn_counts(text_of(plain).splitlines(keepends=True), reading=Reading(decimal=","))
+
+
 def test_digits_that_a_program_left_out(plain):
     """The middle is that of the plan, so that fifteen digits lose nothing; fewer are told of."""
     wanted = learn_counts(text_of(plain).splitlines(keepends=True)).fitted.census

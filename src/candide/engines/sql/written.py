@@ -28,6 +28,10 @@ _RULED = re.compile(r"[-+|:=\s]*--[-+|:=\s]*")  # a line under a header, for the
 _SAID = re.compile(r"\(?(?P<rows>\d+) rows?\b.*|Time: .*|Timing is o.*", re.IGNORECASE)
 _THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+")
 _DECIMAL = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
+_PLAIN = {  # a number with marks of thousands, by what stands before decimals
+    mark: re.compile(rf"[-+]?(\d{{1,3}}({other}\d{{3}})+({point}\d*)?|\d*({point}\d*)?([eE][-+]?\d+)?)")
+    for mark, point, other in ((".", "[.]", ","), (",", ",", "[.]"))
+}
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
 
 Row = tuple[int, list[str]]  # the line of the file that it ends in, and its cells
@@ -105,8 +109,12 @@ def _with_points(text: str, names: Sequence[str], rows: list[Row], separator: st
     at = [names.index(name) for name in FIGURES]
     decimal = decimal or _decimal([(row, cells[i].strip()) for row, cells in rows for i in at if i < len(cells)])
     other = "." if decimal == "," else ","
-    for _, cells in rows:
+    for row, cells in rows:
         for i in (i for i in at if i < len(cells)):
+            if other in cells[i] and not _PLAIN[decimal].fullmatch(cells[i].strip()):
+                what = f"{cells[i]!r} is no number that has {decimal!r} before decimals"
+                remedy = "say what stands before decimals in it (--decimal), or leave that to be found out"
+                raise InputError(what, row=row, value=cells[i], remedy=remedy)
             cells[i] = cells[i].replace(other, "").replace(decimal, ".")
     return rows
 
