@@ -359,6 +359,8 @@ LEAKS = [  # addresses whose password is s3cret and what surrounds it, as they s
     "postgresql://127.0.0.1:1/db?password=x::s3cret",
     "postgresql://127.0.0.1:1/db?sslmode=disable&password=x::s3cret::w@rd",
     "postgresql://127.0.0.1:1/db?password=x s3cret",
+    "postgresql://ann@127.0.0.1:1/db;password=s3cret::t",
+    "postgresql://ann@127.0.0.1:1/db password=s3cret",
 ]
 
 
@@ -375,6 +377,12 @@ OTHERS = [
     "https://host/t.csv?password=a&s3cret=b c",
     "mysql://ann:x s3cret@host/db",
 ]
+WORDS = [
+    "host=h password=s3cret dbname=x",
+    "host=h PASSWORD = 'w@rd s3cret' dbname=x",
+    "host=h password=w@rd s3cret",
+    "sslpassword=s3cret password=w@rd user=ann",
+]
 
 
 @pytest.mark.parametrize("address", [*LEAKS, *OTHERS])
@@ -384,6 +392,19 @@ def test_a_password_that_is_typed_where_no_address_is_taken_is_not_shown(address
         main()
     said = capsys.readouterr().err
     assert "://" in said
+    assert not any(word in said for word in ("s3cret", "w@rd"))
+
+
+@pytest.mark.parametrize("words", [["fit", "x.csv"], [], ["fit", "x.csv", "--folds"], ["show"]])
+@pytest.mark.parametrize("address", [*LEAKS, *OTHERS, *WORDS, "postgresql://ann:s3cret@host/shop"])
+def test_a_password_that_is_typed_in_a_wrong_place_is_not_shown(address, words, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["candide", *words, address])
+    monkeypatch.setenv("COLUMNS", "500")
+    with pytest.raises(SystemExit) as caught:
+        main()
+    said = capsys.readouterr().err
+    assert caught.value.code == (1 if words == ["show"] else 2)
+    assert shown(address).split()[0] in said
     assert not any(word in said for word in ("s3cret", "w@rd"))
 
 

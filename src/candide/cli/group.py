@@ -6,13 +6,14 @@ import sys
 import textwrap
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 from click import get_current_context
 
 from candide import __version__
-from candide.engines.addresses import shown
+from candide.engines.addresses import shown, told
 from candide.errors import InputError, ModelFileError
 
 if TYPE_CHECKING:
@@ -24,7 +25,28 @@ click.rich_click.OPTIONS_TABLE_COLUMN_TYPES = ["required", "opt_all_metavar", "h
 _INDENT = len("note: ")
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class Commands(click.RichGroup):
+    """A group whose complaints of what was typed do not repeat a password."""
+
+    def make_context(self, *args: Any, **how: Any) -> Any:
+        with _hiding():
+            return super().make_context(*args, **how)
+
+    def invoke(self, ctx: Any) -> Any:
+        with _hiding():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _hiding() -> Iterator[None]:
+    try:
+        yield
+    except click.UsageError as error:
+        error.message = told(error.message, sys.argv)  # type: ignore[misc]  # all that is shown of it
+        raise
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="candide")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def cli(debug: bool) -> None:

@@ -15,9 +15,11 @@ from typing import Any
 _ENGINES = {"postgresql": "postgres", "postgres": "postgres", "spark": "spark"}  # scheme -> engine
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _HOST = r"(?:\[[^\]\s]*\]|[^/?#@:,\[\]\s]*)(?::\d*)?"
-_WHOLE = re.compile(  # what a server takes for an address; a database, as a user or a password, has %40 for @
-    rf"[A-Za-z][A-Za-z0-9+.-]+://(?:[^/?#@:\s]*(?::[^/@\s]*)?@)?{_HOST}(?:,{_HOST})*(?:/[^/?#@\s]*)?"
-    r"(?:\?[A-Za-z_]+=[^&=\s]*(?:&[A-Za-z_]+=[^&=\s]*)*)?"
+_WHOLE = (
+    re.compile(  # what a server takes for an address; a database, as a user or a password, has %40 for @, and %3D for =
+        rf"[A-Za-z][A-Za-z0-9+.-]+://(?:[^/?#@:\s]*(?::[^/@\s]*)?@)?{_HOST}(?:,{_HOST})*(?:/[^/?#@=\s]*)?"
+        r"(?:\?[A-Za-z_]+=[^&=\s]*(?:&[A-Za-z_]+=[^&=\s]*)*)?"
+    )
 )
 _CODED = re.compile(r"(?:[^%]|%(?!00)[0-9A-Fa-f]{2})*", re.DOTALL)
 _USER = re.compile(r"(?<=://)([^/?#@:\s]*):(?:(?!\d*\?)[^/\s]*@|(?!\d*(?:[/?]|$))\S*@)")
@@ -31,7 +33,10 @@ _SETTING = (
 _FOLLOWED = re.compile(rf"(?:&(?:{_SETTING})=[^&]*)*")
 # Of what is no address all may be the password, from the first colon to the last @, and in settings.
 _SPOILT = re.compile(r"(?<=://)([^/?#@:]*):.*@", re.DOTALL)
-_SETTINGS = re.compile(r"\?.*?(?:pass|%).*", re.DOTALL | re.IGNORECASE)
+_SETTINGS = re.compile(r"\?.*?(?:pass|%).*|\W?\b\w*password\s*=.*", re.DOTALL | re.IGNORECASE)
+# In words, as ``host=h password=secret dbname=shop``, up to a setting; and in a message, where only a space ends one
+_IN_WORDS = re.compile(rf"(\b\w*password\s*=)(?:(?!\s(?:{_SETTING})\s*=).)*", re.DOTALL | re.IGNORECASE)
+_SAID = re.compile(r"(\b\w*password\s*=)\s*(?:'(?:[^'\\]|\\.)*'|[^\s)]*)", re.IGNORECASE)
 _PARTED = re.compile(
     r"(?P<address>(?:[^/?#@\s]*//)?(?:[^/@\s]*@)?(?:\[[^\]]*\]|(?!::).)*)(?:::(?P<rest>.*))?", re.DOTALL
 )
@@ -67,9 +72,11 @@ def shown(text: str) -> str:
     'postgresql://ann@host/shop?sslmode=require'
     >>> shown("postgresql://ann:s/ecr@t@host/shop"), shown("postgresql://host:5432/shop?user=a@b")
     ('postgresql://ann@host/shop', 'postgresql://host:5432/shop?user=a@b')
+    >>> shown("postgresql://ann@host/shop;password=secret"), shown("host=h password=my secret dbname=shop")
+    ('postgresql://ann@host/shop', 'host=h password=*** dbname=shop')
     """
     if "://" not in text:
-        return text
+        return _IN_WORDS.sub(r"\1***", text)
     address, table = parted(text)
     if engine_of(text) is None or not is_address(address):
         return _SETTINGS.sub("", _SPOILT.sub(r"\1@", text))
@@ -80,16 +87,19 @@ def shown(text: str) -> str:
 def told(text: str, typed: Iterable[str] = ()) -> str:
     """A message without the passwords of addresses in it, those of what was typed and any other.
 
+    >>> told("unexpected argument (host=h password=secret dbname=shop)")
+    'unexpected argument (host=h password=*** dbname=shop)'
+
     >>> told("cannot read https://ann:s@cret@host/rows.csv")
     'cannot read https://ann@host/rows.csv'
     >>> told("no file x://ann:my secret@host", ["x://ann:my secret@host"])
     'no file x://ann@host'
     """
-    if "://" not in text:
-        return text
-    for word in (word for word in typed if "://" in word):
-        text = text.replace(word, shown(word))
-    return re.sub(r"[?&](?:ssl)?password=\S*", "", _USER.sub(r"\1@", text), flags=re.IGNORECASE)
+    for word in typed:
+        if (hidden := shown(word)) != word:
+            text = text.replace(word, hidden)
+    text = re.sub(r"[?&;](?:ssl)?password=\S*", "", _USER.sub(r"\1@", text), flags=re.IGNORECASE)
+    return _SAID.sub(r"\1***", text)
 
 
 def parted(text: str) -> tuple[str, str | None]:
