@@ -208,6 +208,19 @@ def test_text_among_numbers_is_missing(name, request):
     same(learn_counts(lines).fitted.census, wanted)
 
 
+def test_text_of_numbers_that_no_double_holds_is_missing_in_postgres(postgres):
+    """One such text would end the query; what is too small for one is zero."""
+    texts = ["1e999", "-1e309", "1e99999999", "9" * 310, "1e-999", "-1E-0400", "1e0003", " +5. ", ".5", "1e-310"]
+    meant = [None, None, None, None, 0.0, 0.0, 1000.0, 5.0, 0.5, 1e-310]
+    labels = ["a", "b", "b", "a", "b"] * 8
+    sample = {"amount": [i / 4 % 3 for i in range(40)], "label": labels}
+    query = counting_query(sample, "label", table="shop.people", dialect="postgres")
+    name = postgres.make(pa.table({"amount": texts * 4, "label": labels})).rpartition("::")[2]
+    found = learn_counts(written(HEADER, postgres.run(query.replace("shop.people", name)))).fitted.census
+    wanted = learn(pa.table({"amount": meant * 4, "label": labels}), "label", model="naive", like=found.plan)
+    same(found, wanted.fitted.census)
+
+
 def test_a_weight_that_is_no_number_is_refused():
     rows = {"size": [1.0, 2.0, 3.0, 4.0] * 5, "label": ["a", "b"] * 10}
     query = counting_query({**rows, "w": [1.0, 2.0] * 10}, "label", table="shop.people", dialect="sqlite", weight="w")

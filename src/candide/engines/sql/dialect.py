@@ -21,7 +21,8 @@ Expr = Any  # a sqlglot expression
 _DOUBLE = exp.DataType.build("DOUBLE")  # one for all: to parse the word for each column of a wide table takes long
 _TEXT = exp.DataType.build("TEXT")
 ANY_NUMBER = "DOUBLE OR TEXT"  # the type of numbers in a column that nobody has looked at
-LIKE_A_NUMBER = "'^ *[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]+)? *$'"
+# No double has an exponent of four digits
+LIKE_A_NUMBER = "'^ *[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?0*[0-9]{1,3})? *$'"
 _FLOATS = ("DOUBLE", "FLOAT", "REAL")
 _KEYS = re.compile(
     r"U?(TINY|SMALL|MEDIUM|BIG|HUGE)?INT(EGER|\d+)?\b|(DECIMAL|NUMERIC)\(\d+, ?0\)"

@@ -1,11 +1,14 @@
 """PostgreSQL: its variance is by the updating sums of Youngs and Cramer (1971), NaN equals itself, 1.5 is a decimal."""
 
+import sys
+
 from sqlglot import exp
 
 from candide.engines.sql.dialect import LIKE_A_NUMBER, Dialect, Expr, as_double, call, days_of_seconds, number
 
 _TEXTS = ", ".join(f"CAST({one!r} AS REGTYPE)" for one in ("text", "varchar", "bpchar"))
 IS_TEXT = f"PG_TYPEOF({{}}) IN ({_TEXTS})"
+_SIZE = "ABS(CAST(CAST({} AS TEXT) AS NUMERIC))"  # which a double may be too small for
 
 
 class PostgresDialect(Dialect):
@@ -16,9 +19,10 @@ class PostgresDialect(Dialect):
         "CAST(CAST(CAST(CAST({} AS TEXT) AS MONEY) AS NUMERIC) AS DOUBLE PRECISION) "
         "WHEN PG_TYPEOF({}) = CAST('real' AS REGTYPE) THEN "
         "CAST(CAST(CAST({} AS TEXT) AS REAL) AS DOUBLE PRECISION) "  # all its bits, not what its decimals spell
-        f"WHEN NOT {IS_TEXT} "
-        f'OR CAST({{}} AS TEXT) COLLATE "C" ~ {LIKE_A_NUMBER} '
-        "THEN CAST(CAST({} AS TEXT) AS DOUBLE PRECISION) END"
+        f"WHEN NOT {IS_TEXT} THEN CAST(CAST({{}} AS TEXT) AS DOUBLE PRECISION) "
+        f'WHEN CAST({{}} AS TEXT) COLLATE "C" ~ {LIKE_A_NUMBER} '
+        f"THEN CASE WHEN {_SIZE} < 3e-324 THEN 0e0 WHEN {_SIZE} <= {sys.float_info.max!r} "  # others end the query
+        "THEN CAST(CAST({} AS TEXT) AS DOUBLE PRECISION) END END"
     )
     grouping_sets = True
 
