@@ -88,6 +88,14 @@ def in_sqlite(rows: pa.Table, query: str) -> list[str]:
 RUN = {"duckdb": in_duckdb, "sqlite": in_sqlite}
 
 
+def returned(name: str, rows: pa.Table, query: str, request) -> list[str]:
+    """What a database returns, among them a server that is started where it is asked for."""
+    if name != "postgres":
+        return RUN[name](rows, query)
+    server = request.getfixturevalue("postgres")
+    return written(HEADER, server.run(query.replace("shop.people", server.make(rows).rpartition("::")[2])))
+
+
 def asked(rows: pa.Table, dialect: str, events="auto", weight=None, drop=()) -> str:
     left = [*drop, *([] if weight else ["w"])]
     return counting_query(rows, "label", table="shop.people", dialect=dialect, events=events, weight=weight, drop=left)
@@ -195,12 +203,7 @@ def test_text_among_numbers_is_missing(name, request):
     rows = pa.table({"amount": WORDS * 4, "label": ["a", "a", "b"] * 10 + ["a", "b"]})
     sample = {"amount": [i / 4 % 3 for i in range(32)], "label": rows["label"]}
     query = counting_query(sample, "label", table="shop.people", dialect=name)
-    if name == "postgres":
-        server = request.getfixturevalue("postgres")
-        query = query.replace("shop.people", server.make(rows).rpartition("::")[2])
-        lines = written(HEADER, server.run(query))
-    else:
-        lines = RUN[name](rows, query)
+    lines = returned(name, rows, query, request)
     numbers = [
         None if text in ("unknown", "", None, "7 apples") else float(text) for text in rows["amount"].to_pylist()
     ]
@@ -409,12 +412,7 @@ def test_a_number_that_means_missing_does_so_however_it_is_written(name, label, 
     said, levels = Reading(na=("-999", "1.50", "true", "1")), {"double", "decimal", "whole"} - {label}
     how = {"events": dict.fromkeys(levels, "categorical"), "reading": said}
     query = counting_query(rows, label, table="shop.people", dialect=name, **how)
-    if name == "postgres":
-        server = request.getfixturevalue("postgres")
-        query = query.replace("shop.people", server.make(rows).rpartition("::")[2])
-        lines = written(HEADER, server.run(query))
-    else:
-        lines = RUN[name](rows, query)
+    lines = returned(name, rows, query, request)
     same(learn_counts(lines).fitted.census, learn(rows, label, model="naive", **how).fitted.census)
 
 

@@ -34,7 +34,6 @@ from candide.serve.metrics import Metrics
 from candide.serve.openapi import docs, openapi
 from candide.serve.page import page
 from candide.serve.peers import Peers
-from candide.serve.peers import half_life as half_life_told
 from candide.serve.problem import Problem, problem_of
 from candide.serve.scorer import Scorer
 from candide.serve.state import told as begun
@@ -82,7 +81,7 @@ def app(
         fitted = learner.fitted
         if heard is not None:
             heard.own, heard.session = learner.journal_id, learner.session
-            heard.half_life = half_life_told(learner.half_life)
+            heard.half_life = learner.half_life
     how: dict[str, Any] = {"private": private, "learner": learner, "peers": heard}
     return Application(fitted, name, token, limits or Limits(), log, **how)
 

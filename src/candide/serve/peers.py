@@ -55,7 +55,7 @@ class Peers:
         self._base = base.hex()
         self.own: str | None = None  # the journal of this server
         self.session: str | None = None  # and this run of it
-        self.half_life = ""  # as it is told
+        self.half_life: float | None = None  # of what it learns
         self._heard: dict[str, Heard] = {}
         self._silent: dict[str, str] = {}  # why nothing was heard of a peer when it was asked last
         self._asking, self._stop = threading.Lock(), threading.Event()
@@ -102,15 +102,15 @@ class Peers:
         if said.get(BASE) != self._base:
             what, remedy = f"{peer.name} began with another model", "start all with the same"
             raise InputError(what, value=peer.name, remedy=remedy)
-        if self.own is not None and said.get(HALF_LIFE, "") != self.half_life:
+        half_life = float(said[HALF_LIFE]) if said.get(HALF_LIFE) else None
+        if self.own is not None and half_life != self.half_life:
             what, remedy = f"{peer.name} has another half-life", "start all with the same"
-            raise InputError(what, value=said.get(HALF_LIFE, ""), remedy=remedy)
+            raise InputError(what, value=half_life, remedy=remedy)
         if last is not None and (last.journal, last.version) == (said.get(JOURNAL), said.get(VERSION)):
             return last
         learned = loads(answer.body) if answer.body else None
         counts = learned.census if isinstance(learned, Fitted) else None
-        fades = float(said[HALF_LIFE]) if said.get(HALF_LIFE) else None
-        return Heard(said.get(JOURNAL, ""), said.get(VERSION, ""), counts, self.steady(), fades)
+        return Heard(said.get(JOURNAL, ""), said.get(VERSION, ""), counts, self.steady(), half_life)
 
     def told(self) -> list[dict[str, Any]]:
         """What was heard of each."""
@@ -139,8 +139,3 @@ class Peers:
     def close(self) -> None:
         """Ask no more. Who is asked at this moment is not waited for."""
         self._stop.set()
-
-
-def half_life(seconds: float | None) -> str:
-    """A half-life as a header tells it."""
-    return "" if seconds is None else repr(float(seconds))

@@ -13,7 +13,7 @@ from candide.serve.endpoints import Endpoint
 from candide.serve.exchange import Request, Response
 from candide.serve.group import Outcome
 from candide.serve.learner import Learner, key_of
-from candide.serve.peers import BASE, HALF_LIFE, JOURNAL, PATH, VERSION, Peers, half_life
+from candide.serve.peers import BASE, HALF_LIFE, JOURNAL, PATH, VERSION, Peers
 from candide.serve.problem import Problem
 from candide.serve.scorer import Scorer
 from candide.store import dumps
@@ -43,7 +43,7 @@ def endpoints(learner: Learner, together: Callable[[Fitted], Fitted]) -> list[En
             (BASE, learner.told.hex()),
             (JOURNAL, learner.journal_id),
             (VERSION, version),
-            (HALF_LIFE, half_life(learner.half_life)),
+            (HALF_LIFE, "" if learner.half_life is None else repr(learner.half_life)),
         )
         if request.asked("unless", "") == version:
             return Response(b"", FILE, headers=said)
