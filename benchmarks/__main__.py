@@ -18,6 +18,7 @@ SUBJECTS = (
     "stability",
     "serve",
     "engines",
+    "honesty",
 )
 
 

@@ -105,12 +105,20 @@ class NotWithinError(InputError):
         self.why, self.cell = why, cell
 
 
+class TooLargeError(InputError):
+    """Values whose sums are too large to be counted, merged and written to a file."""
+
+
 class ModelFileError(InputError):
     """A file that is not a model, or not a whole one."""
 
 
 class MissingLibraryError(CandideError, ImportError):
     """Something asked for needs a library that is optional, and not installed."""
+
+
+class MemoryLimitError(CandideError, MemoryError):
+    """There is not enough memory for what is asked for."""
 
 
 class BusyError(CandideError):

@@ -12,6 +12,7 @@ from a process number whether its owner still lives.
 ('one piece', ['a.txt'])
 """
 
+import errno
 import os
 import stat
 import time
@@ -24,6 +25,7 @@ from candide.errors import BusyError, InputError
 _PAUSE = 0.005  # seconds between two looks at a lock
 _FORCE = "name another file, or pass --force (force=True) to write there all the same"
 _temporaries: set[str] = set()  # files and folders of this process that should not outlast it
+_NO_ROOM = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 _LEFT = 3600.0  # seconds after which a temporary file is one that a killed process left
 
 
@@ -71,11 +73,15 @@ def _is(one: str | os.PathLike, there: os.stat_result) -> bool:
         return False
 
 
-def write_whole(path: str | os.PathLike, pieces: Iterable[Any]) -> None:
-    """Replace a file by some pieces of bytes, whole or not at all."""
-    with replacing(path) as temporary, open(temporary, "wb", buffering=0) as out:
-        for piece in pieces:
-            _write(out, memoryview(piece))
+def write_whole(
+    path: str | os.PathLike, pieces: Iterable[Any], check: Callable[[str], None] = lambda temporary: None
+) -> None:
+    """Replace a file by some pieces of bytes, whole or not at all; ``check`` may refuse the new file by its name."""
+    with replacing(path) as temporary:
+        with open(temporary, "wb", buffering=0) as out:
+            for piece in pieces:
+                _write(out, memoryview(piece))
+        check(temporary)
 
 
 @contextmanager
@@ -96,6 +102,14 @@ def replacing(path: str | os.PathLike) -> Iterator[str]:
         with open(temporary, "rb+") as written:
             os.fsync(written.fileno())
         os.replace(temporary, target)
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        what, remedy = (
+            f"cannot write {os.fspath(path)}: {os.strerror(error.errno or 0)}",
+            "make room, or name another place",
+        )
+        raise InputError(what, value=os.fspath(path), remedy=remedy) from None
     finally:
         remove(temporary)
     _sync_folder(os.path.dirname(target))

@@ -48,13 +48,25 @@ def columns(names: Sequence[object], most: int = 3) -> str:
 def value(one: Any, most: int = _LONG) -> str:
     """A value for a person, on one line and cut where it is long; None is missing, a tuple several values.
 
-    >>> value(None), value("a  cook"), value((1.5, None)), value(51.0), value(1.5623976772929593)
-    ('missing', 'a cook', '1.5, missing', '51', '1.5624')
+    >>> value(None), value("a  cook"), value((1.5, None)), value(51.0), value(1.5623976772929593), value("no ")
+    ('missing', 'a cook', '1.5, missing', '51', '1.5624', "'no '")
     """
     if one is None:
         return "missing"
+    if isinstance(one, str) and one != one.strip() and "\n" not in one:  # a blank at an end would not be seen
+        return shortened(repr(one), most)
     text = ", ".join(map(_one, one)) if isinstance(one, tuple) else _one(one)
     return shortened(" ".join(text.split()), most)
+
+
+def label(one: Any) -> str:
+    """A class or level for a person; in quotes where it has blanks that are not seen, as at an end.
+
+    >>> label("no"), label("no "), label("a  b"), label(""), label(3)
+    ('no', "'no '", "'a  b'", "''", '3')
+    """
+    text = str(one)
+    return text if not isinstance(one, str) or (text and text == " ".join(text.split())) else repr(text)
 
 
 def _one(value: Any) -> str:

@@ -220,3 +220,49 @@ def test_fit_like_a_model_and_merge(herbs, weighted, tmp_path):
         assert result.exception.remedy
     same_file = run("fit", herbs / "june.csv", "-t", "herb", "--like", weighted, "-o", weighted)
     assert "force" in same_file.exception.remedy
+
+
+@pytest.mark.parametrize(
+    ("command", "model", "data", "rows"), [("update", "may", "june", 600), ("forget", "all", "july", 600)]
+)
+def test_a_changed_model_may_be_kept_in_another_file(herbs, tmp_path, command, model, data, rows):
+    path, out = copy(herbs, tmp_path, model), tmp_path / "out.candide"
+    before = path.read_bytes()
+    facts = ask(command, path, herbs / f"{data}.csv", "-o", out)
+    assert (facts["rows_in_model"], facts["output"]) == (rows, str(out))
+    assert path.read_bytes() == before
+    assert cd.load(out).census_.n_rows == rows
+    ask(command, path, herbs / f"{data}.csv")  # in its own file
+    same(path, out)
+
+
+@pytest.mark.parametrize("command", ["update", "forget", "weigh"])
+def test_what_is_not_a_model_is_not_replaced_by_one(herbs, weighted, tmp_path, command):
+    other = tmp_path / "notes.txt"
+    other.write_text("mine")
+    result = run(command, weighted, herbs / "may.csv", "-o", other)
+    assert result.exit_code == 1
+    assert "--force" in result.exception.remedy
+    assert other.read_text() == "mine"
+
+
+def test_forget_says_what_counts_cannot_prove(herbs, tmp_path):
+    path = copy(herbs, tmp_path, "all")
+    notes = ask("forget", path, herbs / "july.csv")["notes"]
+    assert any("cannot prove" in note for note in notes)
+    assert not any("cannot prove" in note for note in ask("update", path, herbs / "july.csv")["notes"])
+    text = " ".join(run("forget", "--help").output.split())
+    assert "cannot prove that a row was counted" in text
+    assert "were never counted are an error" not in text
+
+
+def test_merge_of_models_fitted_apart_has_the_command_that_mends_it(herbs, tmp_path):
+    for name in ("may", "june"):
+        ask("fit", herbs / f"{name}.csv", "-t", "herb", "--quick", "-o", tmp_path / f"{name}.candide")
+    typed = ("merge", tmp_path / "may.candide", tmp_path / "june.candide", "-o", tmp_path / "sum.candide")
+    remedy = run(*typed).exception.remedy
+    command = remedy.partition("candide fit DATA")[2].removesuffix(" (like=...)").split()
+    assert command[:2] == ["--target", "herb"]
+    ask("fit", herbs / "june.csv", *command, "--quick")
+    assert ask(*typed)["rows"] == 600
+    assert "--like" in run("merge", "--help").output

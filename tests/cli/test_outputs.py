@@ -1,10 +1,12 @@
 """No command writes over what it reads, over what Candide did not make, or over what is no file."""
 
+import json
 import os
 import subprocess
 import sys
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -14,7 +16,7 @@ import candide as cd
 from candide import cli, store, tasks
 from candide.engines.inputs import files_of
 from candide.errors import InputError
-from candide.tasks.predict import is_scored
+from candide.tasks.scored_files import is_scored
 
 ROWS = "size,kind\n" + "".join(f"{i % 7}.5,{'ab'[i % 7 > 3]}\n" for i in range(40))
 
@@ -103,6 +105,44 @@ def test_predictions_replace_predictions_and_nothing_else(folder, ending):
         with pytest.raises(InputError) as refused:
             tasks.predict("m.candide", data, out=out)
         assert refused.value.value == out
+
+
+OWN = {  # tables of a user, whose columns are named as those of a scored one
+    "other classes": [("prediction", "rain tomorrow"), ("p_a", 0.5), ("p_b", 0.5), ("log_density", -1.0)],
+    "no shares": [("prediction", "a"), ("p_a", 0.7), ("p_b", 0.7), ("log_density", -1.0)],
+    "percent": [("prediction", "a"), ("p_a", 60.0), ("p_b", 40.0), ("log_density", -1.0)],
+    "words": [("prediction", "a"), ("p_a", "likely"), ("p_b", "no"), ("log_density", "low")],
+}
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet"])
+@pytest.mark.parametrize("row", OWN.values(), ids=OWN)
+def test_a_table_with_the_same_heads_is_kept(folder, ending, row):
+    out, row = folder / f"own.{ending}", dict(row)
+    if ending == "parquet":
+        pq.write_table(pa.table({name: [value] for name, value in row.items()}), out)
+    elif ending == "jsonl":
+        out.write_text(json.dumps(row) + "\n")
+    else:
+        lines = [",".join(row), ",".join(map(str, row.values()))]
+        out.write_text("\n".join(lines).replace(",", "\t" if ending == "tsv" else ",") + "\n")
+    before = out.read_bytes()
+    with pytest.raises(InputError) as refused:
+        tasks.predict("m.candide", "a.csv", out=out)
+    assert "--force" in refused.value.remedy
+    assert out.read_bytes() == before
+    tasks.predict("m.candide", "a.csv", out=out, force=True)
+    tasks.predict("m.candide", "a.csv", out=out)  # which is ours now
+
+
+@pytest.mark.parametrize("labels", [[True, False], [1, 2], [1.0, 2.0], ["2024-01-01", "2024-02-01"], ["low", "a_low"]])
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_whatever_the_classes_are_predictions_are_known(folder, ending, labels):
+    kinds = np.array(labels, "M8[D]" if str(labels[0]).startswith("20") else None)
+    rows, out = {"size": [1.0, 1.2, 3.0, 3.3], "y": np.repeat(kinds, 2)}, folder / f"scored.{ending}"
+    model = tasks.learn(rows, "y", model="naive").fitted
+    for _ in range(2):
+        tasks.predict(model, {"size": [1.0, 2.0, 3.0]}, out=out, intervals=0.9)
 
 
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])

@@ -30,7 +30,7 @@ def test_a_fit_says_what_it_may_be_trusted_for(herbs):
     for who, of in (("this model", "model"), ("naive Bayes", "plain"), ("class shares", "baseline")):
         assert f"{who} {' '.join(f'{found[of][name]:.3f}' for name in ('accuracy', 'auc', 'log_loss'))}" in text
     assert f"right in {wording.percent(found['model']['accuracy'])} of the rows held out" in text
-    assert "3 folds of 400 rows" in text
+    assert "3-fold cross-validation on 400 rows" in text
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,8 @@ def test_the_strength_of_a_column_is_the_one_that_is_shown(herbs, tmp_path):
     assert found["strengths"].keys() == {one["column"] for one in found["columns"]}
     known = ask("show", tmp_path / "m.candide")
     assert known["strengths"] == found["strengths"]
-    own = {one["title"]: one["strength"] for one in known["voices"] if one["kind"] == "column"}
-    assert own.items() <= found["strengths"].items()
+    total = {one["column"]: one["importance"] for one in known["effects"]}
+    assert total.items() <= found["strengths"].items()
     assert list(found["strengths"].values()) == sorted(found["strengths"].values(), reverse=True)
 
 

@@ -49,7 +49,8 @@ def test_bins_are_those_of_the_paper(seed, k, n_cells, n, shift):
 
 def test_numbers_of_bins_ascend_without_gaps():
     counts = np.array([[90.0, 0.0, 0.0, 90.0, 0.0], [0.0, 0.0, 90.0, 0.0, 0.0]])
-    assert merged(counts).tolist() == [0, 0, 1, 2, 2]
+    assert merged(counts).tolist() == [0, 1, 1, 2, 2]  # read from above, where fewer rows are
+    assert merged(counts[:, ::-1]).tolist() == [0, 0, 1, 1, 2]
 
 
 @pytest.mark.parametrize("counts", [np.zeros((2, 3)), np.ones((1, 5)), np.zeros((3, 0))])

@@ -6,11 +6,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import candide
 
 # Estimator -> check -> why it cannot hold. Empty is the aim.
-EXPECTED_FAILURES: dict[str, dict[str, str]] = {
-    "BayesClassifier": {
-        "check_sample_weight_equivalence_on_dense_data": "a row is left out with all its weight, a copy stays",
-    }
-}
+EXPECTED_FAILURES: dict[str, dict[str, str]] = {}
 
 ESTIMATORS = [
     candide.BayesClassifier(),

@@ -229,3 +229,9 @@ def test_a_class_whose_rows_weigh_nothing_may_be_fitted_and_get_its_rows_later()
     assert model.classes_.tolist() == ["a", "b"]
     whole = cd.GaussianBayes("diagonal", estimate="mle").fit(X, y)
     np.testing.assert_allclose(model.partial_fit(X[2:], y[2:]).predict_proba(X), whole.predict_proba(X), rtol=1e-12)
+
+
+def test_labels_in_the_place_of_a_path_are_a_clear_error():
+    X, y = pd.DataFrame({"age": [25, 32, 47, 51]}), pd.Series(["no", "no", "yes", "yes"])
+    with pytest.raises(InputTypeError, match=r"path of an output file, got Series; .*target='label'"):
+        cd.NaiveBayes().fit(X, y).report(X, y)

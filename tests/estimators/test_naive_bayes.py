@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import candide as cd
-from candide.errors import CandideError, InputError, MergeError, NotWithinError
+from candide.errors import CandideError, MergeError, NotWithinError
 from candide.events import Categorical, Exponential, Gaussian, Poisson
 from candide.priors import Dirichlet, Jeffreys
 
@@ -160,7 +160,7 @@ BAD = {
     "wrong length": (lambda X, y: (X, y[:-1]), "300 rows in X, 299 labels in y"),
     "no rows": (lambda X, y: (X[:0], y[:0]), r"0 sample\(s\)"),
     "one class": (lambda X, y: (X, ["a"] * len(y)), "one class only, 'a'"),
-    "missing label": (lambda X, y: (X, [None, *y[1:]]), "row 0: Input y contains NaN: 1 labels are missing"),
+    "missing label": (lambda X, y: (X, [None, *y[1:]]), "row 0: Input y contains NaN: a label is missing"),
     "3-D": (lambda X, y: (np.zeros((3, 2, 2)), y[:3]), "3-D array"),
     "unknown type": (lambda X, y: (3, y), "cannot read rows from int"),
 }
@@ -328,8 +328,9 @@ def test_what_columns_say_adds_up_to_the_log_odds():
         first, second = np.argsort(-log_p[row])
         assert decision.prediction == model.classes_[first]
         assert decision.log_odds == pytest.approx(log_p[row, first] - log_p[row, second], abs=1e-9)
-    with pytest.raises(InputError, match="'job': missing"):
-        model.explain({"age": [25]})
+    with pytest.warns(UserWarning, match="lacks 'job': taken as missing in every row"):
+        [decision] = model.explain({"age": [25]})
+    assert decision.log_odds == pytest.approx(model.explain({"age": [25], "job": [None]})[0].log_odds)
 
 
 def test_a_document_is_explained():

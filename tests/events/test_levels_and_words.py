@@ -101,7 +101,7 @@ def test_a_prior_per_level_is_held_to_the_number_of_levels():
         Categorical().estimate(tally, Dirichlet([1, 2]))
     with pytest.raises(InputError, match="2 columns, and 3 values of alpha"):
         Multinomial().estimate(count(Multinomial(), [[1.0, 2.0]], [0]), Dirichlet([1, 2, 3]))
-    with pytest.raises(InputError, match="3 values in the Beta prior for 1 columns"):
+    with pytest.raises(InputError, match="3 values in the Beta prior for 1 column"):
         Bernoulli().estimate(coin(1, 1), Beta([1, 2, 3], 1))
 
 

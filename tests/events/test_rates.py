@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.sparse import csr_array
 
+import candide as cd
 from candide.distributions import DirichletMultinomial, StudentT
 from candide.errors import CellError, InputError
 from candide.events import HOWS, Exponential, Poisson
@@ -105,3 +107,40 @@ def test_dirichlet_multinomial_draws_are_bursty():
     assert (X.sum(axis=1) == length).all()
     np.testing.assert_allclose(X.mean(axis=0), length * p, rtol=0.03)
     np.testing.assert_allclose(X.var(axis=0), length * p * (1 - p) * (length + total) / (1 + total), rtol=0.04)
+
+
+@pytest.mark.parametrize("event", ["poisson", "negativebinomial"])
+def test_a_class_of_zeros_has_one_mode_however_the_rest_was_rounded(event):
+    """The prior expects one event, up to rounding: with no event more the mode is 0, and not next to it."""
+    rates = []
+    for seed in range(20):
+        weight = np.random.default_rng(seed).uniform(0.01, 1.0, 6)
+        x = np.array([0.0, 0.0, 0.0, 2.0, 2.0, 2.0])
+        weight[3:] *= weight[:3].sum() / weight[3:].sum()  # so that the pooled mean is 1, to the last digits
+        model = cd.NaiveBayes(event, estimate="map").fit({"x": x}, [0, 0, 0, 1, 1, 1], sample_weight=weight)
+        rates.append(model.predict_joint_log_proba({"x": [1.0]})[0, 0])
+    assert set(rates) == {-np.inf}
+
+
+COUNTS = ["poisson", "negativebinomial", "exponential", "multinomial", "complement"]
+
+
+@pytest.mark.parametrize("how", ["mean", "map", "mle", "predictive"])
+@pytest.mark.parametrize("event", COUNTS)
+def test_enormous_counts_have_probabilities(event, how):
+    X, y = np.array([[1, 4], [1, 2], [1, 3], [5, 2], [3, 1], [8, 4]], float), [0, 0, 0, 1, 1, 1]
+    model = cd.NaiveBayes(event, estimate=how).fit(X, y)
+    rows = np.array([[big, other] for big in (1e290, 1e300, 1e307, 1.7e308) for other in (0.0, 1.0, 1.7e308)])
+    for some in (rows, csr_array(rows)):
+        if event in ("poisson", "multinomial", "complement") or some is rows:  # the others take no sparse rows
+            found = model.predict_proba(some)
+            np.testing.assert_allclose(found.sum(axis=1), 1.0)
+            assert (found >= 0).all()
+    assert not np.isnan(model.predict_joint_log_proba(rows)).any()
+
+
+@pytest.mark.parametrize("kind", [cd.MultinomialNB, cd.ComplementNB, cd.GaussianNB, cd.BernoulliNB])
+def test_estimators_answer_for_enormous_counts(kind):
+    X, y = np.array([[1, 4], [1, 2], [1, 3], [5, 2], [3, 1], [8, 4]], float), [0, 0, 0, 1, 1, 1]
+    found = kind().fit(X, y).predict_proba([[1.7e308, 1.0], [1.7e308, 1.7e308], [1e300, 0.0]])
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)

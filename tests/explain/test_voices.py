@@ -140,11 +140,7 @@ def test_of_many_classes_a_strength_is_the_mean_over_two_that_differ():
 
 def test_columns_without_a_voice_say_why(model):
     silent = {one.column: one for one in voices(model.fitted_).silent}
-    assert set(silent) == {"noise", "same", "valve"}
-    weight = dict(zip(model.fitted_.plan.parts[1].columns, model.fitted_.voices.weight[1], strict=True))
-    assert weight["valve"] == 0.0  # by chance it is told worse than by the class shares; not so the pump
-    assert weight["pump"] != 0.0
-    assert silent["valve"].heard_in == 1  # beside the pump
+    assert set(silent) == {"noise", "same"}
     assert silent["noise"].heard_in == 3  # the two discriminants, and resemblance
     assert silent["same"].heard_in == 0
     assert silent["noise"].why != silent["same"].why

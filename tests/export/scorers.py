@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import candide as cd
 from candide import export
 from candide.rows.labels import is_absent
 
@@ -72,6 +73,13 @@ def by_python(fitted, rows, folder):
 
 
 SCORERS = {"js": by_node, "python": by_python}
+
+
+def enormous_counts(event):
+    """A model of counts, and rows with counts that are near the largest double."""
+    X, y = {"a": [1.0, 1.0, 1.0, 5.0, 3.0, 8.0], "b": [4.0, 2.0, 3.0, 2.0, 1.0, 4.0]}, [0, 0, 0, 1, 1, 1]
+    model = cd.NaiveBayes(event, estimate="mean").fit(X, y)
+    return model, {"a": np.array([1e290, 1e300, 1e307, 1.7e308, 3.0]), "b": np.array([1.0, 0.0, 2.0, 3.0, 1.0])}
 
 
 def rows_of(data, columns):

@@ -10,7 +10,7 @@ import subprocess
 import numpy as np
 import pandas as pd
 import pytest
-from tests.export.scorers import CLOSE, SCORERS, check, node, rows_of
+from tests.export.scorers import CLOSE, SCORERS, check, enormous_counts, node, rows_of
 from tests.export.test_scorers import LAWS, every_law
 
 import candide as cd
@@ -186,3 +186,10 @@ def test_a_header_that_names_a_column_twice_is_refused():
     model = load(export.parameters(Fitted(garden())))
     with pytest.raises(ValueError, match="the column 'soil' is there twice"):
         list(scored(model, ["soil,soil\n", "clay,sand\n"]))
+
+
+@pytest.mark.parametrize("scorer", SCORERS.values(), ids=SCORERS)
+@pytest.mark.parametrize("event", ["poisson", "negativebinomial", "complement", "exponential"])
+def test_enormous_counts_have_probabilities(event, scorer, tmp_path):
+    model, data = enormous_counts(event)
+    check(scorer(model.fitted_, rows_of(data, ["a", "b"]), str(tmp_path)), model, data)

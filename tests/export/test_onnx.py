@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 from tests.data import table
-from tests.export.scorers import CLOSE, rows_of
+from tests.export.scorers import CLOSE, enormous_counts, rows_of
 from tests.export.test_policies import POLICIES
 from tests.export.test_policies import rows as some_rows
 from tests.export.test_scorers import DROPINS, HOSTILE, LAWS, ROWS, every_law, real
@@ -234,3 +234,8 @@ def test_the_package_is_asked_for_where_it_is_missing(monkeypatch):
     with pytest.raises(InputError) as caught:
         onnx(MODELS["mixed-str"][0].fitted_)
     assert "candide[onnx]" in caught.value.remedy
+
+
+@pytest.mark.parametrize("event", ["poisson", "negativebinomial", "complement", "exponential"])
+def test_enormous_counts_have_probabilities(event):
+    same(*enormous_counts(event))

@@ -21,6 +21,7 @@ from candide.export.scorer.texts import terms_of as counted
 from candide.export.scorer.values import Levels
 from candide.rows.labels import Labels
 from candide.rows.matching import place
+from candide.rows.spelling import plain_number
 
 HERE = Path(candide.export.scorer.__file__).parent
 SETS = [
@@ -58,12 +59,21 @@ def test_levels_are_found_alike(levels, tmp_path):
     assert in_node("values", "Levels", asked, {"levels": plain, "values": values}, tmp_path) == expected
 
 
-def test_figures_of_every_script_are_read(tmp_path):
-    """As Python's float reads them; a later Unicode has more."""
-    figures = [letter for letter in map(chr, range(sys.maxunicode)) if unicodedata.category(letter) == "Nd"]
-    texts = ["".join(figures[i : i + 7]) for i in range(0, len(figures), 7)]
-    asked = 'return input.map((text) => numberOf({ name: "x", kind: "number" }, text));'
-    assert in_node("values", "numberOf", asked, texts, tmp_path) == [float(text) for text in texts]
+def test_only_the_digits_of_ascii_are_read(tmp_path):
+    """As plain_number reads them: those of other scripts are letters, and no-break spaces are white space."""
+    digits = [letter for letter in map(chr, range(sys.maxunicode)) if unicodedata.category(letter) == "Nd"]
+    texts = ["".join(digits[i : i + 10]) for i in range(0, len(digits), 10)]
+    texts += ["1_000", "5\u00a0", "\u202f5", "1__0", "_1", "5\u3000", "5\x1f", "\t-2.5e1\n", "0x10", "1d"]
+    refused = "try { return numberOf({ name: 'x', kind: 'number' }, text); } catch { return null; }"
+    asked = f"return input.map((text) => {{ {refused} }});"
+    assert in_node("values", "numberOf", asked, texts, tmp_path) == [_number_or_none(text) for text in texts]
+
+
+def _number_or_none(text):
+    try:
+        return plain_number(text)
+    except ValueError:
+        return None
 
 
 def in_node(module, name, code, given, folder):

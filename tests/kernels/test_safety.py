@@ -33,7 +33,7 @@ def test_a_class_code_outside_the_classes(loops, y):
     with pytest.raises(IndexError):
         loops.held_out_cells(np.ones((2, 8)), CODES, y, None, SETS, SIZES, 10.0, 1.0)
     with pytest.raises(IndexError):
-        loops.score_cells(CODES, y, None, np.ones((4, 2)), SETS, SIZES, 10.0, 1.0)
+        loops.score_cells(CODES, y, None, None, np.ones((4, 2)), SETS, SIZES, 10.0, 1.0)
     with pytest.raises(IndexError):
         loops.take_cells(CODES, SETS, SIZES, np.ones((8, 2)), np.ones((2, 2)), y, np.ones((4, 2)), np.empty((4, 2, 2)))
 
@@ -48,7 +48,7 @@ def test_a_level_code_past_the_levels(loops, dtype, code):
     with pytest.raises(IndexError):
         loops.cell_counts(codes, np.zeros(4, np.intp), None, 2, SETS, SIZES)
     with pytest.raises(IndexError):
-        loops.score_cells(codes, np.zeros(4, np.intp), None, np.ones((4, 2)), SETS, SIZES, 10.0, 1.0)
+        loops.score_cells(codes, np.zeros(4, np.intp), None, None, np.ones((4, 2)), SETS, SIZES, 10.0, 1.0)
 
 
 @pytest.mark.parametrize("column", [3, -1, 2**31 - 1, -(2**31)])
@@ -112,7 +112,7 @@ def test_arrays_that_differ_in_length(compiled):
         lambda: compiled.cell_terms(np.ones((2, 8)), SETS, SIZES << 20, 10.0, 1.0),
         lambda: compiled.held_out_cells(np.ones((2, 7)), CODES, y, None, SETS, SIZES, 10.0, 1.0),
         lambda: compiled.held_out_cells(np.ones((2, 8)), CODES[:, :2], y, None, SETS, SIZES, 10.0, 1.0),
-        lambda: compiled.score_cells(CODES, y, None, np.ones((3, 2)), SETS, SIZES, 10.0, 1.0),
+        lambda: compiled.score_cells(CODES, y, None, None, np.ones((3, 2)), SETS, SIZES, 10.0, 1.0),
         lambda: compiled.add_cells(CODES, compiled.Sets(SETS, SIZES), np.ones((7, 2)), np.zeros((4, 2))),
         lambda: compiled.add_cells(CODES, compiled.Sets(SETS, SIZES), np.ones((8, 2)), np.zeros((4, 3))),
         lambda: compiled.add_cells(CODES, compiled.Sets(SETS, SIZES), np.ones((8, 2)), np.zeros((3, 2))),

@@ -268,7 +268,8 @@ def test_cells(compiled, together):
 def test_score_of_cells(compiled, together, seed):
     codes, sets, sizes, y, w, k = together
     p = np.random.default_rng(seed).dirichlet(np.ones(k), len(codes)).reshape(len(codes), k)
-    given = codes, y, w, p, sets, sizes, 10.0, 1.0
+    removed = None if w is None else w * np.random.default_rng(seed).uniform(0, 1, len(w))
+    given = codes, y, w, removed, p, sets, sizes, 10.0, 1.0
     for ours, theirs in zip(compiled.score_cells(*given), twin.score_cells(*given), strict=True):
         close(ours, theirs, atol=1e-10 * max(1, len(codes)))
 

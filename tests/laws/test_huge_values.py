@@ -175,3 +175,55 @@ def test_the_last_row_of_all_has_no_spread_that_could_be_lost(seed):
         left = left - part
     assert left.weight.item() == pytest.approx(1.0)
     assert left.mean.item() == pytest.approx(values[-1])
+
+
+@pytest.mark.parametrize("kept", [False, True], ids=["in memory", "through arrays"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_huge_values_removed_one_after_the_other_leave_no_silent_error(kind, kept):
+    """The first may hide behind the second what it took with it: then removing the second is refused."""
+    X, y = two_classes(200, 2)
+    X = np.abs(X)
+    alone, spec = count(kind, X, y), Spec.alike(KINDS[kind], Identity(), 2)
+    outcomes = set()
+    for first, second in [(1e12, 1e9), (1e20, 1e15), (1e26, 1e12), (1e36, 1e18), (1e44, 1e27), (1e45, 1e40)]:
+        one, two = (count(kind, np.array([[1.0, value]]), np.array([0])) for value in (first, second))
+        left = alone + one + two
+        try:
+            for gone in (one, two):
+                left = left - gone
+                left = kind.from_arrays(left.arrays() | left.rest(), spec) if kept else left
+                left = left.remap(np.array([0, 1]), 2).scale(1.0)
+        except NotWithinError as error:
+            outcomes.add(("refused", error.cell))
+            continue
+        outcomes.add(("exact", None))
+        for name, state in alone.arrays().items():
+            np.testing.assert_allclose(left.arrays()[name], state, rtol=1e-5, atol=1e-9, err_msg=f"{first} {second}")
+    assert outcomes == {("refused", (0, 1)), ("exact", None)}
+
+
+def test_what_rounding_left_is_kept_in_files(tmp_path):
+    X, y = two_classes(200, 1)
+    rows = {"a": np.append(X[:, 0], [1e35, 1e18])}
+    model = cd.NaiveBayes("gaussian").fit(rows, [*y, 0, 0]).unlearn({"a": [1e35]}, [0])
+    model.save(tmp_path / "m")
+    merged = cd.load(tmp_path / "m") + cd.NaiveBayes("gaussian").fit({"a": X[:, 0]}, y)
+    for again in (model, cd.load(tmp_path / "m"), merged):
+        with pytest.raises(NotWithinError) as caught:
+            again.unlearn({"a": [1e18]}, [0])
+        assert caught.value.column == "a"
+
+
+def test_an_amount_that_is_exact_beside_another_is_not_lost():
+    x = np.array([0.5, 1.5, 2.5, 1e15, 4.0])
+    y = np.array(["n", "n", "n", "n", "y"])
+    model = cd.NaiveBayes("exponential").fit({"x": x}, y).unlearn({"x": [1e15]}, ["n"])
+    assert model.census_.tallies[0].total[:, 0].tolist() == [4.5, 4.0]
+
+
+def test_sparse_counts_that_were_lost_beside_another_are_refused():
+    X, y = np.array([[3.0, 1.0], [2.0, 2.0], [1.0, 4.0], [1e17, 1.0]]), np.array([0, 0, 1, 0])
+    model = cd.NaiveBayes("multinomial").fit(csr_array(X), y)
+    with pytest.raises(NotWithinError) as caught:
+        model.unlearn(csr_array(X[3:]), y[3:])
+    assert caught.value.column == 0

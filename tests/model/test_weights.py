@@ -128,13 +128,29 @@ def test_no_voice_at_all_leaves_the_class_shares():
     np.testing.assert_allclose(found.bias, 0.0, atol=1e-6)
 
 
-def test_the_scale_of_row_weights_makes_no_voice_surer():
+def test_row_weights_are_frequencies_in_the_score_test():
     terms, _, y, _ = problem(4)
     p = np.full((len(y), terms.shape[1]), 1 / terms.shape[1])
     plain = score_test(terms, y, p)
-    for scale in (1e-3, 10.0, 1e200):
-        np.testing.assert_allclose(score_test(terms, y, p, np.full(len(y), scale)), plain, rtol=1e-9)
+    np.testing.assert_allclose(score_test(terms, y, p, np.full(len(y), 9.0)), 3.0 * plain, rtol=1e-9)
     some = np.arange(len(y)) % 2 == 0  # rows without weight are no rows
     np.testing.assert_allclose(
-        score_test(terms, y, p, some * 7.0), score_test(terms[some], y[some], p[some]), rtol=1e-9
+        score_test(terms, y, p, some * 1.0), score_test(terms[some], y[some], p[some]), rtol=1e-9
     )
+
+
+def test_columns_of_noise_have_no_weight_below_0():
+    from candide.conjugate.dirichlet import held_out_levels
+    from candide.tally import Levels
+
+    rng = np.random.default_rng(1)
+    codes, y = rng.integers(0, 5, (100, 200)), rng.permutation(np.repeat([0, 1], 50))
+    counts = np.concatenate([np.eye(5)[codes[:, j]].T @ np.eye(2)[y] for j in range(200)]).T
+    tally = Levels(np.ascontiguousarray(counts), np.arange(0, 1001, 5))
+    terms = kept(held_out_levels(tally, np.full(1000, 0.2), "predictive", codes, y, None))
+    rows = [terms], np.log([0.5, 0.5]), y
+    plain = learn(*rows, groups=[0] * 200)
+    held = learn(*rows, groups=[0] * 200, noise=np.full(200, 4.0))
+    assert plain.weight.min() < -0.1  # without their degrees of freedom, chance looks like evidence
+    assert held.weight.min() > -0.05
+    assert held.weight.max() < 0.2

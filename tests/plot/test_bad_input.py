@@ -62,7 +62,7 @@ BLANK = cd.NaiveBayes({"none": "gaussian", "gaps": "categorical"}).fit(
             "unknown class 'rose'",
         ),
         (lambda: plot.confusion(MODEL, IRIS.data, ["rose"] * 150), "unknown class in y 'rose'"),
-        (lambda: plot.confusion(MODEL, IRIS.data, ["setosa"]), "150 rows and 1 labels"),
+        (lambda: plot.confusion(MODEL, IRIS.data, ["setosa"]), "150 rows and 1 label;"),
         (lambda: plot.confusion(GARDEN, {"soil": ["clay"]}, ["sage"]), "column 'height_cm': missing"),
         (lambda: plot.calibration(MODEL, None, ["a"]), "not with a model"),
         (lambda: plot.calibration([0.2, 1.4], None, [0, 1]), "between 0 and 1"),

@@ -85,7 +85,7 @@ def test_what_has_no_line_is_told():
     y = np.where((X["valve"] == "open") == (X["pump"] == "on"), "safe", "risk")
     X["heat"] = (y == "safe") + rng.normal(0, 1, 400)
     ax = plot.nomogram(cd.BayesClassifier().fit(X, y))
-    assert re.search(r"not on a line: \d pairs?", ax.get_title(loc="right"))
+    assert re.search(r"not on a line: what is left of \d pairs?", ax.get_title(loc="right"))
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import candide as cd
 from candide import plot
 from candide.cli import cli
 from candide.errors import InputError
+from candide.explain.effects import Effects
 from candide.explain.voices import voices
 from candide.plot.drawable import Drawable
 from candide.plot.picture import PICTURES, PictureSpec, picture
@@ -54,7 +55,6 @@ def test_a_pair_is_a_heat_map_of_what_is_said_of_rows(model):
 
 
 def test_a_column_is_drawn_by_its_bins(model):
-    X, _ = rows(60, seed=1)
     ax = plot.voice(model, "x")
     known = Drawable.of(model)
     names = known.levels("x")
@@ -62,9 +62,9 @@ def test_a_column_is_drawn_by_its_bins(model):
         name[:19] + "…" if len(name) > 20 else name for name in names
     ]
     heights = [bar.get_height() for bar in ax.patches]
-    for decision in model.explain(X):
-        one = next(c for c in decision.contributions if c.column == "x")
-        assert heights[names.index(one.cells[0])] == pytest.approx(said(decision, "x", "yes"))
+    total = Effects(model.fitted_).of("x").axis
+    assert heights == pytest.approx(total.against(model.fitted_.shares, 1).tolist())
+    assert (np.diff(heights) > 0).all()  # the larger x, the more often yes
     [shares] = [other for other in ax.figure.axes if other is not ax]
     assert sum(bar.get_height() for bar in shares.patches) == pytest.approx(1.0)
 
@@ -75,10 +75,7 @@ def test_of_three_classes_it_is_one_against_the_mean_of_the_others():
         plot.voice(model, "x")
     assert "--class" in error.value.remedy
     ax = plot.voice(model, "x", towards="maybe")
-    law = model.fitted_.model.distributions[0]
-    answers, p = law.answers(), model.fitted_.shares
-    terms = np.unique(answers.of(0)[1], return_index=True)[1]
-    table = answers.of(0)[0][terms]
+    table, p = Effects(model.fitted_).of("x").axis.nats, model.fitted_.shares
     want = table[:, 0] - table[:, 1:] @ p[1:] / p[1:].sum()
     assert model.classes_.tolist()[0] == "maybe"
     np.testing.assert_allclose([bar.get_height() for bar in ax.patches], want)

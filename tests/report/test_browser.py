@@ -115,6 +115,22 @@ def test_everything_opens_without_an_error_and_without_a_request(show):
         assert page.run("document.documentElement.scrollWidth") <= width
 
 
+def test_total_effects_and_what_is_left_add_up_to_the_score(show):
+    rng = np.random.default_rng(0)
+    x, w = rng.normal(size=(2, 2000))
+    z = x + 0.3 * rng.normal(size=2000)
+    y = np.where(rng.random(2000) < 1 / (1 + np.exp(-(x + 0.5 * z + x * w))), "yes", "no")
+    page = show(cd.BayesClassifier().fit({"x": x, "z": z, "w": w}, y).report())
+    read = "[...document.querySelectorAll('.axes > .line')].map((one) => [one.firstChild, one.lastChild])"
+    read += ".map((pair) => pair.map((node) => node?.textContent))"
+    for row in ({"x": 1.5, "z": 1.2, "w": 0.5}, {"x": -1.0, "z": -1.0, "w": 0.0}, {"x": 1.0}):
+        page.run(f"candide.set({json.dumps(row)})")
+        lines = {name: float(text.replace("\u2212", "-")) for name, text in page.run(read)[1:] if text}
+        total = lines.pop("together")
+        assert sum(lines.values()) == pytest.approx(total, abs=0.05)
+        assert np.sign(lines["x"]) == np.sign(row["x"])  # the own term of x or z has a negative weight
+
+
 def test_the_answer_of_two_classes_needs_no_scrolling(show):
     page = show(cd.BayesClassifier().fit(*mixed()).report())
     for width in (400, 1280):

@@ -1,5 +1,7 @@
 """What a notebook shows of models, validations, scores, decisions, columns: small, framed, no style but its own."""
 
+from html import unescape
+
 import numpy as np
 import pytest
 from tests.report.test_page import HOSTILE, Reader, mixed
@@ -55,3 +57,16 @@ def test_models_of_every_sort_have_a_frame():
             cd.TextNB().fit(["free prize", "see you"] * 9, ["spam", "ham"] * 9).explain(["prize"])[0]._repr_html_()
         ).text
     )
+
+
+def test_a_notebook_shows_a_report_as_a_page():
+    X, y = mixed(300)
+    page = cd.BayesClassifier().fit(X, y).report()
+    assert page.startswith("<!doctype html>")
+    assert len(repr(page)) < 120
+    assert "out=" in repr(page)
+    html = page._repr_html_()
+    frame = Reader(html)
+    assert frame.tags == ["iframe"]
+    assert unescape(html).count("<!doctype html>") == 1
+    assert len(html) < 2 * len(page)

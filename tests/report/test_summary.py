@@ -260,7 +260,7 @@ def test_no_record_prints_arrays(learned):
     change = tasks.update(learned.fitted, TABLE)
     for record in (validation, validation.total, validation.folds, scores, scores.ranks, learned, change):
         assert "array" not in repr(record) + str(record)
-    assert f"log_loss           {scores.log_loss:.4f}" in str(scores)
+    assert f"log_loss                   {scores.log_loss:.4f}" in str(scores)
     assert str(learned.fitted.without_counts()) == "<Fitted to 'herb', without counts>"
 
 

@@ -17,7 +17,7 @@ DAY, NOON = dt.date(2024, 2, 29), dt.datetime(2024, 2, 29, 12)
     [
         ((0, 1), ["0", "1", "1.0", "7", "x"], [0, 1, 1, 7, "x"]),
         ((0.5, 1.5), ["0.5", "1.50", "x"], [0.5, 1.5, "x"]),
-        ((False, True), ["true", "False", "TRUE", "yes"], [True, False, True, "yes"]),
+        ((False, True), ["true", "False", "TRUE", "yes", "N", "perhaps"], [True, False, True, True, False, "perhaps"]),
         (("0", "1"), [0, 1.0, True, 2.5], ["0", "1", "1", "2.5"]),
         (("True", "False"), [True, False], ["True", "False"]),
         ((DAY,), ["2024-02-29", "2024-03-01", NOON, "soon"], [DAY, dt.date(2024, 3, 1), DAY, "soon"]),

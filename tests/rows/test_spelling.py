@@ -11,7 +11,7 @@ from candide.rows.spelling import PLAIN, Spelling, value
 @pytest.mark.parametrize("text", ["", "  ", "soon"])
 @pytest.mark.parametrize("how", [PLAIN, Spelling(date="%d.%m.%Y")])
 def test_what_is_no_date_is_read_as_none(text, how):
-    assert value(text, how, is_date=True) == text
+    assert value(text, how, "date") == text
 
 
 @pytest.mark.parametrize("text", ["", "soon"])

@@ -45,9 +45,10 @@ def expected(model, rows):
 
 
 def same(found, wanted):
+    """Whether answers are these, but for warnings."""
     assert len(found) == len(wanted)
     for one, other in zip(found, wanted, strict=True):
-        assert list(one) == list(other)
+        assert [name for name in one if name != "warnings"] == list(other)
         for name in other:
             if name == "prediction" or other[name] is None:
                 assert one[name] == other[name]
@@ -106,8 +107,37 @@ def test_remarks_come_with_the_answer(served):
     assert absent["code"] == "column-absent"
     assert "'Age' for 'age'" in absent["text"]
     assert (unseen["code"], unseen["column"]) == ("unseen", "soil")
+    assert answer.json["warnings"] == answer.notes
     whole = dict.fromkeys(("height", "age", "soil", "wet", "site", "kind"))
-    assert ask(served, "/predict", whole).notes == []
+    answer = ask(served, "/predict", whole)
+    assert (answer.notes, "warnings" in answer.json) == ([], False)
+
+
+def test_warnings_in_every_json_answer(served):
+    """On the columns of the request: in a list the first row has them, and CSV and Arrow have the header alone."""
+    rows = [{"height": 12.0, "soil": "clay", "Age": 3}] * 3
+    [note, *_] = ask(served, "/predict", rows).notes
+    for path in ("/predict", "/explain"):
+        for media in ("application/json", LINES) if path == "/predict" else ("application/json",):
+            answer = ask(served, path, rows, accept=media)
+            told = answer.json if media != LINES else [json.loads(line) for line in answer.body.splitlines()]
+            assert [one.get("warnings") for one in told] == [[note], None, None]
+        assert ask(served, path, rows[0]).json["warnings"] == [note]
+    assert ask(served, "/invocations", {"dataframe_records": rows}).json["warnings"] == [note]
+    inputs = [{"name": "height", "shape": [1], "datatype": "FP64", "data": [12.0]}]
+    assert "lacks 'age'" in ask(served, "/v2/models/trees/infer", {"inputs": inputs}).json["parameters"]["warnings"]
+    text = ask(served, "/predict", rows, accept=CSV)
+    assert text.notes == [note]
+    assert b"warnings" not in text.body
+
+
+def test_warnings_are_in_the_schema(served):
+    known = ask(served, "/openapi.json").json["components"]["schemas"]
+    [note] = ask(served, "/predict", {"height": 12.0}).json["warnings"]
+    assert note.keys() == known["Warning"]["properties"].keys()
+    for name in ("Prediction", "Decision", "Labels"):
+        assert known[name]["properties"]["warnings"]["items"] == {"$ref": "#/components/schemas/Warning"}
+        assert "warnings" not in known[name]["required"]
 
 
 def test_memory_of_values_is_bounded(models):

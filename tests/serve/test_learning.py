@@ -172,6 +172,16 @@ def test_new_classes(naive, path):
     served.close()
 
 
+@pytest.mark.parametrize("label", ["", "  "])
+def test_an_empty_label_is_missing(naive, path, label):
+    row = {**records(labelled(1, seed=9))[0], "fate": label}
+    served = app(naive, learn=path, allow_new_classes=True)
+    answer = ask(served, "/learn", row)
+    assert answer.status == 422
+    assert "the label is missing" in str(answer.json)
+    served.close()
+
+
 def test_nothing_left(path):
     columns = labelled(4, seed=1)
     fitted = cd.NaiveBayes(class_prior="uniform").fit({"age": columns["age"]}, ["a", "a", "b", "b"]).fitted_

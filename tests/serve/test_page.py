@@ -4,6 +4,7 @@ import json
 import time
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from tests.report import browser
 from tests.serve.client import ask
@@ -49,7 +50,7 @@ def test_in_a_browser(tmp_path):
             row = tab.run("candide.row()")
             assert set(row) == set(columns)
             answer = "document.getElementById('answer').textContent"
-            changes = {"height": 9.5, "soil": "clay", "wet": 1, "age": None}
+            changes = {"height": 9.5, "soil": "clay", "wet": 1, "age": None, "site": "s0", "kind": "elm"}
             before = tab.run(answer)
             tab.run(f"Object.entries({json.dumps(changes)}).forEach(([name, value]) => candide.sets[name](value))")
             tab.until(f"{answer} !== {json.dumps(before)}")
@@ -75,3 +76,27 @@ def test_in_a_browser(tmp_path):
     finally:
         process.terminate()
         process.wait(timeout=30)
+
+
+@pytest.mark.parametrize("estimator", [cd.BayesClassifier, cd.NaiveBayes])
+def test_it_starts_with_typical_values(estimator):
+    """The median of numbers and the most frequent level: not the middle of a long tail, nor the first level."""
+    rng = np.random.default_rng(0)
+    amount, soil = rng.lognormal(7, 1.2, 1000).round(2), rng.choice(["clay", "peat", "sand"], 1000, p=[0.1, 0.7, 0.2])
+    y = np.where(rng.random(1000) < 0.08 + 0.8 * (amount > 9000), "yes", "no")
+    day = np.datetime64("2024-01-01") + rng.integers(0, 300, 1000)
+    fitted = estimator().fit({"amount": amount, "soil": soil, "day": day}, y).fitted_
+    text = ask(app(fitted), "/").body.decode()
+    known = json.loads(text.partition('id="known">')[2].partition("</script>")[0])
+    row = {one["name"]: one["value"] for one in known["fields"]}
+    low, high = np.quantile(amount, [0.3, 0.75])
+    assert low < row["amount"] < high < (amount.min() + amount.max()) / 2
+    assert row["soil"] == "peat"
+    assert row["day"].startswith("2024-0")
+    assert ask(app(fitted), "/predict", row).json["p_yes"] == pytest.approx(np.mean(y == "yes"), abs=0.1)
+
+
+def test_no_typical_value_is_known_without_counts(models):
+    text = ask(app(models["naive"].without_counts()), "/").body.decode()
+    known = json.loads(text.partition('id="known">')[2].partition("</script>")[0])
+    assert "value" not in next(one for one in known["fields"] if one["name"] == "soil")

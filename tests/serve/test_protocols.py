@@ -38,7 +38,7 @@ def test_what_is_missing_may_be_nan(served):
     """As Python's clients write it, in numbers and in text; an infinity is told by its column."""
     row = {"height": float("nan"), "age": 3, "soil": float("nan"), "wet": 1}
     [wanted] = ask(served, "/predict", [{"age": 3, "wet": 1}]).json
-    assert ask(served, "/invocations", {"dataframe_records": [row]}).json == {"predictions": [wanted["prediction"]]}
+    assert ask(served, "/invocations", {"dataframe_records": [row]}).json["predictions"] == [wanted["prediction"]]
     kinds = {"height": "FP64", "age": "INT64", "soil": "BYTES", "wet": "INT64"}
     inputs = [{"name": n, "shape": [1], "datatype": kinds[n], "data": [value]} for n, value in row.items()]
     answer = ask(served, "/v2/models/trees/infer", {"inputs": inputs}).json
@@ -58,7 +58,7 @@ def test_what_is_missing_may_be_nan(served):
     [
         ({}, "dataframe_split"),
         ({"inputs": [], "instances": []}, "dataframe_split"),
-        ({"dataframe_split": {"columns": ["a", "b"], "data": [[1]]}}, "1 values for 2 columns"),
+        ({"dataframe_split": {"columns": ["a", "b"], "data": [[1]]}}, "1 value for 2 columns"),
         ({"dataframe_split": {"columns": ["a", "a"], "data": [[1, 2]]}}, "same name"),
         ({"inputs": {"a": [1], "b": [1, 2]}}, "length"),
         ({"inputs": [[1.0, 2.0]]}, "$.inputs[0]"),

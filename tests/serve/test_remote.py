@@ -148,7 +148,7 @@ def busy(path, n):
 @pytest.mark.parametrize("fault", [gone, broken, busy])
 def test_a_server_that_fails_in_the_middle_leaves_the_file_as_it_was(models, path, monkeypatch, fault):
     monkeypatch.setattr("time.sleep", lambda seconds: None)
-    (path / "scored.csv").write_text('prediction,"p_a",log_density\nbefore,1,2\n')
+    (path / "scored.csv").write_text('prediction,"p_before",log_density\nbefore,1,2\n')
     served = app(models["naive"], limits=Limits(rows=90))
     with failing(served, fault) as address, pytest.raises(SourceError) as error:
         predict_remotely(address, str(path / "rows.csv"), out=path / "scored.csv")

@@ -94,7 +94,7 @@ def test_a_full_disk_leaves_the_old_file(path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(InputError, match="No space"):
         store.save(Fitted(garden()), path)
     assert path.read_bytes() == before
     assert [p.name for p in path.parent.iterdir()] == ["m.candide"]

@@ -1,5 +1,6 @@
 """A model comes back from its file as it went in, bit for bit, and the same model makes the same file."""
 
+import datetime as dt
 import json
 import os
 import pickle
@@ -18,8 +19,11 @@ from tests.model_cases import MODELS, labels_of, mixed, numbers
 import candide as cd
 from candide import store
 from candide.demo import garden
+from candide.encode.indicators import Indicators
+from candide.encode.normal_score import NormalScore
 from candide.errors import InputError, ModelFileError
 from candide.events import EVENTS, Categorical
+from candide.events.discriminant import Discriminant
 from candide.model.census import Census
 from candide.model.fitted import Fitted
 from candide.model.plan import Part, Plan
@@ -27,6 +31,7 @@ from candide.priors import PRIORS
 from candide.rows.labels import Labels
 from candide.rows.table import Table
 from candide.store.texts import Pool, Reader
+from candide.store.values import unpack
 from candide.tally import Levels
 
 
@@ -398,3 +403,30 @@ def test_encodings_that_are_not_the_event_models_own_are_kept():
     plan = Plan(("pay",), (Part(Gaussian(), ("pay",), (Log(),)),))
     census = arrays.count(rows, ["a", "b"] * 10, plan=plan)
     assert store.loads(store.dumps(census)).plan == plan
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [
+        [dt.date(2024, 2, 29), dt.date(1, 1, 1)],
+        [dt.datetime(2024, 2, 29, 12, 30, 0, 5), dt.datetime(2024, 3, 1)],
+        [dt.time(12, 30), dt.time(23, 59, 59, 7)],
+        [dt.timedelta(days=-1, seconds=3), dt.timedelta(hours=30)],
+    ],
+    ids=lambda levels: type(levels[0]).__name__,
+)
+def test_levels_that_are_times_are_kept_in_every_encoding(levels, tmp_path):
+    """Also in a discriminant, whose levels stand among the settings of its encodings."""
+    X = {"when": np.array(levels * 30, object), "x": numbers()[:, 0]}
+    encodings = Indicators.of(X["when"], 9), NormalScore().learn(X["x"])
+    parts = (Part(Categorical(), ("when",)), Part(Discriminant(quadratic=False), ("when", "x"), encodings))
+    plan = Plan(("when", "x"), parts).with_levels(Table.of(X))
+    model = cd.BayesClassifier(like=plan).fit(X, labels_of("str"))
+    model.save(tmp_path / "m.candide")
+    assert (cd.load(tmp_path / "m.candide").predict_proba(X) == model.predict_proba(X)).all()
+
+
+@pytest.mark.parametrize("packed", [["date", "2024-02-30"], ["time"], ["str", "x"], ["date", 5], "2024-02-29"])
+def test_a_time_in_a_file_is_checked(packed):
+    with pytest.raises(ModelFileError):
+        unpack({"time": packed}, {})

@@ -1,5 +1,7 @@
 """Checking a table: every defect is planted, found under its code and in its column; clean tables have none."""
 
+import datetime as dt
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -159,11 +161,11 @@ KNOWN = {
     "heart_cleveland": [],
     "ionosphere": [("constant", "a02")],
     "iris": [],
-    "letter": [],
+    "letter": [("repeated-rows", None)],
     "mushroom": [("constant", "veil-type")],
     "nursery": [("few-rows", None)],
     "pima_diabetes": [("sentinel", "plas"), ("sentinel", "pres"), ("sentinel", "mass")],
-    "segment": [("constant", "region-pixel-count")],
+    "segment": [("repeated-rows", None), ("constant", "region-pixel-count")],
     "sonar": [],
     "tic_tac_toe": [],
 }
@@ -185,3 +187,67 @@ def test_an_infinity_among_few_numbers_names_its_column():
     with pytest.raises(InputError, match="column 'size': infinity") as caught:
         tasks.learn(rows, "y", model="naive")
     assert caught.value.row is None
+
+
+# What files that were joined or typed by hand have
+
+
+def _checked(tmp_path, lines):
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return tasks.check(path, "y").findings
+
+
+def test_a_header_among_the_rows_is_named(tmp_path):
+    rows = [f"{i % 37},{'cook' if i % 3 else 'smith'},{'ab'[i % 2]}" for i in range(120)]
+    found = _checked(tmp_path, ["age,job,y", *rows[:70], "age,job,y", *rows[70:]])
+    assert found[0].code == "repeated-header"
+    assert set(found[0].columns) == {"age", "job", "y"}
+    assert "1 row" in found[0].text
+    assert "repeated-header" not in {one.code for one in _checked(tmp_path, ["age,job,y", *rows])}
+    own = [f"{i % 37},{'job' if i % 3 else 'smith'},{'ab'[i % 2]}" for i in range(120)]  # one name that is a level, too
+    assert "repeated-header" not in {one.code for one in _checked(tmp_path, ["age,job,y", *own])}
+
+
+@pytest.mark.parametrize(
+    "form",
+    [("%Y-%m-%d", "%d.%m.%Y"), ("%d/%m/%Y", "%m/%d/%Y"), ("%d %b %Y", "%Y/%m/%d")],
+    ids=["iso", "order", "words"],
+)
+def test_dates_in_several_formats_are_named(form, tmp_path):
+    days = [dt.date(2024, 1, 1) + dt.timedelta(days=i) for i in range(120)]
+    rows = [f"{day.strftime(form[i % 2])},{i % 7}.5,{'ab'[i % 2]}" for i, day in enumerate(days)]
+    [found] = [one for one in _checked(tmp_path, ["day,x,y", *rows]) if one.code == "mixed-dates"]
+    assert found.column == "day"
+    same = [f"{day.strftime(form[0])},{i % 7}.5,{'ab'[i % 2]}" for i, day in enumerate(days)]
+    assert not [one for one in _checked(tmp_path, ["day,x,y", *same]) if one.code == "mixed-dates"]
+
+
+def test_two_words_for_missing_in_one_column_are_named(tmp_path):
+    jobs = ["cook", "smith", "?", "unknown", "baker", "N/A"]
+    rows = [f"{jobs[i % 6]},{i % 5}.5,{'ab'[i % 2]}" for i in range(120)]
+    [found] = [one for one in _checked(tmp_path, ["job,x,y", *rows]) if one.code == "missing-words"]
+    assert found.column == "job"
+    assert all(word in found.text for word in ("?", "unknown", "N/A"))
+    none = [f"{('cook', 'none', 'unknown')[i % 3]},{i % 5}.5,{'ab'[i % 2]}" for i in range(120)]  # which may be levels
+    assert not [one for one in _checked(tmp_path, ["job,x,y", *none]) if one.code == "missing-words"]
+
+
+def test_two_words_for_missing_among_numbers_are_named(tmp_path):
+    path = tmp_path / "rows.csv"
+    rows = [f"{('?', 'n/a')[i % 2] if i % 5 == 0 else i % 40},{'ab'[i % 2]}" for i in range(120)]
+    path.write_text("\n".join(["n,y", *rows]) + "\n")
+    [told] = [one for one in tasks.check(path, "y").remarks if one.code == "taken-as-missing"]
+    assert "'?', 'n/a'" in told.text
+
+
+def test_a_leak_is_found_under_labels_that_are_written_in_several_ways(tmp_path):
+    rng = np.random.default_rng(0)
+    labels = [("yes", "Yes", "YES ", "no", "No", " NO")[i] for i in rng.integers(0, 6, 400)]
+    yes = [label.strip().lower() == "yes" for label in labels]
+    level = ["paid" if one else "open" for one in yes]
+    number = [100 + rng.random() if one else 5 * rng.random() for one in yes]
+    rows = [f"{a},{b:.4f},{rng.normal():.3f},{c}" for a, b, c in zip(level, number, labels, strict=True)]
+    found = _checked(tmp_path, ["state,paid,noise,y", *rows])
+    assert {one.column for one in found if one.code == "leak"} == {"state", "paid"}
+    assert "label-spelling" in {one.code for one in found}

@@ -106,3 +106,20 @@ def test_a_fit_keeps_where_the_model_came_from(tmp_path, monkeypatch):
     assert (tmp_path / "m.candide").read_bytes() == before
     run("fit", "--model=naive", "rows.parquet", "-t", "y", "-o", "n.candide", "--no-provenance", "--model", "naive")
     assert store.load("n.candide").provenance == {}
+
+
+@pytest.mark.parametrize("event", ["gaussian", "categorical", "auto"])
+@pytest.mark.parametrize("unit", ["s", "ms", "ns"])
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+def test_times_of_any_unit_and_zone_are_read_from_files_and_frames(event, unit, zone, tmp_path):
+    moments = [dt.datetime(2024, 1, 1, 22) + dt.timedelta(hours=(i * 7) % 30) for i in range(N)]
+    held = pa.array(moments, pa.timestamp("us", zone))
+    rows = pa.table({"when": held, "y": ROWS["y"]})
+    events = "auto" if event == "auto" else {"when": event}
+    expected = cd.fit(rows, target="y", model="naive", events=events).predict_proba(rows.select(["when"]))
+    rows = rows.set_column(0, "when", held.cast(pa.timestamp(unit, zone)))
+    pq.write_table(rows, tmp_path / "rows.parquet")
+    for data in (rows, str(tmp_path / "rows.parquet")):
+        model = cd.fit(data, target="y", model="naive", events=events)
+        scored = model.predict_table(data).to_pylist()
+        assert np.array([[row["p_a"], row["p_b"]] for row in scored]) == pytest.approx(expected, abs=1e-9)

@@ -6,7 +6,7 @@ from tests.data import table
 
 import candide as cd
 from candide import store
-from candide.errors import InputError
+from candide.errors import InputError, NotWithinError
 from candide.report import summary
 from candide.tasks.learn import learn
 from candide.tasks.update import forget, slide, update
@@ -109,3 +109,20 @@ def test_a_country_of_one_row_is_forgotten_on_adult(tmp_path):
     left = forget(whole, b).fitted
     some = rows.slice(0, 500).drop_columns(["class"])
     np.testing.assert_allclose(left.posterior(some), alone.posterior(some), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("make", [cd.NaiveBayes, cd.BayesClassifier])
+@pytest.mark.parametrize("column", ["amount", "items", "country"])
+def test_more_missing_values_than_were_counted_cannot_be_removed(make, column):
+    rng = np.random.default_rng(0)
+    X = {"amount": rng.gamma(2.0, 30.0, 200), "items": rng.poisson(3, 200), "country": rng.choice(["AT", "CH"], 200)}
+    X = {name: values.astype(object) for name, values in X.items()}
+    y = rng.choice(["late", "on time"], 200)
+    rows = {name: [values[0]] for name, values in X.items()} | {column: [None]}
+    model = make({"items": "poisson"} if make is cd.NaiveBayes else "auto").fit(X, y)
+    with pytest.raises(NotWithinError, match="missing") as caught:
+        model.unlearn(rows, y[:1])
+    assert caught.value.column == column
+    X[column][0] = None
+    model = make({"items": "poisson"} if make is cd.NaiveBayes else "auto").fit(X, y)
+    assert model.unlearn(rows, y[:1]).census_.n_rows == 199

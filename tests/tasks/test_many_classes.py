@@ -14,7 +14,8 @@ CLASSES, ROWS, MOST = 4000, 5000, 1 << 23
 def test_rows_are_scored_in_blocks_that_shrink_with_the_number_of_classes(monkeypatch):
     rng = np.random.default_rng(0)
     y = np.arange(2 * CLASSES) % CLASSES
-    model = cd.NaiveBayes().fit({"x": rng.normal(y % 7), "word": rng.choice(["ant", "bee"], len(y))}, y)
+    rows = {"x": rng.normal(y % 7), "word": rng.choice(["ant", "bee"], len(y))}
+    model = cd.NaiveBayes().partial_fit(rows, y, classes=np.arange(CLASSES))
     task = importlib.import_module("candide.tasks.predict")
     blocks, scored = [], task.scored
 

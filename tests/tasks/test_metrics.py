@@ -11,6 +11,7 @@ from sklearn.calibration import calibration_curve
 
 from candide.errors import InputError, UnknownNameError
 from candide.tasks.fold_bootstrap import intervals_of, measured
+from candide.tasks.ranks import log_odds
 from candide.tasks.scores import METRICS, Scores
 
 CLOSE = 1e-12
@@ -55,6 +56,9 @@ def test_metrics_of_decisions_are_those_of_scikit_learn(case):
         )
         found = [scores.average(name, how) for name in ("precision", "recall", "f1")]
         assert found == pytest.approx(wanted[:3], abs=CLOSE)
+    of = {"average": "binary", "pos_label": 1} if log_p.shape[1] == 2 else {"average": "macro", "labels": occur}
+    wanted = quiet(sk.precision_recall_fscore_support, y, said, sample_weight=w, zero_division=0, **of)
+    assert [scores.precision, scores.f1] == pytest.approx([wanted[0], wanted[2]], abs=CLOSE)
     each = quiet(
         sk.precision_recall_fscore_support, y, said, sample_weight=w, labels=range(log_p.shape[1]), zero_division=0
     )
@@ -303,3 +307,26 @@ def odds_of(log_p):
     scores = Scores.of(log_p, np.zeros(len(log_p), int))
     odds = scores.ranks.chunks[0].odds
     return np.hstack([-odds, odds]) if log_p.shape[1] == 2 else odds
+
+
+def sixty_classes(spread, n=2000, k=60):
+    rng = np.random.default_rng(8)
+    y, scores = rng.integers(0, k, n), rng.normal(size=(n, k)) * spread
+    scores[np.arange(n), y] += 1.5 * spread
+    return scores - np.logaddexp.reduce(scores, axis=1)[:, None], y, rng.exponential(size=n)
+
+
+def test_areas_of_sixty_weighted_classes_are_those_of_scikit_learn():
+    """To 1e-12 where no probability rounds to 0 or 1; where some do, of the log-odds, which are no ties."""
+    for spread in (1.0, 8.0, 60.0):
+        log_p, y, w = sixty_classes(spread)
+        scores, p = Scores.of(log_p, y, w), np.exp(log_p)
+        odds = log_odds(log_p, p, np.arange(len(y)) * 60 + log_p.argmax(axis=1))
+        areas = np.array([sk.roc_auc_score(y == c, odds[:, c], sample_weight=w) for c in range(60)])
+        of_class = np.bincount(y, w)
+        assert scores.auc == pytest.approx(areas.mean(), abs=1e-12)
+        assert scores.weighted_auc == pytest.approx(areas @ of_class / of_class.sum(), abs=1e-12)
+        if spread < 60:
+            for how, found in (("macro", scores.auc), ("weighted", scores.weighted_auc)):
+                wanted = sk.roc_auc_score(y, p, multi_class="ovr", average=how, sample_weight=w)
+                assert found == pytest.approx(wanted, abs=1e-12)

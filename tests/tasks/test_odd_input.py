@@ -16,6 +16,7 @@ from sklearn.base import clone
 import candide as cd
 from candide import tasks
 from candide.errors import InputError
+from candide.rows.remarks import RemarkWarning
 
 Y = ["a", "b"] * 4
 NESTED = {
@@ -157,3 +158,12 @@ def test_one_value_is_no_column_and_a_word_is_no_size():
     with pytest.raises(InputError) as refused:
         cd.fit({"x": [1.5, 2.5], "y": ["a", "b"]}, "y", memory_limit="much", model="naive")
     assert refused.value.value == "much"
+
+
+@pytest.mark.parametrize("model", ["naive", "bayes"])
+def test_an_empty_label_in_memory_is_noted_and_made_missing_by_na(model):
+    rows = {"a": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0] * 5, "l": ["x", "y", "", "x", "y", "x"] * 5}
+    with pytest.warns(RemarkWarning, match=r"class '', of 16\.7% of the rows, may stand for a missing label"):
+        assert cd.fit(rows, "l", model=model).classes_.tolist() == ["", "x", "y"]
+    with pytest.warns(RemarkWarning, match="5 rows have no value of 'l' and were left out"):
+        assert cd.fit(rows, "l", model=model, na=[""]).classes_.tolist() == ["x", "y"]

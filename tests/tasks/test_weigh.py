@@ -116,7 +116,7 @@ def test_update_by_few_rows_counts_and_says_when_weights_are_old(first):
 
 def test_forget_leaves_the_counts_and_says_so_and_a_window_is_weighed_by_what_comes_in(first):
     less = tasks.forget(first, frame(slice(0, 100)))
-    assert [one.code for one in less.remarks] == ["weights"]
+    assert [one.code for one in less.remarks] == ["weights", "not-proved"]
     same(less.fitted.census, cd.BayesClassifier(like=first).fit(*at(slice(100, 500), *WHOLE)).census_, moments=1e-9)
     slid = tasks.slide(first, frame(REST), frame(FIRST))
     assert (slid.fitted.voices.rows, slid.fitted.voices.gone, slid.notes) == (700, 0, [])
@@ -133,7 +133,7 @@ def test_merge_adds_what_counts_alike_and_names_the_remedy_where_it_does_not(fir
     cd.BayesClassifier().fit(*at(REST, *WHOLE)).save(tmp_path / "rest.candide")
     with pytest.raises(MergeError) as error:
         tasks.merge([path, tmp_path / "rest.candide"])
-    assert "--like" in error.value.remedy
+    assert f"--like {path} -o {tmp_path / 'rest.candide'}" in error.value.remedy
     assert "rest.candide" in error.value.what
 
 

@@ -18,10 +18,13 @@ _WAIT = click.option(
     help="How long to wait for another process that is changing the model.",
 )
 
+_CHANGED = output_option("FILE", "Write the changed model here. Default: replace MODEL.")
+
 
 @cli.command()
 @click.argument("model", type=MODEL)
 @click.argument("data")
+@_CHANGED
 @click.option(
     "--scale",
     default=1.0,
@@ -34,39 +37,49 @@ _WAIT = click.option(
 @_WAIT
 @reading_options
 @AS_JSON
-def update(model: str, data: str, scale: float, as_json: bool, **options: Any) -> None:
+def update(model: str, data: str, output: str | None, force: bool, scale: float, as_json: bool, **options: Any) -> None:
     """Count more rows into a model. New classes and new levels may come at any time; a note names a new class.
 
-    Example: `candide update shop.candide monday.csv`
+    The file of the model is replaced, whole or not at all, unless -o names another.
+
+    Example: `candide update shop.candide monday.csv -o shop_monday.candide`
     """
     from candide import tasks
 
-    _change(partial(tasks.update, scale=scale), model, data, "counted into", as_json, options)
+    task = partial(tasks.update, scale=scale, out=output, force=force)
+    _change(task, model, data, "counted into", as_json, options, output)
 
 
 @cli.command()
 @click.argument("model", type=MODEL)
 @click.argument("data")
+@_CHANGED
 @TARGET
 @WEIGHT
 @_WAIT
 @reading_options
 @AS_JSON
-def forget(model: str, data: str, as_json: bool, **options: Any) -> None:
+def forget(model: str, data: str, output: str | None, force: bool, as_json: bool, **options: Any) -> None:
     """Take rows that were counted earlier out of a model, as if they had never been seen.
 
-    Classes, levels and words that nothing else holds are forgotten with them. Rows that were never counted are an
-    error, and the model stays as it is.
+    Classes, levels and words that nothing else holds are forgotten with them. The file of the model is replaced, whole
+    or not at all, unless -o names another.
 
-    Example: `candide forget shop.candide customer_4711.csv`
+    Rows that the counts rule out are an error: those by which a class, a level, a word or the missing values of a
+    column would fall below zero. Counts cannot prove that a row was counted; one that could have been is taken out.
+
+    Example: `candide forget shop.candide customer_4711.csv -o shop_without.candide`
     """
     from candide import tasks
 
-    _change(tasks.forget, model, data, "taken out of", as_json, options)
+    task = partial(tasks.forget, out=output, force=force)
+    _change(task, model, data, "taken out of", as_json, options, output)
 
 
-def _change(task: Callable, model: str, data: str, done: str, as_json: bool, options: dict[str, Any]) -> None:
-    """Change the file of a model by the rows of a source."""
+def _change(
+    task: Callable, model: str, data: str, done: str, as_json: bool, options: dict[str, Any], output: str | None
+) -> None:
+    """Change a model by the rows of a source, in its own file or another."""
     from candide.cli import progress
     from candide.report import summary
     from candide.store import is_model
@@ -76,7 +89,7 @@ def _change(task: Callable, model: str, data: str, done: str, as_json: bool, opt
         load_model(model, data)  # an error that says what is wrong with it
     with progress.watching(not as_json) as watch:
         change = task(model, data, reading=Reading(**options), watch=watch, **how)
-    show_result(summary.of_update(model, done, change), as_json)
+    show_result(summary.of_update(model, done, change, output), as_json)
 
 
 @cli.command()
@@ -93,6 +106,10 @@ def _change(task: Callable, model: str, data: str, done: str, as_json: bool, opt
 def merge(models: tuple[str, ...], output: str, force: bool, detail: str, as_json: bool) -> None:
     """Add models: the sum is the model of all their rows. Classes and levels are united.
 
+    Models add if they count alike. Naive Bayes models of the same columns do. A default model chooses its bins and
+    pairs of columns from its rows, so fit the first one, and the others like it:
+    `candide fit south.csv -t COLUMN --like north.candide -o south.candide`.
+
     Example: `candide merge north.candide south.candide west.candide -o all.candide`
     """
     from candide import tasks
@@ -106,7 +123,7 @@ def merge(models: tuple[str, ...], output: str, force: bool, detail: str, as_jso
 @cli.command()
 @click.argument("model", type=MODEL)
 @click.argument("data")
-@output_option("MODEL", "Where to keep the model; in its own file if not given.")
+@_CHANGED
 @click.option("--new", is_flag=True, help="The model has counted none of these rows, so none is left out.")
 @click.option(
     "--rows", default=20_000, show_default=True, type=click.IntRange(1), metavar="N", help="Of how many, at most."

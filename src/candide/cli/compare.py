@@ -97,6 +97,6 @@ def _words(text: str) -> list[str]:
 
 
 def _named(text: str) -> str:
-    """A setting by its options; of a model alone its name."""
+    """A setting by its options; of a model alone its name, and "defaults" where there are none."""
     words = text.split()
-    return words[1] if len(words) == 2 and words[0] == "--model" else text.strip()
+    return words[1] if len(words) == 2 and words[0] == "--model" else text.strip() or "defaults"

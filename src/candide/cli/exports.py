@@ -5,7 +5,7 @@ from typing import Any
 import rich_click as click
 
 from candide.cli.completion import Word
-from candide.cli.group import cli, load_to_predict, show_result
+from candide.cli.group import cli, load_to_predict, print_code, show_result
 from candide.cli.options import AS_JSON, MODEL, output_option
 
 
@@ -55,7 +55,7 @@ def export(
     options: dict[str, Any] = {"dialect": dialect, "table": table, "keep": keep}
     found = tasks.export(load_to_predict(model), to, output, force=force, **options)
     if output is None:
-        click.echo(found, nl=False)
+        print_code(str(found))
     else:
         size = len(found.encode("utf-8") if isinstance(found, str) else found)
         show_result(summary.ExportSummary(model, to, chosen.what, output, size), as_json)

@@ -55,11 +55,30 @@ def cli(debug: bool) -> None:
     Start with `candide demo`, or with a table of your own: `candide fit data.csv --target COLUMN`
     """
     warnings.showwarning = _note
+    if loaded := sys.modules.get("candide.rows.remarks"):  # not imported for this: it would slow down --help
+        loaded.reset_warned()
+    for stream in (sys.stdout, sys.stderr):  # names in letters that the terminal lacks are escaped, never an error
+        if getattr(stream, "errors", None) == "strict" and hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def print_code(text: str) -> None:
+    """Print a program or a query, which must not be escaped; an error where the output cannot hold its characters."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError as error:
+        what = f"standard output is {encoding}, which cannot hold {text[error.start]!a}"
+        raise InputError(what, value=encoding, remedy="name a file (-o FILE), or set PYTHONIOENCODING=utf-8") from None
+    click.echo(text, nl=not text.endswith("\n"))
 
 
 def _note(message: Warning | str, *_: object, **__: object) -> None:
     """A remark on standard error; on a terminal its lines are broken between words, as those of a report."""
-    text, asked = f"note: {message}", os.environ.get("COLUMNS", "")
+    text, asked = (
+        f"note: {getattr(message, 'remark', message)}",
+        os.environ.get("COLUMNS", ""),
+    )  # with options, as typed
     width = int(asked) if asked.isdecimal() else os.get_terminal_size(2).columns if sys.stderr.isatty() else 0
     if width > _INDENT:
         lines = textwrap.wrap(text, width - _INDENT, break_long_words=False, break_on_hyphens=False)

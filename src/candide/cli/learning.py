@@ -90,7 +90,7 @@ def check(data: str, target: str, as_json: bool, **options: Any) -> None:
     "--like",
     type=MODEL,
     metavar="MODEL",
-    help="Count as this model does, with its grids and pairs, so that both can be merged.",
+    help="Count with the bins and pairs of this model, so that both can be merged.",
 )
 @click.option(
     "--provenance/--no-provenance",

@@ -74,7 +74,7 @@ def predict(
     from candide import tasks
     from candide.report import summary
     from candide.tasks import outputs
-    from candide.tasks.predict import is_scored
+    from candide.tasks.scored_files import is_scored
 
     policy, _ = policy_from(options, class_prior)
     how: dict[str, Any] = {"keep": keep, "force": force, "reading": Reading(**options)}

@@ -21,6 +21,8 @@ from candide.engines.addresses import told
 from candide.errors import CandideError
 
 completion.attach(cli)
+_NO_THREAD = "can't start new thread"
+_MEMORY = "not enough memory; pass --memory-limit or --threads 1, or give it more"
 
 
 def main() -> None:
@@ -28,7 +30,18 @@ def main() -> None:
     debug = "--debug" in sys.argv
     try:
         cli(prog_name="candide")
-    except (CandideError, OSError) as error:
-        said = told(traceback.format_exc() if debug else str(error), sys.argv)
+    except (CandideError, OSError, MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and _NO_THREAD not in str(error):
+            raise
+        said = told(traceback.format_exc() if debug else _message(error), sys.argv)
         print(said if debug else f"candide: {' '.join(said.split())}", file=sys.stderr)
         sys.exit(1)
+
+
+def _message(error: BaseException) -> str:
+    """Return what to tell of an error; one of Python or of a library says only that memory could not be had."""
+    if isinstance(error, CandideError | OSError):
+        return str(error)
+    return (
+        f"not enough memory ({error}); pass --memory-limit or --threads 1, or give it more" if str(error) else _MEMORY
+    )

@@ -7,7 +7,7 @@ from typing import Any
 import rich_click as click
 from click import get_current_context
 
-from candide.cli.group import cli, show_result
+from candide.cli.group import cli, print_code, show_result
 from candide.cli.options import (
     MODEL,
     POLICY,
@@ -67,7 +67,7 @@ def count(
     asked = planning_of(options, sample)
     query = tasks.counting_query(sample, target, table=table, dialect=dialect, like=like, **asked)
     if output is None:
-        click.echo(query)
+        print_code(query)
     else:
         files.write_whole(output, [f"{query}\n".encode()])
 

@@ -13,9 +13,32 @@ import numpy as np
 
 from candide.rows.blocks import Codes, Floats
 
+_DIGITS = 6  # of weights that are compared
+_EQUAL = 1e-9  # the share of the bits by which two cuts may differ and be as good
+
 
 def merged(counts: Floats) -> Codes:
-    """(cell,) the bin of each cell, numbered in order; cells that no row fell into join the bin before them."""
+    """(cell,) the bin of each cell, numbered in order; cells that no row fell into join the bin before them.
+
+    Cells are read in the direction in which their weights, and then those of the classes, come first in lexical order:
+    the bins of a negated column are the same, reversed.
+
+    >>> merged(counts := np.array([[9.0, 0.0, 3.0], [9.0, 0.0, 9.0]])).tolist(), merged(counts[:, ::-1]).tolist()
+    ([0, 0, 0], [0, 0, 0])
+    """
+    if _profile(counts[:, ::-1]) < _profile(counts):
+        found = _merged(counts[:, ::-1])
+        return found[-1] - found[::-1]
+    return _merged(counts)
+
+
+def _profile(counts: Floats) -> tuple[list[float], list[list[float]]]:
+    """The weights of the cells, and of the cells of each class in whatever order of classes, but for rounding."""
+    rounded = np.round(counts, _DIGITS) + 0.0
+    return rounded.sum(axis=0).round(_DIGITS).tolist(), sorted(rounded.tolist())
+
+
+def _merged(counts: Floats) -> Codes:
     running = np.pad(np.cumsum(counts, axis=1), [(0, 0), (1, 0)]).T  # (cell + 1, class): rows below each edge
     total = running.sum(axis=1)
     edges = np.flatnonzero(np.diff(total) > 0)[1:]  # before each cell but the first that holds rows
@@ -37,12 +60,13 @@ def _cut(whole: Floats, left: Floats) -> int | None:
     right, m = whole - left, len(left)
     each = _bits(np.concatenate([left, right, whole[None]]))
     n, bits, left_bits, right_bits = whole.sum(), each[-1], each[:m], each[m:-1]
-    best = int((left_bits + right_bits).argmin())
+    both = left_bits + right_bits
+    best = int(np.argmax(both <= both.min() + _EQUAL * bits))  # the first of those that are as good, but for rounding
     gain = bits - left_bits[best] - right_bits[best]  # over all rows
     k, k_left, k_right = (float((a > 0).sum()) for a in (whole, left[best], right[best]))
     sides = k * bits / n - k_left * left_bits[best] / left[best].sum() - k_right * right_bits[best] / right[best].sum()
     price = np.log2(m) + k * np.log2(3.0) + np.log2(1.0 - 2.0 * 3.0**-k) - sides  # log(3^k - 2), of any k
-    return best if gain > price else None
+    return best if gain > price + _EQUAL * bits else None
 
 
 def _bits(counts: Floats) -> Floats:

@@ -10,6 +10,8 @@ from candide import numerics
 from candide.priors import Gamma, Prior
 from candide.rows.blocks import Floats
 
+_NEAR = 1e-12  # of events: a part of one that rounding leaves
+
 
 def gamma_values(prior: Prior | None, default: Gamma, events: Floats, exposure: Floats, otherwise: float):
     """Shape and rate of a Gamma prior; what it leaves open is such that it expects the pooled rate of events.
@@ -30,7 +32,15 @@ def gamma_rate(events: Floats, exposure: Floats, shape: Floats, rate: Floats, ho
     with np.errstate(divide="ignore", invalid="ignore"):
         if how == "mle":
             return events / exposure
-        return np.maximum(shape + events - (how == "map"), 0.0) / (rate + exposure)
+        return (most_events(shape + events) if how == "map" else shape + events) / (rate + exposure)
+
+
+def most_events(events: Floats) -> Floats:
+    """Events less one, of which the mode of a Gamma consists; 0 where no more than rounding is left of them.
+
+    A rate of 0 and one of 1e-17 are worlds apart: all counts but 0 are impossible under the one.
+    """
+    return np.where(events > 1.0 + _NEAR, events - 1.0, 0.0)
 
 
 def gamma_evidence(events: Floats, exposure: Floats, shape: Floats, rate: Floats) -> Floats:

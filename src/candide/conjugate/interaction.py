@@ -72,12 +72,22 @@ def held_out(
 
 
 def score(
-    sets: Codes, codes: NDArray, sizes: Codes, y: Codes, posterior: Floats, weight: Floats | None = None
+    sets: Codes,
+    codes: NDArray,
+    sizes: Codes,
+    y: Codes,
+    posterior: Floats,
+    weight: Floats | None = None,
+    left_out: Floats | None = None,
 ) -> Floats:
-    """(set,) z of the score test of adding what each of some ``sets`` (set, position) says to a posterior."""
+    """(set,) z of the score test of adding what each of some ``sets`` (set, position) says to a posterior.
+
+    ``left_out`` is what leaving a row out takes from the counts, where that is not its weight.
+    """
+    given = y, weight, weight if left_out is None else left_out, posterior
 
     def work(some: slice) -> tuple[Floats, Floats]:
-        return kernels.score_cells(codes, y, weight, posterior, sets[some], sizes, TOWARDS, _SPREAD)
+        return kernels.score_cells(codes, *given, sets[some], sizes, TOWARDS, _SPREAD)
 
     found = threads.over_rows(work, len(sets), cost=len(y) * (_LOG + posterior.shape[1]))
     slope, information = np.concatenate(found, axis=1)

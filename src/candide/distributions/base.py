@@ -8,6 +8,7 @@ Axes are (row, class, feature). A distribution holds no state but its parameters
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 import numpy as np
@@ -24,6 +25,7 @@ if TYPE_CHECKING:  # read when they are needed, so that loading a model stays qu
     from candide.distributions.weighted import Weighted
     from candide.distributions.word_weights import WordWeights
 
+LARGEST_SCORED = 1e290  # of counts and amounts: log x! of this, of many columns, adds up to a number
 _CELLS = 1 << 16  # (row, class, feature) cells worked at once: temporaries that stay in cache
 
 
@@ -46,7 +48,18 @@ class Answers:
         return self.table[own], self.bins[own]
 
 
-class Distribution(ABC):
+class PickledWithoutCaches:
+    """A value whose cached properties are left out of pickles and copies.
+
+    They hold what only the kernels of this process can use, such as hash tables and padded arrays, and are made again.
+    """
+
+    def __getstate__(self) -> dict[str, Any]:
+        kind = type(self)
+        return {k: v for k, v in vars(self).items() if not isinstance(getattr(kind, k, None), cached_property)}
+
+
+class Distribution(PickledWithoutCaches, ABC):
     """p(x | class) for every column of a block at once. An absent value adds 0."""
 
     name: ClassVar[str] = ""  # by which files know it; without one it cannot be kept
@@ -243,11 +256,16 @@ def numbers(block: Block) -> NDArray:
     return block if block.dtype in (np.float32, np.float64) else block.astype(np.float64)
 
 
+def within_range(x: NDArray) -> NDArray:
+    """Amounts as they are scored: log-probabilities of larger ones than LARGEST_SCORED are not finite."""
+    return np.minimum(x, LARGEST_SCORED) if x.max(initial=0.0) > LARGEST_SCORED else x
+
+
 def absent_as_zero(block: NDArray) -> tuple[Floats, int]:
     """Counts in which an absent value is a word that did not occur, and how many were absent, or kernels.INFINITE."""
     x = numbers(block).astype(np.float64, copy=False)
     if np.isfinite(x).all():
-        return x, 0
+        return within_range(x), 0
     absent = np.isnan(x)
     return np.where(absent, 0.0, x), kernels.INFINITE if np.isinf(x).any() else int(absent.sum())
 

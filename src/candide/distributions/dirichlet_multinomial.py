@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from candide import kernels, numerics
 from candide.distributions.arrays import FROM_ZERO, Found, Shape, length, one, take
-from candide.distributions.base import Distribution, absent_as_zero
+from candide.distributions.base import Distribution, absent_as_zero, within_range
 from candide.rows.blocks import Block, Codes, Csr, Floats, row_numbers
 from candide.tally.base import ratio
 
@@ -59,13 +59,15 @@ class DirichletMultinomial(Distribution):
             row, column = np.nonzero(x)
             block = Csr(x[row, column], column, np.searchsorted(row, np.arange(len(x) + 1)), self.n_features)
         stored = slice(block.indptr[0], block.indptr[-1])
+        if not np.isfinite(block.data[stored]).all():
+            return kernels.INFINITE
         words = Csr(
-            block.data[stored].astype(np.float64),
+            within_range(block.data[stored].astype(np.float64)),
             block.indices[stored],
             block.indptr - block.indptr[0],
             self.n_features,
         )
-        if n_absent == kernels.INFINITE or not np.isfinite(words.data).all():
+        if n_absent == kernels.INFINITE:
             return kernels.INFINITE
         self._add_words(words, out)
         out -= numerics.log_rising(self._total, np.bincount(row_numbers(words), words.data, len(out))[:, None])

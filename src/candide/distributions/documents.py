@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.distributions.arrays import FINITE, Found, Rule, Shape, take
-from candide.distributions.base import Distribution, times
+from candide.distributions.base import Distribution, PickledWithoutCaches, times
 from candide.encode.tokens import Tokens, rows
 from candide.errors import InputError
 from candide.kernels import text as kernel
@@ -26,7 +26,7 @@ _CELLS = {"letters": np.uint8, "starts": np.int64, "ends": np.int64, "column": n
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class Cells(PickledWithoutCaches):
     """Values of (term, class) cells, by term: term i owns the cells ``ends[i]:ends[i+1]``."""
 
     letters: NDArray[np.uint8]

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.distributions.arrays import Found, Rule, Shape, take
-from candide.distributions.base import Distribution
+from candide.distributions.base import LARGEST_SCORED, Distribution
 from candide.distributions.density import Elementwise
 from candide.rows.blocks import Floats
 
@@ -21,6 +21,9 @@ class FromZero(Elementwise):
         # One layout for all: the order of a sum, and so its last bit, follows that of the arrays.
         for name, array in self.params.items():
             object.__setattr__(self, name, np.ascontiguousarray(array))
+
+    def _quiet(self, x: NDArray, params: dict[str, Floats]) -> Floats:
+        return super()._quiet(np.minimum(x, LARGEST_SCORED), params)
 
     @property
     def params(self) -> dict[str, Floats]:  # type: ignore[override]

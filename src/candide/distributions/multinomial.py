@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from candide import kernels
 from candide.distributions.arrays import LOGS, Found, Shape, length, one, take
-from candide.distributions.base import Distribution, absent_as_zero, moved, times
+from candide.distributions.base import LARGEST_SCORED, Distribution, absent_as_zero, moved, times
 from candide.errors import InputError
 from candide.rows.blocks import Block, Codes, Csr, Floats
 
@@ -52,9 +52,16 @@ class Multinomial(Distribution):
         return np.asfortranarray(self.weights, np.float64)
 
     def add_log_prob(self, block: Block, out: Floats) -> int:
+        if self._rises:
+            block = _within_range(block)
         if isinstance(block, Csr):
             return kernels.add_linear_csr(*block[:3], self._by_word, out)
         return kernels.add_linear(block, self._by_class, out)
+
+    @cached_property
+    def _rises(self) -> bool:
+        """Whether a score may become infinite: weights of the complement are above 0."""
+        return bool((self.weights > 0).any())
 
     def _terms(self, x: NDArray) -> Floats:
         x = absent_as_zero(x)[0][:, None, :]
@@ -100,3 +107,12 @@ class Multinomial(Distribution):
     @classmethod
     def from_arrays(cls, arrays: Found, shape: Shape, base: Distribution | None = None) -> Self:
         return cls(take(arrays, "weights", (shape.n_features, shape.n_classes), LOGS), length(arrays))
+
+
+def _within_range(block: Block) -> Block:
+    """Rows without counts that are too large to be scored; an infinity stays, to be refused."""
+    data = block.data if isinstance(block, Csr) else block
+    if not data.size or not LARGEST_SCORED < np.nanmax(data) < np.inf:
+        return block
+    limited = np.where(np.isinf(data), data, np.minimum(data, LARGEST_SCORED))
+    return block._replace(data=limited) if isinstance(block, Csr) else limited

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from candide import wording
 from candide.errors import ALIKE, MergeError
-from candide.rows.blocks import Codes
+from candide.rows.blocks import Codes, Floats
 from candide.rows.table import Coded
 
 _LONG = 100  # letters of an encoding in print
@@ -68,8 +68,8 @@ class Encoding:
         """Numbers that it learned from, ascending and spread evenly over the rows; none where it keeps none."""
         return ()
 
-    def learn(self, column: Any) -> Self:
-        """The encoding that this column asks for; where there is nothing to learn, the same."""
+    def learn(self, column: Any, weight: Floats | None = None) -> Self:
+        """The encoding that this column, with row weights, asks for; where there is nothing to learn, the same."""
         return self
 
     def read(self, column: Any) -> Any:

@@ -26,8 +26,9 @@ from candide import kernels, wording
 from candide.encode.base import Encoding, Move
 from candide.errors import ALIKE, InputError, MergeError
 from candide.kernels import threads
-from candide.rows.blocks import finite
+from candide.rows.blocks import Floats, finite
 from candide.rows.labels import Labels, as_column
+from candide.rows.quantiles import distinct_numbers, leans_right, nearest
 from candide.rows.table import numbers_of
 
 MOST_CELLS = 255
@@ -83,25 +84,25 @@ class Grid(Encoding):
             raise InputError("a grid without edges", remedy="let it learn them from a column")
         return self.edges
 
-    def learn(self, column: Any) -> Self:
+    def learn(self, column: Any, weight: Floats | None = None) -> Self:
         """Edges between a column's distinct values, or between its quantiles where these are too many.
 
         Each is midway between the two values that it parts, so that a value near one of them is not taken for the
-        other; between whole numbers it is whole.
+        other; between whole numbers it is whole. The edges of the negated column are the same, negated: a whole number
+        midway between two others goes with the one that is nearer to the longer tail.
         """
         if self.edges is not None:
             return self
-        values = numbers_of(as_column(column)).astype(np.float64)
-        values = values[np.isfinite(values)]
-        distinct = np.unique(values)
+        distinct, n = distinct_numbers(column, weight)
+        right = leans_right(distinct, n)
         below, above = distinct[:-1], distinct[1:]
         if len(distinct) > self.cells:
-            shares = np.arange(1, self.cells) / self.cells
-            last = np.unique(np.searchsorted(below, np.quantile(values, shares, method="inverted_cdf")))
-            last = last[last < len(below)]
+            shares, wanted = np.cumsum(n)[:-1] / n.sum(), np.arange(1, self.cells) / self.cells
+            last = np.unique(nearest(shares, wanted, low=right))
             below, above = below[last], above[last]
         middle = below / 2 + above / 2
-        middle = np.floor(middle) if (distinct == np.floor(distinct)).all() else middle
+        if (distinct == np.floor(distinct)).all():
+            middle = np.ceil(middle) - 1 if right else np.floor(middle)
         edges = np.where((below <= middle) & (middle < above), middle, below)  # of neighbouring floats the lower
         return type(self)(tuple(edges.tolist()), self.cells, self.raw)
 

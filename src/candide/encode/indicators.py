@@ -45,13 +45,13 @@ class Indicators(Encoding):
         return len(self.levels)
 
     @classmethod
-    def of(cls, column: Any, most: int) -> "Indicators":
+    def of(cls, column: Any, most: int, weight: Floats | None = None) -> "Indicators":
         """Of the most frequent levels of a column, but for the first: where all others are absent it is that one."""
         known = Labels.of(column)
         code = known.encode(column)
-        n = np.bincount(code[code >= 0], minlength=len(known))
+        n = np.bincount(code[code >= 0], None if weight is None else weight[code >= 0], len(known))
         chosen = np.sort(np.argsort(-n, kind="stable")[1:most])
-        shares = n[chosen] / max(1, len(code))
+        shares = np.minimum(n[chosen] / max(1e-300, len(code) if weight is None else float(weight.sum())), 1.0)
         return cls(tuple(known.values[i] for i in chosen), tuple(shares.tolist()))
 
     def read(self, column: Any) -> Floats:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from candide.encode.base import Encoding, Move
 from candide.errors import InputError
 from candide.rows import matching
+from candide.rows.blocks import Floats
 from candide.rows.labels import Labels
 
 
@@ -48,7 +49,7 @@ class Levels(Encoding):
     def n_levels(self) -> int:  # type: ignore[override]
         return len(self.labels)
 
-    def learn(self, column: Any) -> Self:
+    def learn(self, column: Any, weight: Floats | None = None) -> Self:
         """Exactly the levels that a column holds."""
         labels = Labels.of(column)
         for value in labels.values:

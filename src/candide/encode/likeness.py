@@ -21,7 +21,6 @@ from candide.encode.base import Encoding
 from candide.errors import InputError
 from candide.kernels import threads
 from candide.rows.blocks import Codes, Floats
-from candide.rows.lots import by_value
 
 _ROWS = 2  # that a typical row is the mean of, in the mean, at least
 _LOOKED_AT = 50  # rows for each typical one, at most: more of them move it little
@@ -60,8 +59,8 @@ class Likeness(Encoding):
 
     @classmethod
     def of(cls, scores: Floats, most: int) -> Self:
-        """As many typical rows as there are rows for, at most so many; the order of the rows makes no difference."""
-        some = _drawn(scores)[: _LOOKED_AT * most]
+        """As many typical rows as there are rows for, at most so many, from those that come first."""
+        some = np.round(scores[: _LOOKED_AT * most], _DIGITS) + 0.0  # of which 0 and -0 are one
         typical = _means(some, max(1, min(most, len(scores) // _ROWS)))
         # The squared distance of two rows taken at random is twice the variance, in the mean.
         reach = float(np.sqrt(max(some.var(axis=0).sum(), _LEAST)))
@@ -115,12 +114,6 @@ def _distances(z: Floats, typical: Floats, sizes: Floats) -> Floats:
     out += np.einsum("np,np->n", z, z)[:, None]
     out += sizes
     return np.maximum(out, 0.0, out=out)
-
-
-def _drawn(scores: Floats) -> Floats:
-    """The rows in an order that is chance, and that only their values decide."""
-    rounded = np.round(scores, _DIGITS) + 0.0  # of which 0 and -0 are one
-    return rounded[np.argsort(by_value(np.round(rounded * 10.0**_DIGITS).astype(np.int64)), kind="stable")]
 
 
 def _means(z: Floats, n: int) -> Floats:

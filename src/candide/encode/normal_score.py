@@ -21,6 +21,7 @@ from candide.kernels import threads
 from candide.numerics import normal_quantile
 from candide.rows.blocks import Floats, finite
 from candide.rows.labels import as_column
+from candide.rows.quantiles import distinct_numbers, nearest
 from candide.rows.table import numbers_of
 
 _KNOTS = 200
@@ -50,21 +51,19 @@ class NormalScore(Encoding):
         object.__setattr__(self, "values", tuple(known[0].tolist()))
         object.__setattr__(self, "scores", tuple(known[1].tolist()))
 
-    def learn(self, column: Any) -> Self:
+    def learn(self, column: Any, weight: Floats | None = None) -> Self:
         """Ranks of a column, at all its distinct values or at so many that are spread evenly over the ranks."""
         if self.values:
             return self
-        x = numbers_of(as_column(column)).astype(np.float64)
-        x = x[np.isfinite(x)]
-        if not len(x):
+        values, n = distinct_numbers(column, weight)
+        if not n.any():
             return type(self)((0.0,), (0.0,))
-        values, n = np.unique(x, return_counts=True)
-        rank = (np.cumsum(n) - n / 2) / len(x)
+        total, last = float(n.sum()), float(min(n[0], n[-1])) / 2  # scores are bounded by those of the outermost values
+        rank = (np.cumsum(n) - n / 2) / total
         if len(values) > _KNOTS:
-            even = np.searchsorted(rank, (np.arange(_KNOTS) + 0.5) / _KNOTS)
-            at = np.unique(np.minimum(even, len(values) - 1))
+            at = np.unique(nearest(rank, (np.arange(_KNOTS) + 0.5) / _KNOTS, low=True))
             values, rank = values[at], rank[at]
-        scores = normal_quantile(np.clip(rank, 0.5 / len(x), 1 - 0.5 / len(x)))
+        scores = normal_quantile(np.clip(rank, last / total, 1 - last / total))
         return type(self)(tuple(values.tolist()), tuple(scores.tolist()))
 
     def met(self) -> tuple[float, ...]:

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from candide.errors import InputError
+from candide import wording
+from candide.errors import InputError, TooLargeError
 from candide.model.census import Census
 from candide.model.plan import Part, Plan
 from candide.rows.blocks import Block, Codes, Floats, first_where, not_finite
@@ -40,8 +41,11 @@ def tally(part: Part, block: Block, y: Codes, weight: Floats | None, n_classes: 
     except InputError as error:
         _name_place(error, part, block)
         raise
-    if part.holds != "documents" and not all(np.isfinite(state).all() for state in out.arrays().values()):
-        raise not_finite(part.columns, block, spec.tallied)
+    if (cell := out.too_large()) is not None:
+        if part.holds == "documents":
+            raise TooLargeError("the documents weigh too much", column=part.columns[0], remedy="divide the weights")
+        at = out.place(cell[1])[0] if block.shape[1] == len(part.columns) else None
+        raise not_finite(part.columns, block, spec.tallied, at)
     return out
 
 
@@ -69,7 +73,9 @@ def fractions(table: Table, plan: Plan) -> list[Remark]:
 
 def _check_codes(codes: Codes, y: Any, labels: Labels, n_rows: int) -> None:
     if len(codes) != n_rows:
-        raise InputError(f"{n_rows} rows but {len(codes)} labels", remedy="pass one label a row")
+        raise InputError(
+            f"{wording.plural(n_rows)} but {wording.plural(len(codes), 'label')}", remedy="pass one label a row"
+        )
     outside = np.flatnonzero((codes < 0) | (codes >= len(labels)))
     if len(outside):
         row = int(outside[0])

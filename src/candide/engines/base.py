@@ -15,6 +15,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
+from candide.engines.address_space import check_address_space
 from candide.engines.addresses import engine_of
 from candide.engines.batch import Scan, batches_of
 from candide.engines.reading import Reading
@@ -65,6 +66,8 @@ class Source(Protocol):
     remarks: Sequence[Remark] = ()  # on how it is read
     encoding: str | None = None  # of its text, where that is not UTF-8
     spelled: Mapping[str, Spelling] = MappingProxyType({})  # how numbers and dates are, where that is not plain
+
+    spread: Mapping[str, Any] = MappingProxyType({})  # values from all over, where the first rows do not show them
 
     def head(self, n: int) -> Any:
         """The first rows, as an Arrow table."""
@@ -181,6 +184,7 @@ class Prepared:
     remarks: list[Remark] = field(default_factory=list)
     nan: bool = True  # whether numbers are likely to be NaN
     head: Any = None  # the rows that were looked at, as an Arrow table
+    declared: frozenset[str] = frozenset()  # columns whose event models were asked for
 
 
 @dataclass(frozen=True)
@@ -295,5 +299,6 @@ def engine_for(data: Any) -> Engine:
 
 def open_source(data: Any, reading: Reading | None = None) -> AbstractContextManager[Source]:
     """Open some data by the engine that knows it; a source that is open already is used, and left open."""
+    check_address_space()
     is_open = hasattr(data, "engine") and hasattr(data, "batches")
     return nullcontext(data) if is_open else engine_for(data).open(data, reading)

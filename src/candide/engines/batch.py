@@ -14,7 +14,7 @@ column that the source lacks is missing in every row.
 ['f0', 'f1', 'k0']
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -72,9 +72,10 @@ def is_text(part: Part) -> bool:
     return part.event.encoding.as_written
 
 
-def number_columns(plan: Plan) -> list[str]:
-    """The columns that a plan reads as numbers."""
-    return [str(part.columns[j]) for part, j in places(plan) if not part.encodings[j].as_written]
+def number_columns(plan: Plan, spelled: Collection[str] = ()) -> list[str]:
+    """The columns that a plan reads as numbers, and those whose text is known to spell numbers (``spelled``)."""
+    each = ((str(part.columns[j]), part.encodings[j].as_written) for part, j in places(plan))
+    return list(dict.fromkeys(name for name, as_written in each if not as_written or name in spelled))
 
 
 def blocks(plan: Plan, batch: Any) -> list[Block]:

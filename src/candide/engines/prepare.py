@@ -16,6 +16,7 @@ from candide.engines.base import Prepared, Source, has_columns
 from candide.engines.batch import is_text, number_columns
 from candide.errors import InputError
 from candide.events import event_of
+from candide.model.input_columns import similar_names, suggestion
 from candide.model.plan import Part, Plan, for_each, is_one, named_events, plan_of
 from candide.rows.arrow import check_not_nested
 from candide.rows.kinds import Column, look, rows_of_look
@@ -23,12 +24,12 @@ from candide.rows.labels import Labels
 from candide.rows.remarks import Remark
 from candide.rows.spelling import Spelling, strayed
 from candide.rows.table import Table
+from candide.rows.targets import MOST_CLASSES, check_number_of_classes
 
 _FEWEST = 1 << 11  # rows by which the middle of a number is known
 _WORDY = ("category", "identifier")
-_FEW = 1000  # classes
-_FEW_NUMBERS = 20  # classes that are fractions, or numbers in text
-_NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*$|\s*(nan|[+-]?inf(inity)?)\s*$", re.IGNORECASE)
+_FEW_FRACTIONS = 20  # classes that are fractions
+_NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*$|\s*(nan|[+-]?inf(inity)?)\s*$", re.A | re.I)
 MANY_LEVELS = 1000  # a histogram of more levels than this is slower than a query of its own
 
 
@@ -46,8 +47,10 @@ def prepare(
     asked = named_events(events) if isinstance(events, Mapping) else {}
     as_text = [str(n) for n, event in asked.items() if is_text(Part(event, (n,)))]
     as_numbers = [str(n) for n in asked if str(n) not in as_text]
-    if is_one(events) and not is_text(Part(event_of(events), (target,))):
-        as_numbers = list(source.columns)
+    if is_one(events):
+        is_level = is_text(Part(event_of(events), (target,)))
+        as_numbers = [] if is_level else list(source.columns)
+        as_text = list(source.columns) if is_level and not source.untyped else []
     head, remarks = source.look(rows_of_look(len(source.columns)), target, as_text, as_numbers)
     if head.num_rows == 0:
         raise InputError(f"{source.name} has no rows")
@@ -57,7 +60,7 @@ def prepare(
     wanted = {n: column for n, column in values.items() if n not in {target, weight, *drop}}
     told = {name: Column(name, "category") for name in source.categories}
     told |= {name: Column(name, "text") for name in source.documents}
-    columns = [told.get(n) or look(n, column) for n, column in wanted.items()]
+    columns = [told.get(n) or look(n, source.spread.get(n, column)) for n, column in wanted.items()]
     wordy = [str(c.name) for c in columns if c.kind in _WORDY]
     remarks += [note for n in wordy for note in _spelled_numbers(n, values[n], source.untyped)]
     remarks += [c.remark for c in columns if (c.event is None or c.perhaps) and c.name not in asked]
@@ -69,7 +72,8 @@ def prepare(
     spelled = [name for name in levels if pa.types.is_string(values[name].type)]
     nan = any(pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py() for column in head.columns)
     many, near = hints(plan, head, weight is not None or source.needs_middle)
-    return Prepared(plan, list(columns), many, near, spelled, remarks, nan, head)
+    declared = frozenset(map(str, values if is_one(events) else asked))
+    return Prepared(plan, list(columns), many, near, spelled, remarks, nan, head, declared)
 
 
 def prepare_like(
@@ -84,9 +88,12 @@ def prepare_like(
     missing = [str(name) for name in plan.columns if str(name) not in source.columns]
     if missing:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        raise InputError(f"{source.name} has no column {missing[0]!r}{more}, which the model counts", value=missing)
+        what = f"{source.name} has no column {missing[0]!r}{more}, which the model counts"
+        others = [name for name in source.columns if name not in (*plan.columns, target)]
+        raise InputError(what, value=missing, remedy=suggestion(similar_names(missing, others)))
     levels = [(str(n), s) for part in plan.parts for n, s in zip(part.columns, part.levels, strict=False)]
-    told = source.read_numbers([*number_columns(plan), *([weight] if weight else [])], spelled)
+    numbers = number_columns(plan, spelled or ())
+    told = source.read_numbers([*numbers, *([weight] if weight else [])], spelled)
     many = [name for name, known_levels in levels if len(known_levels) > MANY_LEVELS // 2]
     around = weight is not None or source.needs_middle
     near = hints(plan, source.head(_FEWEST), around)[1] if around else {}
@@ -98,17 +105,12 @@ def check_target(name: str, column: Any) -> list[Remark]:
     present = column.drop_null()
     if pa.types.is_nested(column.type):
         raise InputError("it holds lists or structures; a class is one value", column=name)
-    distinct, n = present.unique(), len(present.unique())
-    is_float = pa.types.is_floating(column.type)
-    quantity = is_float or (pa.types.is_string(column.type) and all(map(_NUMBER.match, distinct.to_pylist())))
-    if n > _FEW or (quantity and n > _FEW_NUMBERS):
-        raise InputError(
-            f"{n:,} different values in the first {len(column):,} rows: an identifier or a quantity, not a class",
-            column=name,
-            value=n,
-            remedy="name another target, or bin it",
-        )
-    broken = [v for v in distinct.to_pylist() if quantity and math.isfinite(float(v)) and float(v) % 1]
+    distinct = present.unique().to_pylist()
+    numbers = pa.types.is_floating(column.type) or (
+        pa.types.is_string(column.type) and all(map(_NUMBER.match, distinct))
+    )
+    broken = [v for v in distinct if numbers and math.isfinite(float(v)) and float(v) % 1]
+    check_number_of_classes(len(distinct), len(column), name, most=_FEW_FRACTIONS if broken else MOST_CLASSES)
     if not broken:
         return []
     text = f"column {name!r}: labels such as {wording.listing(sorted(broken), 3)} look like a measurement"

@@ -20,6 +20,7 @@ class Reading:
     )
     delimiter: str | None = setting(None, "What separates the fields of a CSV; found out if not given.", metavar="CHAR")
     header: bool | None = setting(None, "Whether a CSV names its columns in its first line.", parse=bool)
+    quote: str = setting('"', 'What encloses the fields of a CSV; "" if nothing does.', metavar="CHAR")
     encoding: str | None = setting(
         None, "Of text that is not UTF-8: cp1252, utf-16, shift_jis or any other that Python knows.", metavar="NAME"
     )

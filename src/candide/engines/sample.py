@@ -20,21 +20,25 @@ from candide.engines.count import labelled, weights
 from candide.errors import InputError
 from candide.model.plan import Plan
 from candide.rows.arrow import arrow_indices, arrow_numbers
+from candide.rows.labels import Labels
 from candide.rows.lots import drawn, lots
 
 _MORE = 2  # times as many rows as are wanted are drawn by whoever holds them: some may have no label
+_SEARCHED = 4_000_000  # rows among which those of rare classes are looked for
 
 
-def sample(rows: Rows, plan: Plan, most: int, seed: int = 0, letters: int = 1 << 62) -> Any:
+def sample(rows: Rows, plan: Plan, most: int, seed: int = 0, letters: int = 1 << 62, least: int = 0) -> Any:
     """At most so many rows that have a label and a weight, in their order: an Arrow table in the layout of batches,
     and the number of each in the source, ``row``.
 
     Fewer, where their documents would have more than so many bytes of ``letters``. The same rows whatever the batches
-    and threads, as long as the source gives its rows in the same order.
+    and threads, as long as the source gives its rows in the same order. There are more rows where a class has fewer
+    than ``least`` among them: so many of it, or all of up to a few million rows.
     """
     texts = [f"f{i}" for i, (part, _) in enumerate(places(plan)) if part.holds == "documents"]
-    drawing = Drawing(rows.weight, most, seed, letters, texts)
-    source, share = (rows.source, 1.0) if rows.folds else rows.source.thin(_MORE * most)
+    drawing = Drawing(rows.weight, most, seed, letters, texts, least)
+    wanted = _MORE * most if not least else max(_SEARCHED, _MORE * most)
+    source, share = (rows.source, 1.0) if rows.folds else rows.source.thin(wanted)
     found = source.engine.gather(replace(rows, source=source), plan, drawing)
     if share < 1 and found.there < most:  # too few of them have a label: all are looked at
         found, share = rows.source.engine.gather(rows, plan, drawing), 1.0
@@ -70,11 +74,12 @@ class Drawing:
     seed: int
     letters: int
     texts: list[str]  # the columns of documents
+    least: int = 0  # rows of each class, where it has as many
 
     def __call__(self, batches: Iterable[Any], first: int) -> Drawn:
         import pyarrow as pa
 
-        found, start, there, bound = list[Any](), first, 0, np.uint64(2**64 - 1)
+        found, start, there, held, bound = list[Any](), first, 0, 0, np.uint64(2**64 - 1)
         for batch in batches:
             numbers = np.arange(start, start + batch.num_rows)
             start += batch.num_rows
@@ -82,9 +87,10 @@ class Drawing:
             there += len(taken)
             some = pa.Table.from_batches([batch.take(arrow_indices(taken))])
             found.append(some.append_column("row", arrow_indices(numbers[taken])))
-            if sum(map(len, found)) > 2 * self.most or sum(one.nbytes for one in found) > 2 * self.letters:
+            if sum(map(len, found)) > 2 * self.most + held or sum(one.nbytes for one in found) > 2 * self.letters:
                 found = [self._drawn(found)]
-                bound = lots(arrow_numbers(found[0]["row"]), self.seed).max()
+                held = max(0, len(found[0]) - self.most)
+                bound = bound if self.least else lots(arrow_numbers(found[0]["row"]), self.seed).max()
         return Drawn(self._drawn(found), there, {first: start - first})
 
     def add(self, parts: Sequence[Drawn]) -> Drawn:
@@ -109,7 +115,17 @@ class Drawing:
             size = np.sum([_sizes(some[name]) for name in self.texts], axis=0)
             room = np.searchsorted(np.cumsum(size[np.argsort(lots(numbers, self.seed))]), self.letters, side="right")
             most = min(most, max(1, int(room)))
-        return some.take(arrow_indices(drawn(numbers, most, self.seed)))
+        taken = drawn(numbers, most, self.seed)
+        if self.least:
+            taken = np.union1d(taken, self._of_each(numbers, some["k0"]))
+        return some.take(arrow_indices(taken))
+
+    def _of_each(self, numbers: Any, classes: Any) -> Any:
+        """The places of the smallest lots of each class."""
+        y = Labels.of(classes).encode(classes)
+        order = np.lexsort([lots(numbers, self.seed), y])
+        first = np.searchsorted(y[order], y[order])
+        return order[np.arange(len(order)) - first < self.least]
 
 
 def _sizes(column: Any) -> Any:

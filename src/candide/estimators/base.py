@@ -8,11 +8,12 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from candide.engines.text_formats import NO_FORMATS, TextFormats
 from candide.errors import InputError
 from candide.estimators.turns import turn
 from candide.estimators.validation import (
@@ -34,6 +35,10 @@ from candide.rows.blocks import Floats
 from candide.rows.labels import Labels
 from candide.rows.remarks import Remark
 from candide.rows.table import Name, Table
+from candide.rows.targets import MOST_CLASSES, check_number_of_classes
+
+if TYPE_CHECKING:
+    from candide.rows.first_rows import FirstRows
 
 
 class Classifier(Generative):
@@ -42,6 +47,7 @@ class Classifier(Generative):
     feature_names_in_: NDArray
     _columns: tuple[Name, ...] | None  # of the rows it was fitted on; None: a file does not say
     _in_file: str = ""  # the name of its class in files
+    _first_rows: "FirstRows | None" = None  # of a stream, while they may be read in another way
     _before: Mapping[str, Any] = MappingProxyType({})  # what a file means that does not name a parameter
 
     # What a kind of classifier gives.
@@ -75,6 +81,10 @@ class Classifier(Generative):
         """The classes of more rows."""
         raise NotImplementedError
 
+    def _formats(self, table: Table) -> TextFormats:
+        """How text columns of the first rows write numbers and dates."""
+        return NO_FORMATS
+
     def _remarks(self, table: Table, plan: Plan) -> list[Remark]:
         """What a person should see of the rows."""
         return []
@@ -95,11 +105,16 @@ class Classifier(Generative):
             table = self._read(X)
             names = feature_names(table.names)
             y, weight = self._labelled(table, y, sample_weight)
-            fitted = self._learned(table, y, weight, self._classes(y))
+            labels = self._classes(y)
+            self._check_number_of_classes(y, labels)
+            fitted = self._learned(table, y, weight, labels)
             return self._keep(fitted, as_classes(fitted.labels, y.dtype), table.names, names)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Count more rows; however rows are divided among calls, the result is that of one ``fit``.
+
+        Up to 20,480 rows are kept in memory while later rows may change the kind of a column that ``events`` does not
+        declare. They are not saved or pickled.
 
         Classes and levels may come at any time, and ``classes`` may announce them; scikit-learn's five want every class
         announced at the first call.
@@ -113,23 +128,46 @@ class Classifier(Generative):
             checked_settings(self)
             announced = self._announced(classes)
             first = not hasattr(self, "fitted_")
-            table = self._read(X) if first else self._read_again(X, self.census_.plan)
-            names = feature_names(table.names) if first else None
+            table = self._read(X) if first else self._alike(self._read(X), self.census_.plan)
             y, weight = self._labelled(table, y, sample_weight)
             labels = self._stream(y, announced)
             if first:
+                names = feature_names(table.names)
+                if announced is None:
+                    self._check_number_of_classes(y, labels)
                 fitted = self._learned(table, y, weight, labels)
                 dtype = y.dtype if classes is None else np.asarray(classes).dtype
-                return self._keep(fitted, as_classes(fitted.labels, dtype), table.names, names)
-            plan = self._plan_again()
+                self._keep(fitted, as_classes(fitted.labels, dtype), table.names, names)
+                self._first_rows = self._begin(table, y, weight)
+                return self
+            return self._count_more(table, y, weight, labels)
+
+    def _count_more(self, table: Table, y: NDArray, weight: Floats | None, labels: Labels) -> Self:
+        """Count rows after the first chunk; all rows again if these change the kind of a column."""
+        before = self._first_rows
+        rows = before.plus(table, y, weight, self._formats) if before is not None and before.has_rows else before
+        if before is not None and rows is not None and before.is_other(rows):
+            labels = self.fitted_.labels.union(labels)[0]
+            fitted = self._learned(rows.table, rows.y, rows.weight, labels)
+        else:
+            plan, table = self._plan_again(), self.fitted_.read(table)
             census = self._count(table, y, weight, plan, labels)
-            remarks.warn(self._remarks(table, plan))
-            return self._change(self._with_rows(self.fitted_.plus(census), table, y, weight))
+            remarks.warn(self._remarks(table, plan), stacklevel=3)
+            fitted = self._with_rows(self.fitted_.plus(census), table, y, weight)
+        remarks.warn(() if rows is None else rows.remarks(), stacklevel=3)
+        self._change(fitted)
+        self._first_rows = rows if rows is not None and rows.undecided and rows.has_rows else None
+        return self
+
+    def _begin(self, table: Table, y: NDArray, weight: Floats | None) -> "FirstRows | None":
+        """The first rows, where they alone cannot say what every column is; else None."""
+        return None
 
     def unlearn(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Take away rows counted earlier, as if they had never been seen.
 
         Classes and levels of which nothing is left are forgotten, unless ``classes`` or ``class_prior`` named them.
+        Rows that the counts rule out are an error; counts cannot prove that a row was counted.
 
         >>> import candide as cd
         >>> X, y = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None]}, ["no", "no", "yes", "yes"]
@@ -141,16 +179,22 @@ class Classifier(Generative):
             table = self._read_again(X, self.census_.plan)
             y, weight = self._labelled(table, y, sample_weight)
             part = self._count(table, y, weight, self._plan_again(), Labels.of(y))
-            return self._change(self.fitted_.minus(part))
+            self._change(self.fitted_.minus(part))
+            self._first_rows = self._first_rows and self._first_rows.without_rows()
+            return self
 
     def _learned(self, table: Table, y: NDArray, weight: Floats | None, labels: Labels) -> Fitted:
         """What is fitted to the first rows. An estimate that cannot be had is an error, before anything is changed."""
+        formats = self._formats(table)
+        table = formats.read(table)
         plan = self._plan(table)
         census = self._count(table, y, weight, plan, labels)
-        fitted = replace(self._fitted(census, len(table.names)), dates=table.dates & set(census.plan.columns))
+        known = formats.of_model(census.plan.columns, table.dates)
+        times = table.times & set(census.plan.columns)
+        fitted = replace(self._fitted(census, len(table.names)), times=times, **known)
         if census.class_weight.all():  # a class whose rows weigh nothing, or that is announced, may get rows later
             self._settle(fitted)
-        remarks.warn(self._remarks(table, plan), stacklevel=3)
+        remarks.warn([*formats.remarks, *self._remarks(table, plan)], stacklevel=3)
         return fitted
 
     def _with_rows(self, fitted: Fitted, table: Table, y: NDArray, weight: Floats | None) -> Fitted:
@@ -162,6 +206,15 @@ class Classifier(Generative):
         if table.n_rows == 0:
             raise InputError("Found array with 0 sample(s)", remedy="pass rows to count")
         return checked_labels(y, table.n_rows), checked_weights(sample_weight, table.n_rows)
+
+    def _check_number_of_classes(self, y: NDArray, labels: Labels) -> None:
+        """Refuse labels that are a quantity or an identifier, by the rule of ``candide.fit``."""
+        if len(labels) > MOST_CLASSES:
+            from candide.rows.kinds import LOOK
+
+            n_rows = min(len(y), LOOK)
+            remedy = "bin it, or declare the classes: partial_fit(X, y, classes=...)"
+            check_number_of_classes(len(Labels.of(y[:n_rows])), n_rows, remedy=remedy)
 
     def _plan_again(self) -> Plan:
         """The plan under which more rows are counted."""
@@ -192,7 +245,7 @@ class Classifier(Generative):
         fitted.model  # noqa: B018
 
     def _keep(self, fitted: Fitted, classes: NDArray, columns: tuple[Name, ...] | None, names: NDArray | None) -> Self:
-        self.fitted_, self.classes_, self._columns = fitted, classes, columns
+        self.fitted_, self.classes_, self._columns, self._first_rows = fitted, classes, columns, None
         record = fitted.estimator
         self.n_features_in_ = len(columns or ()) if record is None else record.n_features
         if names is not None:

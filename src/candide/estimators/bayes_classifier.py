@@ -6,6 +6,8 @@ from typing import Any, Self
 
 from numpy.typing import NDArray
 
+from candide import wording
+from candide.engines.text_formats import NO_FORMATS
 from candide.errors import InputError, InputTypeError
 from candide.estimators.naive_bayes import NaiveBayes
 from candide.estimators.weighted import Weighted
@@ -15,9 +17,11 @@ from candide.model.settings import Settings
 from candide.rows import remarks
 from candide.rows.blocks import Floats
 from candide.rows.labels import Labels
+from candide.rows.remarks import Remark
 from candide.rows.table import Table
 
 _DOCUMENTS = 5  # times as many rows as other voices, that words, which are very many, are learned from
+_FEW_FIRST_ROWS = 1_000  # from which partial_fit chooses kinds, bins and interactions with a warning
 
 
 class BayesClassifier(Weighted):
@@ -83,9 +87,9 @@ class BayesClassifier(Weighted):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Count more rows. The first of them say how: grids and pairs are theirs, or those of ``like``.
 
-        Let the first rows be some thousands. The weights are learned again from the rows at hand where the rows have
-        doubled since, and these are at least as many as the weights were learned from; else they stay, and ``weigh``
-        learns them.
+        Start with some thousands of rows: below 1,000 there is a warning. The weights are learned again from the rows
+        at hand where the rows have doubled since, and these are at least as many as the weights were learned from; else
+        they stay, and ``weigh`` learns them.
 
         >>> import candide as cd
         >>> X, y = [[1.0], [2.0], [8.0], [9.0]] * 9, ["low", "low", "top", "top"] * 9
@@ -95,7 +99,13 @@ class BayesClassifier(Weighted):
         >>> model.partial_fit(X, y).fitted_.voices.said(76)
         'weights learned on 36 of 76 rows'
         """
-        return super().partial_fit(X, y, classes, sample_weight)
+        first = not hasattr(self, "fitted_")
+        super().partial_fit(X, y, classes, sample_weight)
+        if first and self.like is None and (n := self.census_.n_rows) < _FEW_FIRST_ROWS:
+            text = f"column kinds, bins and interactions were chosen from the first {wording.plural(n)} and stay so"
+            remedy = f"start with {_FEW_FIRST_ROWS:,} rows or more, or pass like= a model fitted to more rows"
+            remarks.warn([Remark("few-first-rows", text, remedy=remedy)])
+        return self
 
     def typical_rows(self) -> dict[Any, list[Any]]:
         """The rows with which others are compared, in the units of the columns: ``pandas.DataFrame`` makes a table.
@@ -160,12 +170,16 @@ class BayesClassifier(Weighted):
                 remedy = "fit a NaiveBayes with the same events, or use candide.fit(..., like=)"
                 raise InputError("like is a model without weights", value=self.like, remedy=remedy)
             table = table if known is None else known.read(table)
+        formats = self._formats(table) if like is None else NO_FORMATS
+        table = formats.read(table)
         given = {"events": self.events, "sets": self.sets, "calibration": self.calibration}
         fitted = self._weighed(table, y, weight, labels, like, **given)
         if known is not None:
             fitted = replace(fitted, spelled=known.spelled, na=known.na)
-        if like is None and not is_one(self.events):
-            remarks.warn(self._of_columns(inspect(table), table), stacklevel=3)
+        if like is None:
+            fitted = replace(fitted, **formats.of_model(fitted.census.plan.columns, fitted.dates))
+            columns = [] if is_one(self.events) else inspect(table)
+            remarks.warn([*formats.remarks, *self._of_columns(columns, table)], stacklevel=3)
         return fitted
 
     @property

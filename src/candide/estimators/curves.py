@@ -236,7 +236,7 @@ def _checked_sizes(sizes: Sequence[int] | None, most: int, n_classes: int) -> li
     least = max(10, 2 * n_classes)
     if sizes is None:
         if most < least:
-            raise InputError(f"{most} rows are left for training, too few; at least {least} are needed")
+            raise InputError(f"too few rows are left for training, {most}; at least {least} are needed")
         return np.unique(np.geomspace(least, most, 10).round().astype(int)).tolist()
     chosen = sorted({int(size) for size in sizes})
     if not chosen or chosen[0] < n_classes or chosen[-1] > most:

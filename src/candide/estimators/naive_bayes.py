@@ -2,25 +2,29 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from candide.engines.text_formats import TextFormats, declared_columns, formats_of
 from candide.errors import InputError, unknown
 from candide.estimators.base import Classifier
 from candide.estimators.validation import by_position, check_width, checked_classes, feature_names
 from candide.events import EventModel
 from candide.model.fitted import Fitted, missing_column
+from candide.model.input_columns import compare_columns
 from candide.model.plan import Part, Plan, for_each, is_one, make_plan, named_events
 from candide.model.settings import Settings
 from candide.rows import remarks
+from candide.rows.blocks import Floats
 from candide.rows.labels import Labels
 from candide.rows.remarks import Remark
 from candide.rows.table import Name, Table
 
 if TYPE_CHECKING:
     from candide.explain.terms import TopTerm
+    from candide.rows.first_rows import FirstRows
     from candide.rows.kinds import Column
 
 _MANY = 64  # entries of ``events``, from which on a file has them in its plan alone
@@ -66,6 +70,7 @@ class NaiveBayes(Classifier):
     """
 
     _in_file = "NaiveBayes"
+    _decides_kinds: ClassVar[bool] = True  # of its columns, by the rows: a subclass may have a rule of its own
 
     def __init__(
         self,
@@ -142,17 +147,29 @@ class NaiveBayes(Classifier):
             raise InputError(f"Found array with 0 feature(s) {shape} while a minimum of 1 is required.")
         return table
 
+    def _read_to_score(self, X: Any, stacklevel: int) -> Table:
+        """Rows to be scored; a column that they lack is missing in every row, with a warning."""
+        table, plan = self._read(X), self.fitted_.plan
+        if table.names != self._columns and _are_named(plan.columns) and _are_named(table.names):
+            ignored = [*(self._columns or ()), self.fitted_.target]
+            remarks.warn(compare_columns("X", table.names, plan.columns, ignored), stacklevel)
+            absent = set(plan.columns) - set(table.names)
+            columns = {name: table.column(name) for name in table.names if absent}
+            gaps = {name: np.full(table.n_rows, None, object) for name in plan.columns if name in absent}
+            table = Table.of(columns | gaps) if absent else table
+        return self.fitted_.read(self._alike(table, plan))
+
     def _alike(self, table: Table, plan: Plan) -> Table:
         """By name where both have names; else by position in rows as wide as those counted."""
         mine, theirs = self._columns, table.names
         if mine is theirs or mine == theirs:
             return table
-        named, names = (any(isinstance(name, str) for name in some) for some in (plan.columns, theirs))
+        named, names = _are_named(plan.columns), _are_named(theirs)
         there = set(theirs)
         missing = [name for name in plan.columns if name not in there]
         if named and names:
             if missing:
-                raise missing_column(missing[0], plan)
+                raise missing_column(missing[0], plan, theirs)
             return table
         if not named and not names and not missing:
             if self.fitted_.has_counts or len(plan.columns) == self.n_features_in_:
@@ -174,6 +191,19 @@ class NaiveBayes(Classifier):
         plan = make_plan(table, self.events, columns)
         remarks.warn(self._of_columns(columns, table), stacklevel=4)
         return plan
+
+    def _formats(self, table: Table) -> TextFormats:
+        return formats_of(table, self.events)
+
+    def _begin(self, table: Table, y: NDArray, weight: Floats | None) -> "FirstRows | None":
+        if not self._decides_kinds or table.is_sparse:  # TextNB has no events
+            return None
+        from candide.rows.first_rows import FirstRows
+
+        as_text, as_numbers = declared_columns(self.events, table.names)
+        names = [name for name in table.names if name not in as_text and name not in as_numbers]
+        rows = FirstRows.start(table, y, weight, names, self._formats, as_numbers)
+        return rows if rows.undecided else None
 
     def _of_columns(self, columns: "Sequence[Column]", table: Table) -> list[Remark]:
         """Remarks on columns that are left out, or strange, or open to doubt, where nobody asked for that."""
@@ -198,8 +228,15 @@ class NaiveBayes(Classifier):
 
     def _remarks(self, table: Table, plan: Plan) -> list[Remark]:
         from candide.engines.arrays import fractions
+        from candide.rows.kinds import later_numbers
 
-        return fractions(table, plan)
+        parts = [part for part in plan.parts if part.holds == "codes" and part.event.encoding.as_written]
+        levels = [name for part in parts if part.event.most is None for name in part.columns]
+        if not levels:
+            return fractions(table, plan)
+        asked = for_each(self.events, table.names)
+        asked = table.names if is_one(asked) else named_events(asked) if isinstance(asked, Mapping) else ()
+        return [*fractions(table, plan), *later_numbers(table, [name for name in levels if name not in asked])]
 
     def _adds_to(self, other: Any) -> bool:
         return isinstance(other, NaiveBayes)
@@ -224,6 +261,10 @@ class NaiveBayes(Classifier):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
+
+
+def _are_named(columns: Sequence[Name]) -> bool:
+    return any(isinstance(name, str) for name in columns)
 
 
 def _events(plan: Plan) -> dict[Any, EventModel]:

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from candide.engines.text_formats import NO_FORMATS, TextFormats
 from candide.errors import InputError, unknown
 from candide.estimators.naive_bayes import NaiveBayes
 from candide.estimators.weighted import Weighted
@@ -254,8 +255,10 @@ class TextNB(Weighted):
         plan = self._plan(table)
         if self.characters is None and self._may_hear_characters:
             from candide.model.listening import characters_help
+            from candide.tasks.look import Look
 
-            given = table.documents(_COLUMN), labels.encode(y), weight, len(labels)
+            rows = Look.of(table, labels.encode(y), labels, weight).pooled(self.random_state)
+            given = rows.table.documents(_COLUMN), rows.y, rows.weight, len(labels), rows.left_out
             if characters_help(self.event_, self._characters, *given):
                 plan = Plan(plan.columns, (*plan.parts, Part(self._characters, (_COLUMN,))))
         return self._weighed(table, y, weight, labels, plan)
@@ -273,6 +276,12 @@ class TextNB(Weighted):
             raise InputError("TextNB takes documents (text); for counts of words use MultinomialNB")
         documents = Documents.of(X)
         return Table((_COLUMN,), len(documents), {_COLUMN: documents})
+
+    def _read_to_score(self, X: Any, stacklevel: int) -> Table:
+        return self._read_again(X, self.fitted_.plan)  # documents are one column, whatever its name
+
+    def _formats(self, table: Table) -> TextFormats:
+        return NO_FORMATS
 
     def _alike(self, table: Table, plan: Plan) -> Table:
         return table.renamed(plan.columns)

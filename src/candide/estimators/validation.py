@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from candide import wording
 from candide.errors import InputError, InputTypeError
 from candide.rows.labels import Labels, is_absent
 from candide.rows.table import Name, numbered
@@ -155,7 +156,8 @@ def checked_labels(y: Any, n_rows: int) -> NDArray:
         array = _column(array)
     if len(array) != n_rows:
         raise InputError(
-            f"Found input variables with inconsistent numbers of samples: {n_rows} rows in X, {len(array)} labels in y"
+            f"Found input variables with inconsistent numbers of samples: {wording.plural(n_rows)} in X, "
+            f"{wording.plural(len(array), 'label')} in y"
         )
     if array.dtype.kind == "f":
         _check_whole(array)
@@ -201,7 +203,9 @@ def _check_none_absent(y: NDArray) -> None:
     if any(map(is_absent, distinct)):
         absent = np.fromiter(map(is_absent, values), bool, len(y))
         row = int(np.flatnonzero(absent)[0])
-        what = f"Input y contains NaN: {int(absent.sum())} labels are missing, of which this is the first"
+        n = int(absent.sum())
+        several = f"{n:,} labels are missing, of which this is the first"
+        what = f"Input y contains NaN: {'a label is missing' if n == 1 else several}"
         raise InputError(what, row=row, value=values[row], remedy=_LABEL)
 
 

@@ -45,12 +45,15 @@ class Generative(Estimator):
         """More rows, which must have the columns of a plan, as those that were counted were read."""
         return self.fitted_.read(self._alike(self._read(X), plan))
 
+    def _read_to_score(self, X: Any, stacklevel: int) -> Table:  # of warnings on the rows
+        return self._read_again(X, self.fitted_.plan)
+
     def _model(self) -> Model:
         return self.fitted_.model
 
     def _blocks(self, X: Any) -> list[Block]:
         """Rows as the model's blocks."""
-        return self.fitted_.plan.blocks(self._read_again(X, self.fitted_.plan))
+        return self.fitted_.plan.blocks(self._read_to_score(X, stacklevel=5))
 
     def _apply(self, verb: Callable, X: Any) -> NDArray:
         self._check_fitted()
@@ -331,7 +334,7 @@ class Generative(Estimator):
         from candide.explain.rows import explain
 
         self._check_fitted()
-        return explain(self.fitted_, self._read_again(X, self.fitted_.plan), by=by)
+        return explain(self.fitted_, self._read_to_score(X, stacklevel=3), by=by)
 
     def report(
         self,
@@ -344,7 +347,7 @@ class Generative(Estimator):
         force: bool = False,
         **reading: Any,
     ) -> Any:
-        """One page to look at and to send: into a file (its size in bytes comes back), or as text.
+        """One page to look at and to send: into a file (its size in bytes comes back), or as text that notebooks show.
 
         It shows what the model listens to and, judged on ``data`` whose labels are known in the column ``target``, how
         good it is, which rows surprised it and what may be wrong with the table. What cannot be made is left out, and
@@ -356,6 +359,8 @@ class Generative(Estimator):
         >>> page = cd.NaiveBayes().fit(X, y).report({**X, "ill": y}, target="ill")
         >>> page[:15], "What it listens to" in page
         ('<!doctype html>', True)
+        >>> page  # doctest: +ELLIPSIS
+        <report of ... kB in HTML: report(..., out='report.html') writes it to a file>
         """
         from candide.engines.reading import Reading  # here, because arrays need no database
         from candide.report import html
@@ -366,7 +371,7 @@ class Generative(Estimator):
         outputs.check(out, data, ours=html.is_page, force=force)
         how: dict[str, Any] = {"weight": weight, "whole": whole, "reading": Reading(**reading)}
         made = make(self.fitted_, data, target, **how)
-        return made.text if out is None else write(made, None, out, data, force=force).bytes
+        return html.PageText(made.text) if out is None else write(made, None, out, data, force=force).bytes
 
     def _framed(self) -> str:
         """What it was fitted to, and its strongest voices."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 class Weighted(NaiveBayes):
     """A naive Bayes classifier whose columns, words, or whatever else speaks, count more or less than once."""
 
+    _decides_kinds = False
     rows: int
     random_state: int
 
@@ -69,7 +70,7 @@ class Weighted(NaiveBayes):
         self, table: Table, y: NDArray, weight: Floats | None, labels: Labels, like: Plan | None, **given: Any
     ) -> Fitted:
         """What is fitted to the first rows: counts, and weights that some of the rows teach."""
-        from candide.tasks.weigh import learn
+        from candide.tasks.weigh import learn, small_weights
 
         self._check_numbers()
         settings = self._settings(labels, len(table.names))
@@ -77,10 +78,10 @@ class Weighted(NaiveBayes):
         fitted = learn(table, y, weight, labels=labels, settings=settings, like=like, **given)
         plan = fitted.census.plan
         record = EstimatorRecord(self._in_file, self._kept_params(plan), len(table.names))
-        fitted = replace(fitted, estimator=record, dates=table.dates & set(plan.columns))
+        fitted = replace(fitted, estimator=record)
         if fitted.census.class_weight.all():
             self._settle(fitted)
-        remarks.warn(self._remarks(table, plan), stacklevel=4)
+        remarks.warn([*small_weights(weight), *self._remarks(table, plan)], stacklevel=4)
         return fitted
 
     def _with_rows(self, fitted: Fitted, table: Table, y: NDArray, weight: Floats | None) -> Fitted:

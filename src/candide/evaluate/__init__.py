@@ -3,18 +3,18 @@
 >>> from candide.demo import rows
 >>> plants, herb = rows(300, seed=0)
 >>> print(cross_validate({**plants, "herb": herb}, "herb", folds=5, model="naive"))
-5 folds of 300 rows  value  fold sd
-accuracy            0.9400   0.0401
-balanced_accuracy   0.9318   0.0428
-precision           0.9338   0.0379
-f1                  0.9325   0.0452
-matthews            0.9091   0.0566
-log_loss            0.1471   0.0634
-brier               0.0919   0.0506
-auc                 0.9900   0.0078
-weighted_auc        0.9911   0.0070
-average_precision   0.9775   0.0165
-calibration_error   0.0286   0.0185
+5 folds of 300 rows        value  fold sd
+accuracy                  0.9400   0.0401
+balanced_accuracy         0.9318   0.0428
+precision (macro)         0.9338   0.0379
+f1 (macro)                0.9325   0.0452
+matthews                  0.9091   0.0566
+log_loss                  0.1471   0.0634
+brier                     0.0919   0.0506
+auc (macro)               0.9900   0.0078
+weighted_auc              0.9911   0.0070
+average_precision (macro) 0.9775   0.0165
+calibration_error         0.0286   0.0185
 """
 
 from typing import TYPE_CHECKING, Any

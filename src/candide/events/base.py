@@ -209,6 +209,23 @@ class EventModel:
 
         return information.of(tally)
 
+    def free_parameters(self, tally: Any, n_features: int) -> Floats:
+        """(feature,) how many parameters of a class each feature has: of levels, those that occur but one.
+
+        >>> import numpy as np
+        >>> from candide.events import Categorical
+        >>> from candide.tally import Levels
+        >>> tally = Levels(np.array([[3.0, 1.0, 0.0, 2.0, 2.0]]), np.array([0, 3, 5]))  # of three levels, and of two
+        >>> Categorical().free_parameters(tally, 2).tolist()
+        [1.0, 1.0]
+        """
+        from candide.tally import Levels
+
+        if not isinstance(tally, Levels):
+            return np.ones(n_features)
+        occurs = (tally.counts > 0).any(axis=0)
+        return np.maximum(np.diff(np.append(0, np.cumsum(occurs))[tally.offsets]) - 1.0, 0.0)
+
     def test(self, tally: Any) -> "Test | None":
         """The classical test that each column depends on the class; None where there is none."""
         from candide.tally import association

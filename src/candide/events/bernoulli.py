@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from candide import distributions as laws
+from candide import wording
 from candide.conjugate.checks import refuse, refuse_improper
 from candide.conjugate.dirichlet import held_out_levels, level_evidence, log_drawn, pair_log_prob
 from candide.distributions.base import dense
@@ -119,5 +120,8 @@ def _beta(prior: Prior | None, n_features: int) -> tuple[Floats, Floats]:
     beta = prior if isinstance(prior, Beta) else Beta(0.5, 0.5) if isinstance(prior, Jeffreys) else Beta()
     for value in (beta.b, beta.a):
         if np.ndim(value) and len(np.atleast_1d(value)) != n_features:
-            raise InputError(f"{len(np.atleast_1d(value))} values in the Beta prior for {n_features} columns")
+            raise InputError(
+                f"{wording.plural(len(np.atleast_1d(value)), 'value')} in the Beta prior "
+                f"for {wording.plural(n_features, 'column')}"
+            )
     return np.broadcast_to(beta.b, n_features), np.broadcast_to(beta.a, n_features)

@@ -84,6 +84,15 @@ class Binned(EventModel):
         """That of the bins: cells are so many that chance would seem to tell of the class."""
         return super().information(tally.coarsen(self._bins(tally)))
 
+    def free_parameters(self, tally: Levels, n_features: int) -> Floats:
+        """(feature,) the bins of each feature but one.
+
+        >>> tally = Levels(np.array([[9.0, 9.0, 8.0, 0.0], [0.0, 1.0, 0.0, 19.0]]), np.array([0, 4]))
+        >>> Binned().free_parameters(tally, 1).tolist()
+        [1.0]
+        """
+        return super().free_parameters(tally.coarsen(self._bins(tally)), n_features)
+
     def test(self, tally: Levels) -> "Test | None":
         return super().test(tally.coarsen(self._bins(tally)))
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from candide import conjugate
+from candide import conjugate, wording
 from candide import distributions as laws
 from candide.conjugate.checks import refuse_improper
 from candide.errors import InputError
@@ -84,7 +84,10 @@ def _alpha(prior: Prior | None, tally: Levels) -> Floats:
         return np.full(tally.offsets[-1], float(alpha))
     if (sizes != len(alpha)).any():
         j = int(np.flatnonzero(sizes != len(alpha))[0])
-        raise InputError(f"column {j} has {sizes[j]} levels, and the Dirichlet prior {len(alpha)} values of alpha")
+        raise InputError(
+            f"column {j} has {wording.plural(sizes[j], 'level')}, "
+            f"and the Dirichlet prior {wording.plural(len(alpha), 'value')} of alpha"
+        )
     return np.tile(alpha, len(sizes))
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from candide import distributions as laws
+from candide import wording
 from candide.conjugate.checks import refuse_improper
 from candide.conjugate.dirichlet import level_evidence, level_log_prob, log_drawn
 from candide.encode import Identity
@@ -86,7 +87,10 @@ def word_alpha(prior: Prior | None, tally: Sums) -> Floats:
     """Imaginary occurrences of every word."""
     n_words, alpha = tally.total.shape[1], dirichlet_alpha(prior)
     if alpha.ndim and len(alpha) != n_words:
-        raise InputError(f"{n_words} columns, and {len(alpha)} values of alpha in the Dirichlet prior")
+        raise InputError(
+            f"{wording.plural(n_words, 'column')}, and "
+            f"{wording.plural(len(alpha), 'value')} of alpha in the Dirichlet prior"
+        )
     return np.broadcast_to(alpha, n_words)
 
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from candide import distributions as laws
 from candide.conjugate.checks import refuse
-from candide.conjugate.gamma import gamma_values
+from candide.conjugate.gamma import gamma_values, most_events
 from candide.encode import Identity
 from candide.errors import InputError
 from candide.events.base import EventModel, Support
@@ -31,7 +31,6 @@ from candide.rows.blocks import Floats
 from candide.tally import Moments
 from candide.tally.base import ratio
 
-_NEAR = 1e-12  # of events: a part of one that rounding leaves
 _LEAST = 1e-10  # a dispersion below it is none: the law is Poisson to the last digits
 
 
@@ -75,8 +74,7 @@ class NegativeBinomial(EventModel):
         events, rows = shape + tally.n * tally.mean, rate + tally.n
         refuse(rows <= 0, f"no value, and {prior!r} is improper; use Gamma()")
         if how == "map":
-            most = np.where(events > 1.0 + _NEAR, events - 1.0, 0.0)  # rounding is no event
-            return _law(most / (rows + 2 * dispersion), dispersion)
+            return _law(most_events(events) / (rows + 2 * dispersion), dispersion)
         mean = events / rows
         if how == "predictive":
             dispersion = dispersion + (1.0 + dispersion) * (ratio(np.ones_like(mean), mean) + dispersion) / rows

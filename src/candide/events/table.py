@@ -4,7 +4,7 @@
 (['bernoulli', 'binned', 'categorical'], 'Gaussian')
 """
 
-from candide.errors import unknown
+from candide.errors import InputTypeError, unknown
 from candide.events.base import EventModel
 from candide.tables import Table
 
@@ -44,6 +44,9 @@ def event_of(x: EventModel | type[EventModel] | str) -> EventModel:
         return x
     if isinstance(x, type) and issubclass(x, EventModel):
         return x()
+    if x is None:
+        remedy = "leave it out, or pass 'auto', to choose event models by the data"
+        raise InputTypeError("expected an event model or its name, got None", remedy=remedy)
     name, hyphen, variant = x.partition("-") if isinstance(x, str) else ("", "", "")
     if name not in EVENTS:
         raise unknown("event", x, EVENTS)

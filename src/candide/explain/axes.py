@@ -93,11 +93,11 @@ def _of_cells(fitted: Fitted, part: Part, law: Distribution, voice: Voice) -> Ax
         tally: Any = fitted.chosen.tallies[voice.part]
         counts = tally.counts[:, slice(*known.offsets[voice.feature : voice.feature + 2])].sum(axis=0)
         half = int(np.searchsorted(np.cumsum(counts), counts.sum() / 2))
-        middle = _value(fitted, voice.columns[0], grid, min(half, len(counts) - 1))
+        middle = value_in_cell(fitted, voice.columns[0], grid, min(half, len(counts) - 1))
     return Axis(voice, "steps", found.names, found.nats, found.often, edges, _bars(grid, counts), typical=middle)
 
 
-def _value(fitted: Fitted, name: Any, grid: Grid, cell: int) -> float:
+def value_in_cell(fitted: Fitted, name: Any, grid: Grid, cell: int) -> float:
     """A value in a cell that was met, where any encoding of the column keeps some: a grid knows its edges alone."""
     every = (part.encodings[part.columns.index(name)].met() for part in fitted.plan.parts if name in part.columns)
     met = np.array(next(filter(None, every), ()))
@@ -124,7 +124,7 @@ def _bars(grid: Grid, counts: Floats | None) -> tuple[Floats, Floats] | None:
 
 
 @lru_cache(maxsize=1)
-def _expected(law: Distribution, shares: tuple[float, ...]) -> NDArray:
+def expected_rows(law: Distribution, shares: tuple[float, ...]) -> NDArray:
     """Rows as a law expects them, of all its columns: they are asked for one after another."""
     rng, p = np.random.default_rng(0), np.array(shares)
     return np.asarray(law.typical(rng.choice(len(p), _DRAWN, p=p / p.sum()), rng), np.float64)
@@ -134,7 +134,7 @@ def _of_numbers(fitted: Fitted, law: Distribution, voice: Voice) -> Axis:
     """A curve over the values that the law expects."""
     shares = fitted.shares
     try:
-        drawn = _expected(law, tuple(shares.tolist()))[:, voice.feature]
+        drawn = expected_rows(law, tuple(shares.tolist()))[:, voice.feature]
     except (InputError, ValueError):  # a law that cannot draw, or no rows left
         return Axis(voice, "")
     drawn = drawn[np.isfinite(drawn)]

@@ -1,8 +1,9 @@
 """Drift: whether new rows still have the laws of those that were counted, column by column, from two tallies alone.
 
-Levels are compared by Pearson's chi-squared test, those of too few rows joined, or by Fisher's exact test where two
-are left; "missing" and "never met" are levels too. Numbers that were not put in bins are compared by their mean
-(Welch, 1947) and by the logarithm of their variance (Layard, 1973), sums by their rate. How far variances and rates
+Levels are compared by :mod:`candide.explain.level_tests`; "missing" is a level too. Numbers that were not put in bins
+are compared by their mean (the t-tests of Welch, 1947, and of Student: of skewed numbers each alone finds a difference
+too often where one sample is small, in opposite directions, and so both must find one), and by the logarithm of their
+variance (Layard, 1973), sums by their rate. How far variances and rates
 stray depends on tails that two tallies do not tell of: the rows at hand do, those after and, if given, those before.
 With many columns some seem to have moved by chance: p-values are adjusted so that all of them together are wrong as
 seldom as one would be (Holm, 1979). How far a law moved is the symmetric Kullback-Leibler divergence, in nats, known as
@@ -24,13 +25,27 @@ from typing import Any
 
 import numpy as np
 
+from candide.explain.level_tests import LevelCounts, stability, table_test
 from candide.rows.blocks import Block, Floats, dense
 from candide.tally import CoMoments, Levels, Moments, Spec, Sums
 
 Pair = tuple[float, float]  # before, after
 MISSING, STRANGE = -1, -2  # in the place of a level
-_FEW = 5.0  # rows expected of a level, below which chi-squared is not to be relied on (Cochran, 1954)
 _NORMAL = 15.0  # the kurtosis of the squares of normal values
+_OTHERS = 0.01  # share of other values assumed in a column of numbers, where only its mean and variance are known
+
+
+@dataclass(frozen=True, eq=False)
+class UnseenLevels:
+    """Rows of each new level of a column, one by one as far as these were counted, and the rows of all the others."""
+
+    counts: Floats
+    others: float = 0.0
+
+    @property
+    def n(self) -> float:
+        """The rows."""
+        return float(self.counts.sum()) + self.others
 
 
 @dataclass(frozen=True)
@@ -65,117 +80,124 @@ def _(tally: CoMoments, block: Block, spec: Spec) -> Floats:
 
 @singledispatch
 def moves(
-    before: Any, after: Any, rows: Pair, strange: Sequence[float] = (), seen: Sequence[Floats] = ()
+    before: Any, after: Any, rows: Pair, unseen: Sequence[UnseenLevels] = (), seen: Sequence[Floats] = ()
 ) -> list[Move] | None:
     """The moves of each column of two tallies of one class, of so many rows; None of a kind that cannot tell.
 
-    ``strange`` has of each column how many new values were never met before; ``seen`` the rows ``at_hand``, of one
-    side or of both.
+    ``unseen`` has the levels of each column that were not there before; ``seen`` the rows ``at_hand``, of one side or
+    of both, the new ones last.
     """
     return None
 
 
 @moves.register
 def _(
-    before: Levels, after: Levels, rows: Pair, strange: Sequence[float] = (), seen: Sequence[Floats] = ()
+    before: Levels, after: Levels, rows: Pair, unseen: Sequence[UnseenLevels] = (), seen: Sequence[Floats] = ()
 ) -> list[Move]:
     found, ends = [], before.offsets.tolist()
     for j, (start, stop) in enumerate(pairwise(ends)):
         a, b = (tally.counts[0, start:stop] for tally in (before, after))
-        new = strange[j] if len(strange) else 0.0
-        gone = rows[0] - a.sum(), rows[1] - b.sum() - new
-        table = np.array([[*a, max(gone[0], 0.0), 0.0], [*b, max(gone[1], 0.0), new]])
-        found.append(_of_table(table, stop - start))
+        new = unseen[j] if len(unseen) else UnseenLevels(np.empty(0))
+        missing = np.maximum([rows[0] - a.sum(), rows[1] - b.sum() - new.n], 0.0)
+        found.append(_of_levels(np.array([a, b]), missing, new))
     return found
 
 
 @moves.register(Moments)
 @moves.register(CoMoments)
-def _(before: Any, after: Any, rows: Pair, strange: Sequence[float] = (), seen: Sequence[Floats] = ()) -> list[Move]:
+def _(
+    before: Any, after: Any, rows: Pair, unseen: Sequence[UnseenLevels] = (), seen: Sequence[Floats] = ()
+) -> list[Move]:
     each = zip(*(tally.n[0] for tally in (before, after)), *(tally.mean[0] for tally in (before, after)),
                *(tally.m2[0] for tally in (before, after)), strict=True)  # fmt: skip
-    return [_of_numbers((n, m), (x, y), (s, t), rows, _squares(seen, j)) for j, (n, m, x, y, s, t) in enumerate(each)]
+    return [
+        _of_numbers((n, m), (x, y), (s, t), rows, [side[:, j] for side in seen])
+        for j, (n, m, x, y, s, t) in enumerate(each)
+    ]
 
 
 @moves.register
-def _(before: Sums, after: Sums, rows: Pair, strange: Sequence[float] = (), seen: Sequence[Floats] = ()) -> list[Move]:
+def _(
+    before: Sums, after: Sums, rows: Pair, unseen: Sequence[UnseenLevels] = (), seen: Sequence[Floats] = ()
+) -> list[Move]:
     each = zip(before.n[0], after.n[0], before.total[0], after.total[0], strict=True)
     alone = [all(not np.any(np.nan_to_num(side[:, j]) % 1) for side in seen) for j in range(before.n.shape[1])]
     return [_of_rates((n, m), (x, y), rows, _values(seen, j), alone[j]) for j, (n, m, x, y) in enumerate(each)]
 
 
-def _of_table(table: Floats, n_levels: int) -> Move:
-    """Of counts (before and after, level): levels, then missing, then never met."""
-    p, test = table_test(table)
-    sizes = table.sum(axis=1, keepdims=True)
-    shares = np.divide(table, sizes, out=np.zeros_like(table), where=sizes > 0)
-    at = int(np.abs(shares[1] - shares[0]).argmax())
-    named = at if at < n_levels else MISSING if at == n_levels else STRANGE
-    values = {"share": (float(shares[0, at]), float(shares[1, at])), "missing": _pair(shares[:, n_levels])}
-    return Move(p, float(stability(table).sum()), test, values, named)
+def _of_levels(table: Floats, missing: Floats, new: UnseenLevels) -> Move:
+    """Of counts (before and after, level), of rows without a value, and of new levels."""
+    k = table.shape[1]
+    others = np.stack([np.zeros_like(new.counts), new.counts])
+    counts = LevelCounts(np.column_stack([table, missing, others]), new.others)
+    p, test = counts.test()
+    sizes = np.maximum(counts.sizes, 1e-300)[:, None]
+    shares = np.column_stack([table, missing, [0.0, new.n]]) / sizes
+    far = np.abs(shares[1] - shares[0])
+    far[-1] = abs(far[-1] - counts.expected_unseen() / sizes[1, 0])  # of a long tail some levels are always new
+    at = int(far.argmax())
+    values = {"share": _pair(shares[:, at]), "missing": _pair(shares[:, k])}
+    moved = counts.stability(np.arange(counts.table.shape[1]) > k)
+    return Move(p, moved, test, values, at if at < k else MISSING if at == k else STRANGE)
 
 
-def stability(table: Floats) -> Floats:
-    """(level,) what each adds to the stability index, of counts (before and after, level)."""
-    smooth = (table + 0.5) / (table.sum(axis=1, keepdims=True) + 0.5 * table.shape[1])  # none has a share of 0
-    each = (smooth[1] - smooth[0]) * np.log(smooth[1] / smooth[0])
-    return np.where(table.sum(axis=0) > 0, each, 0.0)
-
-
-def table_test(table: Floats) -> tuple[float, str]:
-    """The p-value of two rows of counts being of one law, and by which test."""
-    from scipy.special import chdtrc  # scipy.stats, for what is rare below, takes half a second to import
-
-    table = table[:, table.sum(axis=0) > 0]
-    total = table.sum()
-    if table.shape[1] < 2 or (table.sum(axis=1) == 0).any():
-        return 1.0, "none"
-    table = _joined(table, _FEW * total / table.sum(axis=1).min())
-    expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0) / total
-    if table.shape[1] == 2 and expected.min() < _FEW:
-        from scipy.stats import fisher_exact
-
-        return float(fisher_exact(np.round(table).astype(int)).pvalue), "Fisher"
-    statistic = ((table - expected) ** 2 / expected).sum()
-    return float(chdtrc(table.shape[1] - 1, statistic)), "chi-squared"
-
-
-def _joined(table: Floats, least: float) -> Floats:
-    """The same counts with levels of less than so many rows joined, the rarest first; two levels stay apart."""
-    order = np.argsort(table.sum(axis=0), kind="stable")
-    sizes = np.cumsum(table.sum(axis=0)[order])
-    few = int((table.sum(axis=0) < least).sum())
-    if few and sizes[few - 1] < least:
-        few += 1
-    few = min(few, table.shape[1] - 1)
-    if few < 2:
-        return table
-    return np.column_stack([table[:, order[:few]].sum(axis=1), table[:, order[few:]]])
-
-
-def _of_numbers(count: Pair, mean: Pair, m2: Pair, rows: Pair, squares: Floats) -> Move:
+def _of_numbers(count: Pair, mean: Pair, m2: Pair, rows: Pair, seen: Sequence[Floats]) -> Move:
     """Of two columns of numbers by their moments; three tests, of which the least p-value counts three times."""
-    from scipy.special import stdtr
-
-    (n, m), (x, y), (s, z) = count, mean, m2
+    (n, m), (x, y) = count, mean
     there = np.array([[n, max(rows[0] - n, 0.0)], [m, max(rows[1] - m, 0.0)]])
     tests = [table_test(there)[0]]
     moved, values = 0.0, {} if not (n and m) else {"mean": (float(x), float(y))}
     if n > 1 and m > 1:
-        u, v = s / (n - 1), z / (m - 1)
+        u, v = (_variance(*side) for side in zip(count, mean, m2, strict=True))
         values["sd"] = float(np.sqrt(u)), float(np.sqrt(v))
         if u > 0 and v > 0:
-            a, b = u / n, v / m
-            free = (a + b) ** 2 / (a**2 / (n - 1) + b**2 / (m - 1))
-            tests.append(float(2 * stdtr(free, -abs(x - y) / np.sqrt(a + b))))
-            tests.append(apart((n, m), (u, v), squares))
+            tests.append(_means_test(count, mean, (u, v)))
+            tests.append(apart((n, m), (u, v), _squares(seen)))
             moved = float(0.5 * (u / v + v / u - 2) + 0.5 * (x - y) ** 2 * (1 / u + 1 / v))
         elif x != y or u != v:
-            tests.append(0.0)
+            tests += [_means_test(count, mean, (u, v)) if u + v > 0 else 1.0, _constant_test(count, mean, (u, v), seen)]
             moved = float("inf")
     values["missing"] = _absent(count, rows)
     moved += float(stability(there).sum())
     return Move(min(1.0, len(tests) * min(tests)), moved, "Welch and Layard", values)
+
+
+def _variance(n: float, mean: float, m2: float) -> float:
+    """The variance; 0 where it is no more than rounding."""
+    variance = m2 / (n - 1)
+    return float(variance) if variance > 1e-30 * mean**2 else 0.0
+
+
+def _means_test(count: Pair, mean: Pair, variance: Pair) -> float:
+    """The larger p-value of the t-tests with variances of their own (Welch) and with a pooled one."""
+    from scipy.special import stdtr
+
+    (n, m), (u, v) = count, variance
+    a, b, far = u / n, v / m, abs(mean[0] - mean[1])
+    free = (a + b) ** 2 / (a**2 / (n - 1) + b**2 / (m - 1))
+    pooled = ((n - 1) * u + (m - 1) * v) / (n + m - 2)
+    welch = stdtr(free, -far / np.sqrt(a + b))
+    return float(2 * max(welch, stdtr(n + m - 2, -far / np.sqrt(pooled * (1 / n + 1 / m)))))
+
+
+def _constant_test(count: Pair, mean: Pair, variance: Pair, seen: Sequence[Floats]) -> float:
+    """The p-value of one sample, or each, having a single value.
+
+    How many rows of the other have another value is counted where they are at hand. Else it is the least share that
+    its mean and variance allow (Cauchy-Schwarz), and some at least.
+    """
+    one = 0 if variance[0] <= 0 else 1  # the sample with a single value
+    value, other = mean[one], 1 - one
+    at_hand = seen[0] if other == 0 and len(seen) > 1 else seen[-1] if other == 1 and len(seen) else np.empty(0)
+    at_hand = at_hand[~np.isnan(at_hand)]
+    far = (mean[other] - value) ** 2
+    share = max(far / (far + variance[other]), _OTHERS)
+    if len(at_hand):
+        share = float((~np.isclose(at_hand, value, rtol=1e-12, atol=0.0)).mean())
+    elif share < 1:
+        return float((1 - share) ** count[one])
+    different = share * count[other]
+    return table_test(np.array([[count[one], 0.0], [count[other] - different, different]]))[0]
 
 
 def _absent(count: Pair, rows: Pair) -> Pair:
@@ -249,13 +271,10 @@ def _values(seen: Sequence[Floats], j: int) -> Floats:
     return np.concatenate([np.empty(0), *(side / side.mean() for side in sides if side.sum() > 0)])
 
 
-def _squares(seen: Sequence[Floats], j: int) -> Floats:
+def _squares(seen: Sequence[Floats]) -> Floats:
     """The squares of what was seen of a column about the mean of its side."""
-    return _values([(side - np.nanmean(side)) ** 2 for side in (one[:, [j]] for one in seen) if _any(side)], 0)
-
-
-def _any(side: Floats) -> bool:
-    return bool((~np.isnan(side)).any())
+    sides = [side[~np.isnan(side)][:, None] for side in seen]
+    return _values([(side - side.mean()) ** 2 for side in sides if len(side)], 0)
 
 
 def holm(p: Sequence[float]) -> list[float]:

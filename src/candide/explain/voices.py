@@ -15,6 +15,7 @@ class, left with one bin, has no voice of its own: ``silent`` says so.
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, overload
 
 import numpy as np
@@ -90,14 +91,27 @@ class Voices(Sequence[Voice]):
         some = tuple(one for one in self.voices if one.title in names or not set(one.columns).isdisjoint(names))
         return Voices(some, tuple(one for one in self.silent if one.column in names), self.rows)
 
+    def printed_kind(self, one: Voice) -> str:
+        """The kind of a voice as it is printed: of a column that is in other voices too it is the own term alone."""
+        return "own term" if one.kind == "column" and one.columns[0] in self._in_others else one.kind
+
+    @cached_property
+    def _in_others(self) -> frozenset[Name]:
+        return frozenset(name for one in self.voices if len(one.columns) > 1 for name in one.columns)
+
     def to_dict(self) -> dict[str, list[Any]]:
         """Columns of values: ``pandas.DataFrame(voices.to_dict())``, or the same of polars or pyarrow."""
         names = ("title", "columns", "kind", "weight", "strength", "answers")
         return {name: [getattr(one, name) for one in self.voices] for name in names}
 
+    def _table(self) -> list[list[str]]:
+        rows = [
+            [one.title, self.printed_kind(one), f"{one.weight:.2f}", said(one.strength)] for one in self.voices[:_SHOWN]
+        ]
+        return [["voice", "kind", "weight", "nats"], *rows]
+
     def __str__(self) -> str:
-        cells = [[one.title, one.kind, f"{one.weight:.2f}", said(one.strength)] for one in self.voices[:_SHOWN]]
-        rows = [["voice", "kind", "weight", "nats"], *cells]
+        rows = self._table()
         more = [f"... and {len(self.voices) - _SHOWN:,} more"] if len(self.voices) > _SHOWN else []
         silent = (f"{one.column}: no voice, {one.why}" for one in self.silent[:_SHOWN])
         return "\n".join([*wording.aligned(rows, words=2), *more, *silent])
@@ -106,11 +120,11 @@ class Voices(Sequence[Voice]):
 
     def _repr_html_(self) -> str:
         some = self.voices[:_SHOWN]
-        rows = [["voice", "kind", "weight", "nats"]]
-        rows += [[one.title, one.kind, f"{one.weight:.2f}", said(one.strength)] for one in some]
         more = [f"... and {len(self.voices) - _SHOWN:,} more"] if len(self.voices) > _SHOWN else []
         silent = [f"{wording.plural(len(self.silent), 'column')} without a voice"] if self.silent else []
-        return wording.framed("Voices", rows, 2, [one.strength or 0.0 for one in some], "; ".join([*more, *silent]))
+        return wording.framed(
+            "Voices", self._table(), 2, [one.strength or 0.0 for one in some], "; ".join([*more, *silent])
+        )
 
 
 def said(nats: float | None) -> str:

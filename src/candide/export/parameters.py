@@ -153,6 +153,8 @@ class _Walk:
     def _kind(self, name: Name, levels: Sequence[Any]) -> str:
         if name in self.fitted.dates:
             return "date"
+        if name in self.fitted.times and not levels:
+            return "time"
         return "boolean" if levels and all(isinstance(level, bool) for level in levels) else self._kinds[name]
 
 

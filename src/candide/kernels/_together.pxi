@@ -198,16 +198,18 @@ def held_out_cells(counts, codes, y, w, sets, sizes, double towards, double spre
     return out.T
 
 
-def score_cells(codes, y, w, posterior, sets, sizes, double towards, double spread):
+def score_cells(codes, y, w, left_out, posterior, sets, sizes, double towards, double spread):
     """(set,) the slope and the information of the likelihood where each set's terms join those of a posterior.
 
-    The sums over rows of f(y) - sum_c p_c f(c), and of the variance of f under p; each row left out of its own terms.
+    The sums over rows of f(y) - sum_c p_c f(c), and of the variance of f under p; each row left out of its own terms,
+    from whose counts ``left_out`` is taken.
     """
     cdef const double[:, ::1] p = _padded(posterior)
     cdef Sets of = Sets(sets, sizes)
     cdef Py_ssize_t k = posterior.shape[1], s, c, r, cell, q, blocks = p.shape[1] // LANES
     cdef Scan scan = Scan(codes, of, k, towards, spread)
     cdef Members members = Members(y, w, scan.n_rows, k, scan.n_rows)
+    cdef Members removed = Members(y, left_out, scan.n_rows, k, scan.n_rows)
     cdef Py_ssize_t most = np.diff(of.offsets).max(initial=1)
     cdef double[:, ::1] count = np.empty((k, most)), table = np.zeros((most, p.shape[1]))
     cdef double[:, ::1] total = np.zeros((2, of.n_sets))
@@ -216,6 +218,7 @@ def score_cells(codes, y, w, posterior, sets, sizes, double towards, double spre
     _require(p.shape[0] == scan.n_rows, "the posterior and the rows differ in length")
     with nogil:
         members.load(0, scan.n_rows)
+        removed.load(0, scan.n_rows)
         for s in range(of.n_sets):
             scan.turn_to(s)
             scan.place(s)
@@ -242,7 +245,7 @@ def score_cells(codes, y, w, posterior, sets, sizes, double towards, double spre
                     means += term
                     squares += term * _load(&table[cell, q * LANES])
                 c, weight = members.label[r], members.weight[r]
-                own, f = scan.term(c, cell, weight), table[cell, c]
+                own, f = scan.term(c, cell, removed.weight[r]), table[cell, c]
                 mean = _sum(means) + p[r, c] * (own - f)
                 square = _sum(squares) + p[r, c] * (own * own - f * f)
                 total[0, s] += weight * (own - mean)

@@ -70,6 +70,7 @@ def score_cells(
     codes: NDArray,
     y: Codes,
     w: Floats | None,
+    left_out: Floats | None,
     posterior: Floats,
     sets: Codes,
     sizes: Codes,
@@ -78,12 +79,13 @@ def score_cells(
 ) -> tuple[Floats, Floats]:
     """(set,) the slope and the information of the likelihood where each set's terms join those of a posterior.
 
-    The sums over rows of f(y) - sum_c p_c f(c), and of the variance of f under p; each row left out of its own terms.
+    The sums over rows of f(y) - sum_c p_c f(c), and of the variance of f under p; each row left out of its own terms,
+    from whose counts ``left_out`` is taken.
     """
     k, row = posterior.shape[1], np.arange(len(codes))
     counts = cell_counts(codes, y, w, k, sets, sizes)
     table = cell_terms(counts, sets, sizes, towards, spread)
-    own_terms = held_out_cells(counts, codes, y, w, sets, sizes, towards, spread)
+    own_terms = held_out_cells(counts, codes, y, left_out, sets, sizes, towards, spread)
     slope, information = np.zeros((2, len(sets)))
     weight = np.ones(len(y)) if w is None else w
     for s, (own, _, cell) in enumerate(_each(codes, sets, sizes)):

@@ -71,7 +71,7 @@ def minus(a: Floats, b: Floats) -> Floats:
     return plus(a, -b)
 
 
-def scaled(sums: Floats, factor: float) -> Floats:
+def scaled(sums: Floats, factor: float | Floats) -> Floats:
     """The sums of rows that count ``factor`` times."""
     with np.errstate(invalid="ignore", over="ignore"):
         return expansion(*(t for part in parts_of(sums) for t in two_product(part, np.asarray(factor, float))))

@@ -1,11 +1,16 @@
-"""Admission: which sets of columns have something to say that the voices so far have not said.
+"""Admission: which interactions improve on the terms that the model has so far.
 
-Each set is asked by the score test of adding it: z = U / sqrt(I), of its terms on rows that it has not counted,
+Each set of columns gets the score test of adding its term f, evaluated on rows that it has not counted,
 
-    U = sum over rows of f(y) - sum_c p_c f(c)        I = sum over rows of Var_p f
+    z = U / sqrt(I)        U = sum over rows of f(y) - sum_c p_c f(c)        I = sum over rows of Var_p f
 
-under the probabilities p of the voices so far. Sets that pass Benjamini and Hochberg's rule are admitted: among them a
-share of ``FALSE`` may be there by chance.
+under the probabilities p of the terms so far. z is normal only where f is known well. A term learned from noise follows
+that noise: with d degrees of freedom U is then Q - d and I is Q, with a chi-square Q, and its tail is much longer,
+
+    P(z) = P(Q > q)        (q - d) / sqrt(q) = z        Q ~ chi-square with d degrees of freedom
+
+That is the tail used here. A table without interactions passes with a probability of ``NO_INTERACTION``. Where there
+are interactions, Benjamini and Hochberg's rule finds them: a share of ``FALSE`` of those admitted may be due to chance.
 
 >>> rng = np.random.default_rng(0)
 >>> x, p = rng.integers(0, 2, (400, 4)), np.full((400, 2), 0.5)
@@ -17,13 +22,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from candide.conjugate.interaction import score
-from candide.model.weights import relative
-from candide.numerics import normal_tail
+from candide import kernels
+from candide.conjugate.interaction import held_out, log_ratio, score
+from candide.numerics import chi_square_tail
 from candide.rows.blocks import Codes, Floats
+from candide.tally.cells import Cells, Layout
 
-FALSE = 0.01  # the share of sets admitted that may be there by chance
+NO_INTERACTION = 0.01  # probability of admitting any set where no columns interact
+NOT_NEEDED = 0.01  # probability of adding a single term that contributes nothing
+FALSE = 0.1  # the share of the sets admitted that may be due to chance, where some columns interact
 LARGEST = 200_000  # cells of a set, over all classes
+_SPREAD = 4.0  # degrees of freedom that count for one: logarithms of small counts spread wider than a chi-square
+_TERMS = 1 << 22  # of rows, classes and sets that are evaluated together
 
 Sets = tuple[tuple[int, ...], ...]
 
@@ -35,29 +45,92 @@ def admit(
     y: Codes,
     posterior: Floats,
     weight: Floats | None = None,
+    left_out: Floats | None = None,
     *,
     most: int,
+    established: bool = False,
 ) -> Sets:
-    """The sets that are admitted, strongest first; ``codes`` (row, column), ``posterior`` (row, class) so far."""
-    k = posterior.shape[1]
-    cells = [np.prod([sizes[j] for j in s], dtype=float) for s in sets]
+    """The sets that are admitted, strongest first; ``codes`` (row, column), ``posterior`` (row, class) so far.
+
+    ``weight`` is the frequency of each row, ``left_out`` what leaving it out takes from the counts, where that is not
+    its weight; ``established``: it is known that columns interact.
+    """
+    k, n_rows = posterior.shape[1], float(len(y) if weight is None else weight.sum())
+    shapes = np.array([[sizes[j] for j in columns] for columns in sets], float)
     # Of more cells than rows most are empty; all that such a set says of a row left out is that its class has one less.
-    room = [s for s, n in zip(sets, cells, strict=True) if n <= min(LARGEST / k, len(y))]
-    if not room:
+    tested = np.flatnonzero(shapes.prod(axis=1) <= min(LARGEST / k, n_rows))
+    if not len(tested):
         return ()
-    z = score(np.array(room), codes, np.array(sizes), y, posterior, weight)
-    if weight is not None and weight.any():
-        z = z * np.sqrt(relative(weight).max()) / np.sqrt(weight.max())
-    tail = normal_tail(z)
-    order = np.argsort(tail, kind="stable")
-    passed = np.flatnonzero(tail[order] <= FALSE * np.arange(1, len(order) + 1) / len(sets))
-    return tuple(room[i] for i in order[: min(most, passed[-1] + 1 if len(passed) else 0)])
+    candidates, degrees = np.array(sets)[tested], _SPREAD * (shapes[tested] - 1.0).prod(axis=1) * (k - 1)
+    z = score(candidates, codes, np.array(sizes), y, posterior, weight, left_out)
+    order = np.argsort(-z, kind="stable")
+    order = order[tail(z, degrees)[order] <= _threshold(tail(z, degrees), FALSE, len(sets))][: 2 * most]
+    z = _scores(candidates[order], codes, sizes, y, posterior, weight, left_out)
+    probability = tail(z, degrees[order])
+    if not established and _threshold(probability, NO_INTERACTION, len(sets)) < 0:
+        return ()
+    passed = order[probability <= _threshold(probability, FALSE, len(sets))]
+    return tuple(tuple(map(int, columns)) for columns in candidates[passed][:most])
+
+
+def tail(z: Floats, degrees: Floats) -> Floats:
+    """The probability of a score test of at least z for a term with so many degrees of freedom learned from noise.
+
+    >>> tail(np.array([0.0, 4.0, 4.0, 4.0]), np.array([49.0, 1.0, 49.0, 1e6])).round(5).tolist()
+    [0.47313, 2e-05, 0.00083, 0.00232]
+    """
+    return chi_square_tail(((z + np.sqrt(z**2 + 4.0 * degrees)) / 2.0) ** 2, degrees)
+
+
+def _threshold(probability: Floats, share: float, n_tests: int) -> float:
+    """The largest probability that passes the rule of Benjamini and Hochberg among so many tests; -1: none does."""
+    ascending = np.sort(probability)
+    passed = np.flatnonzero(ascending <= share * np.arange(1, len(ascending) + 1) / n_tests)
+    return float(ascending[passed[-1]]) if len(passed) else -1.0
+
+
+def _scores(
+    sets: Codes,
+    codes: Codes,
+    sizes: tuple[int, ...],
+    y: Codes,
+    posterior: Floats,
+    weight: Floats | None,
+    left_out: Floats | None,
+) -> Floats:
+    """(set,) z of each set, by the larger variance."""
+    k, found = posterior.shape[1], [np.zeros(0)]
+    step = max(1, _TERMS // max(1, posterior.size))
+    for start in range(0, len(sets), step):
+        some = sets[start : start + step]
+        counts = kernels.cell_counts(codes, y, weight, k, some, np.array(sizes))
+        tally = Cells(counts, Layout(tuple(map(tuple, some.tolist())), sizes))
+        terms = held_out(tally, log_ratio(tally), codes, y, weight if left_out is None else left_out)
+        found.append(_self_normalised(*_moments(terms, y, posterior, weight)))
+    return np.concatenate(found)
+
+
+def is_needed(terms: Floats, degrees: float, y: Codes, posterior: Floats, weight: Floats | None = None) -> bool:
+    """Whether one term (row, class, 1) with so many degrees of freedom improves on a model with this posterior."""
+    z = _self_normalised(*_moments(terms, y, posterior, weight))
+    return bool(tail(z, np.array(degrees))[0] <= NOT_NEEDED)
 
 
 def score_test(terms: Floats, y: Codes, posterior: Floats, weight: Floats | None = None) -> Floats:
     """(voice,) z of adding each voice, whose terms are (row, class, voice), to a model with this posterior."""
-    w = np.ones(len(y)) if weight is None else relative(weight)
+    gain, expected, _ = _moments(terms, y, posterior, weight)
+    return gain / np.sqrt(np.maximum(expected, 1e-9))
+
+
+def _self_normalised(gain: Floats, expected: Floats, observed: Floats) -> Floats:
+    """z by the observed or the expected variance, whichever is larger: a few rows of a rare class prove nothing."""
+    return gain / np.sqrt(np.maximum(np.maximum(expected, observed), 1e-9))
+
+
+def _moments(terms: Floats, y: Codes, posterior: Floats, weight: Floats | None) -> tuple[Floats, Floats, Floats]:
+    """(term,) the slope of the likelihood where a term is added, and its expected and observed variance."""
+    w = np.ones(len(y)) if weight is None else weight
     mean = np.einsum("nc,ncv->nv", posterior, terms)
     square = np.einsum("nc,ncv->nv", posterior, terms**2)
-    gain = w @ (terms[np.arange(len(y)), y] - mean)
-    return gain / np.sqrt(np.maximum(w @ (square - mean**2), 1e-9))
+    gain = terms[np.arange(len(y)), y] - mean
+    return w @ gain, w @ (square - mean**2), w @ gain**2

@@ -114,7 +114,7 @@ def isotonic(log_posterior: Floats, y: Codes, weight: Floats | None = None) -> I
         own, x, n = (y == c + (odds.shape[1] == 1))[order].astype(float), odds[order, c], w[order]
         steps = isotonic_regression(own, weights=n).blocks[:-1]
         rows, met, sums = (np.add.reduceat(values, steps) for values in (n, n * own, n * x))
-        known.append(sums / rows)
+        known.append(np.maximum.accumulate(sums / rows))
         shares.append(np.maximum.accumulate((met + 0.5) / (rows + 1.0)))
     return Isotonic(tuple(known), tuple(shares))
 

@@ -20,7 +20,7 @@ name goes too, unless it was declared.
 (('+',), [2.0], ('round', 'square'))
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,13 +28,14 @@ import numpy as np
 
 from candide import events, wording
 from candide.encode import Move
-from candide.errors import InputError, NotWithinError
+from candide.errors import InputError, NotWithinError, TooLargeError
 from candide.model.plan import Moves, Part, Plan
 from candide.rows import matching
 from candide.rows.blocks import Codes, Floats
 from candide.rows.labels import Labels
 from candide.rows.table import Name
 from candide.tally import Levels, Moments, Tally
+from candide.tally.base import LARGEST
 
 _HEAVIEST = 1e150  # weight of all rows: its square is a number
 
@@ -52,7 +53,7 @@ class Census:
     def __post_init__(self) -> None:
         weight = float(self.class_weight.sum())
         if not weight <= _HEAVIEST:
-            raise InputError(
+            raise TooLargeError(
                 f"the rows weigh {weight:g} in all, and at most {_HEAVIEST:g} can be reckoned with",
                 value=weight,
                 remedy="divide the weights",
@@ -71,7 +72,19 @@ class Census:
         mine, theirs = align(self, other)
         tallies = tuple(a + b for a, b in zip(mine.tallies, theirs.tallies, strict=True))
         weight, n_rows = mine.class_weight + theirs.class_weight, mine.n_rows + theirs.n_rows
-        return replace(mine, class_weight=weight, tallies=tallies, n_rows=n_rows).bounded()
+        return replace(mine, class_weight=weight, tallies=tallies, n_rows=n_rows).bounded().check_range()
+
+    def check_range(self) -> "Census":
+        """Return these counts; raise an InputError where a sum is too large to be merged or written to a file."""
+        for part, tally in zip(self.plan.parts, self.tallies, strict=True):
+            if (cell := tally.too_large()) is not None:
+                column, _ = _column_of(tally, cell[1], part)
+                raise TooLargeError(
+                    f"class {self.labels.values[cell[0]]!r}: sums of its values exceed {LARGEST:g}",
+                    column=column,
+                    remedy="divide the column by a constant, or leave the largest values out",
+                )
+        return self
 
     def bounded(self) -> "Census":
         """The same counts, with whole numbers of which there are too many to be codes as numbers: levels cost room."""
@@ -92,6 +105,7 @@ class Census:
             for a, b, place in zip(mine.tallies, theirs.tallies, mine.plan.parts, strict=True)
         )
         weight = _minus(mine.classes, theirs.classes, mine.labels, None).counts[0]
+        _check_missing(mine, weight, tallies)
         return replace(mine, class_weight=weight, tallies=tallies, n_rows=mine.n_rows - theirs.n_rows).pruned()
 
     def pruned(self) -> "Census":
@@ -116,14 +130,14 @@ class Census:
         """The same counts, all classes of which stay known whatever is removed."""
         return replace(self, labels=self.labels.declare())
 
-    def scale(self, factor: float) -> "Census":
-        """Let every row count ``factor`` times: forgetting."""
-        if not 0 <= factor < np.inf:
+    def scale(self, factor: float | Floats) -> "Census":
+        """Let every row count ``factor`` times; an array (class,) has a factor for each class."""
+        if not (np.greater_equal(factor, 0) & np.less(factor, np.inf)).all():
             what, remedy = f"factor: {factor} is not a weight", "pass a number >= 0, such as 0.9 to forget a tenth"
             raise InputError(what, value=factor, remedy=remedy)
         tallies = tuple(t.scale(factor) for t in self.tallies)
         scaled = replace(self, class_weight=self.class_weight * factor, tallies=tallies)
-        return scaled if factor else scaled.pruned()
+        return scaled.check_range() if np.all(factor) else scaled.pruned()
 
     def select(self, names: Collection[Name]) -> "Census":
         """The census of some of the columns; columns modelled together stay together."""
@@ -205,14 +219,33 @@ def _minus(whole: Any, gone: Any, labels: Labels, part: Part | None) -> Any:
         if error.cell is None:
             raise
         c, cell = error.cell
-        j, level = whole.place(cell)
         if part is None:
             raise NotWithinError(f"class {labels.values[cell]!r}: {error.why}", value=labels.values[cell]) from None
-        voices = part.event.voices(part.columns)
-        names = voices[min(j, len(voices) - 1)]  # of columns that speak together all are named
-        of = "" if level is None or len(names) > 1 else f", level {part.encodings[j].names()[level]!r}"
-        column = names if len(names) > 1 else names[0]
+        column, of = _column_of(whole, cell, part)
         raise NotWithinError(f"class {labels.values[c]!r}{of}: {error.why}", column=column) from None
+
+
+def _column_of(tally: Tally, cell: int, part: Part) -> tuple[Any, str]:
+    """The column, or columns modelled together, at a position of a tally, and the level as text for a message."""
+    j, level = tally.place(cell)
+    terms = part.event.voices(part.columns)
+    names = terms[min(j, len(terms) - 1)]
+    of = "" if level is None or len(names) > 1 else f", level {part.encodings[j].names()[level]!r}"
+    return names if len(names) > 1 else names[0], of
+
+
+def _check_missing(whole: Census, weight: Floats, tallies: Sequence[Tally]) -> None:
+    """Refuse to remove more missing values of a column than were counted: more values than rows would be left."""
+    room = 1e-9 * whole.class_weight
+    for part, tally in zip(whole.plan.parts, tallies, strict=True):
+        n: Floats = getattr(tally, "n", np.empty(0))  # (class, column), where columns are counted apart
+        if part.event.joint or part.holds == "documents" or n.shape != (len(weight), len(part.columns)):
+            continue
+        over = n > (weight + room)[:, None]
+        if over.any():
+            c, j = np.argwhere(over)[0]
+            what = f"class {whole.labels.values[c]!r}: more missing values are removed than were counted"
+            raise NotWithinError(what, column=part.columns[j])
 
 
 def align(a: Census, b: Census) -> tuple[Census, Census]:

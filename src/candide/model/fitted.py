@@ -17,7 +17,7 @@ predicts the same, and whatever needs counts says that there are none.
 (True, False, None)
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 from candide import wording
 from candide.errors import InputError
 from candide.model.census import Census
-from candide.model.model import Model, ask, estimate
+from candide.model.input_columns import similar_names, suggestion
+from candide.model.model import Model, ask, class_log_prior, estimate
 from candide.model.plan import Plan
 from candide.model.policy import Policy, PolicyLike, Rule, policy_of, shares_of
 from candide.model.settings import Settings
@@ -79,6 +80,7 @@ class Fitted:
     spelled: Mapping[str, Spelling] = field(default_factory=dict)  # numbers and dates of text, where not plainly
     na: tuple[str, ...] = ()  # text that was said to mean a missing value
     dates: frozenset[str] = frozenset()  # columns of numbers that are days since 1970
+    times: frozenset[str] = frozenset()  # columns of numbers that are times of day or durations, in days
     voices: "Voices | None" = None  # weights that were learned; None: every voice counts once
     policy: Policy | None = None  # how its probabilities become decisions; None: the most probable class
 
@@ -142,8 +144,10 @@ class Fitted:
         """Estimated at first use; a merge makes a new Fitted, so it is never stale."""
         if self.parameters is not None:
             return self.parameters.model
-        plain = estimate(self.chosen, self.settings)
-        return plain if self.voices is None else self.voices.weigh(plain)
+        if self.voices is None:
+            return estimate(self.chosen, self.settings)
+        prior = class_log_prior(self.chosen, self.settings.class_prior, self.settings.estimate)
+        return self.voices.weigh(replace(estimate(self.voices.effective(self.chosen), self.settings), log_prior=prior))
 
     @property
     def base(self) -> Floats:
@@ -229,7 +233,7 @@ class Fitted:
     def read(self, table: Table) -> Table:
         """Rows in memory, read as the model's own rows were: what spells a number or a date, what means missing."""
         columns = (self.plan if self.counts is None else self.counts.plan).columns
-        return as_spelled(without(table, columns, self.na), self.spelled, self.dates)
+        return as_spelled(without(table, columns, self.na), self.spelled, self.dates, self.times)
 
     def changed(self, **settings: Any) -> "Fitted":
         """The same counts under other settings: no longer those of the estimator that was fitted."""
@@ -263,7 +267,8 @@ class Fitted:
             theirs = other.voices.first(len(both.plan.parts)).among(other.labels, both.labels)
             both = replace(both, voices=both.voices + theirs)
         na = tuple(dict.fromkeys(self.na + other.na))
-        return replace(both, spelled={**other.spelled, **self.spelled}, na=na, dates=self.dates | other.dates)
+        dates, times = self.dates | other.dates, self.times | other.times
+        return replace(both, spelled={**other.spelled, **self.spelled}, na=na, dates=dates, times=times)
 
     def __sub__(self, part: "Fitted") -> "Fitted":
         return self.minus(part.census)
@@ -295,6 +300,8 @@ def decided(classes: NDArray, codes: Codes) -> NDArray:
     return found
 
 
-def missing_column(name: Name, plan: Plan) -> InputError:
-    """The error for rows without a column that the model needs."""
-    return InputError("missing", column=name, remedy=f"the model was fitted on {wording.listing(plan.columns)}")
+def missing_column(name: Name, plan: Plan, given: Sequence[Name] = ()) -> InputError:
+    """The error for rows without a column that the model needs, and have ``given`` ones."""
+    near = similar_names([str(name)], [str(one) for one in given if one not in plan.columns])
+    remedy = suggestion(near) or f"the model was fitted on {wording.listing(plan.columns)}"
+    return InputError("missing", column=name, remedy=remedy)

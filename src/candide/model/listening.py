@@ -23,7 +23,7 @@ from candide.conjugate.words import Words
 from candide.distributions.hearing import USUAL, Hearing
 from candide.encode.tokens import PLAIN, SUBLINEAR, terms_of
 from candide.kernels.text_twin import weights_of
-from candide.model import weights, words
+from candide.model import words
 from candide.rows.blocks import Codes, Floats
 from candide.rows.documents import Documents
 from candide.rows.lots import drawn, lots
@@ -88,6 +88,7 @@ class Listener:
     documents: Documents
     y: Codes
     weight: Floats | None = None
+    removed: Floats | None = None  # (document,) what leaving it out takes from the counts; None: its weight
     is_counted: bool = True
 
     def choose(self, offset: Floats) -> Hearing:
@@ -137,41 +138,47 @@ class Listener:
                 gone = Terms.of(held.documents, held.y, held.weight, n_classes=self.tally.n_classes, spec=self._spec)
                 left = self.tally - gone
                 held, rest = replace(held, tally=left, is_counted=False), replace(rest, tally=left)
-            often = None if rest.weight is None else weights.relative(rest.weight)
-            yield mine, _Trial(rest.words(_PLAINLY), often, held.words(_PLAINLY), offset)
+            yield mine, _Trial(rest.words(_PLAINLY), rest.weight, held.words(_PLAINLY), offset)
 
     @property
     def _spec(self) -> Any:
         return self.event.spec(1)
 
     def _some(self, rows: Codes) -> "Listener":
-        weight = None if self.weight is None else self.weight[rows]
-        return replace(self, documents=self.documents.take(rows), y=self.y[rows], weight=weight)
+        weight, removed = (None if a is None else a[rows] for a in (self.weight, self.removed))
+        return replace(self, documents=self.documents.take(rows), y=self.y[rows], weight=weight, removed=removed)
 
     def words(self, how: Hearing) -> Words:
         """The words of the documents, as they are heard."""
-        given = self.tally, self.prior, self.documents, self.y, self.weight
+        given = self.tally, self.prior, self.documents, self.y, self.weight if self.removed is None else self.removed
         power = how.power if how.manner < 0 and not how.longest else 0.0
         said = self.event.words(*given, power=power, is_counted=self.is_counted)
         return replace(said, how=how) if power == how.power and not how.longest else hear(said, how)
 
 
 def characters_help(
-    words: Any, characters: Any, documents: Documents, y: Codes, weight: Floats | None, n_classes: int
+    words: Any,
+    characters: Any,
+    documents: Documents,
+    y: Codes,
+    weight: Floats | None,
+    n_classes: int,
+    removed: Floats | None = None,
 ) -> bool:
     """Whether runs of characters tell more beside the words, by documents held out: tried where these are short.
 
-    ``words`` and ``characters`` are the event models.
+    ``words`` and ``characters`` are the event models; ``removed`` is what leaving a document out takes from the counts.
     """
     some = drawn(np.arange(len(y)), _SHORT_ONES)
     if len(y) < _FEWEST or not _short(documents.take(some[:_GLANCE]), words.tokens):
         return False
-    documents, y, weight = documents.take(some), y[some], None if weight is None else weight[some]
+    documents, y = documents.take(some), y[some]
+    weight, removed = (None if a is None else a[some] for a in (weight, removed))
     n = np.bincount(y, weight, n_classes)
     offset, each = np.log((n + 0.5) / (n.sum() + 0.5 * n_classes)), []
     for event in (words, characters):
         tally = Terms.of(documents, y, weight, n_classes=n_classes, spec=event.spec(1))
-        each.append(Listener(event, tally, None, documents, y, weight).trials(offset))
+        each.append(Listener(event, tally, None, documents, y, weight, removed).trials(offset))
     before, after, often = [], [], []
     for (held, alone), (_, beside) in zip(*each, strict=True):
         before.append(alone.loss(USUAL))

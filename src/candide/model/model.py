@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from candide import events, kernels, numerics
+from candide import events, kernels, numerics, wording
 from candide.errors import CellError, InputError, unknown
 from candide.kernels import threads
 from candide.model.census import Census
@@ -258,7 +258,10 @@ def _given(shares: Any, labels: Labels) -> Floats:
         return shares_of(shares, labels)
     given = np.asarray(shares, np.float64)
     if given.shape != (len(labels),):
-        raise InputError(f"class_prior: {given.size} shares for {len(labels)} classes {labels.values}")
+        raise InputError(
+            f"class_prior: {wording.plural(given.size, 'share')} "
+            f"for {wording.plural(len(labels), 'class', 'classes')} {labels.values}"
+        )
     if not (given >= 0).all() or not np.isclose(given.sum(), 1.0):
         raise InputError(f"class_prior: shares must be non-negative and sum to 1, not {given.tolist()}")
     return given

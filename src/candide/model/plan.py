@@ -12,7 +12,7 @@ A plan is encoding. Two censuses merge only if their plans agree on columns and 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from candide.encode import Encoding, Levels, Move
 from candide.encode.likeness import Likeness
 from candide.errors import ALIKE, InputError, InputTypeError, MergeError, unknown
 from candide.events import EventModel, event_of
-from candide.rows.blocks import Block
+from candide.rows.blocks import Block, Floats
 from candide.rows.labels import Labels
 from candide.rows.table import Name, Table
 from candide.tally import Spec
@@ -73,12 +73,13 @@ class Part:
         """Whether it says what columns say together, beside the laws that each of them has."""
         return any(len(one) > 1 for one in self.event.voices(self.columns))
 
-    def with_levels(self, table: Table) -> "Part":
+    def with_levels(self, table: Table, weight: Floats | None = None) -> "Part":
         """This part with what its encodings learn from ``table``, such as exactly the levels that it holds."""
         if self.holds not in ("codes", "scores"):
             return self
         learned = zip(self.columns, self.encodings, strict=True)
-        return replace(self, encodings=tuple(_of_column(e.learn, table, name) for name, e in learned))
+        given = {} if weight is None else {"weight": weight}
+        return replace(self, encodings=tuple(_of_column(partial(e.learn, **given), table, name) for name, e in learned))
 
     def with_labels(self, levels: Iterable[Labels]) -> "Part":
         """This part with these levels of its columns."""
@@ -166,9 +167,9 @@ class Plan:
     columns: tuple[Name, ...]
     parts: tuple[Part, ...]
 
-    def with_levels(self, table: Table) -> "Plan":
+    def with_levels(self, table: Table, weight: Floats | None = None) -> "Plan":
         """This plan with what its encodings learn from ``table``."""
-        return Plan(self.columns, tuple(part.with_levels(table) for part in self.parts))
+        return Plan(self.columns, tuple(part.with_levels(table, weight) for part in self.parts))
 
     def of_columns(self) -> tuple["Plan", list[int]]:
         """The parts that are laws of the columns themselves, and their places: what has no density stands beside."""

@@ -17,6 +17,7 @@ import numpy as np
 from candide import wording
 from candide.model.plan import Plan
 from candide.rows.blocks import Block
+from candide.rows.labels import Labels
 from candide.rows.remarks import Remark
 from candide.rows.table import Name
 
@@ -53,12 +54,17 @@ class Strangers:
 
     def remarks(self) -> list[Remark]:
         """One remark on all columns of which every value is strange."""
-        found = [(part.columns[j], part.levels[j]) for i, part in self._parts for j in range(len(part.columns))
-                 if (i, j) in self._open & self._met]  # fmt: skip
+        strange = self._open & self._met
+        found = dict[Name, Labels]()  # a column of joint terms is in several parts
+        for i, part in self._parts:
+            for j, name in enumerate(part.columns):
+                if (i, j) in strange:
+                    found.setdefault(name, part.levels[j])
         if not found:
             return []
-        knows = wording.listing(found[0][1].values, 5) if len(found) == 1 and len(found[0][1]) else ""
-        return [unseen([name for name, _ in found], knows)]
+        [levels, *others] = found.values()
+        knows = wording.listing(levels.values, 5) if not others and len(levels) else ""
+        return [unseen(list(found), knows)]
 
 
 def unseen(names: Sequence[Name], knows: str = "") -> Remark:

@@ -28,21 +28,20 @@ from candide.model.admission import score_test
 from candide.model.calibration import Isotonic, Logistic
 from candide.model.census import Census
 from candide.model.model import Model, class_log_prior, prior_for
-from candide.model.more_rows import More
 from candide.model.plan import Part, Plan
 from candide.model.settings import Settings
+from candide.model.training_rows import FurtherRows, TrainingRows
 from candide.rows import matching
 from candide.rows.blocks import Block, Codes, Floats
 from candide.rows.labels import Labels
-from candide.rows.lots import by_value, dealt
 from candide.tally import Tally
 
 if TYPE_CHECKING:
     from candide.conjugate.words import Words
     from candide.distributions.word_weights import WordWeights
 
-_FOLDS = 5  # of the rows: what the counts choose for those of one is chosen by those of the others
-_WORSE = -2.33  # z by which a column tells worse than the class shares, and is silent: by chance one in a hundred
+_WORSE = -2.33  # z by which a joint term predicts worse than the class shares, and has weight 0: by chance 1 in 100
+_FLAT = -5.0  # the same of a column: its classes are more alike than chance makes them, as in a full design
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +57,7 @@ class Voices:
     fresh: int = 0  # rows from which they were learned, and that were not counted then
     curve: Isotonic | None = None  # what bends the probabilities at last; a sum of models has none
     words: "tuple[WordWeights | None, ...]" = ()  # of each part, where every word has a weight of its own
+    copies: Floats | None = None  # (class,) the mean weight of an independent draw, where rows repeat; None: 1
 
     def weigh(self, model: Model) -> Model:
         """A model whose laws count as these weights say, and whose class prior has the biases in it."""
@@ -86,7 +86,12 @@ class Voices:
         if mine == labels:
             return self
         at = [matching.place(label, mine) for label in labels.values]
-        return replace(self, bias=np.array([0.0 if c is None else self.bias[c] for c in at]), curve=None)
+        copies = None if self.copies is None else np.array([1.0 if c is None else self.copies[c] for c in at])
+        return replace(self, bias=np.array([0.0 if c is None else self.bias[c] for c in at]), copies=copies, curve=None)
+
+    def effective(self, census: Census) -> Census:
+        """Counts of independent draws: those of each class divided by how often its rows were copied."""
+        return census if self.copies is None else census.scale(1.0 / self.copies)
 
     def first(self, n: int) -> "Voices":
         """The voices of the first parts of the plan; each of the others is a text, and a group of its own."""
@@ -117,7 +122,14 @@ class Voices:
                 a if b is None else b if a is None else a.mixed(b, part)
                 for a, b in zip(self._words, other._words, strict=True)
             ),
+            copies=None
+            if self.copies is None and other.copies is None
+            else (1 - part) * self._copies + part * other._copies,
         )
+
+    @property
+    def _copies(self) -> Floats:
+        return np.ones(len(self.bias)) if self.copies is None else self.copies
 
     def without(self, rows: int, left: Sequence[Tally] = ()) -> "Voices":
         """The same voices, and word of rows that were taken out of the counts: they may have been learned from.
@@ -175,52 +187,45 @@ def groups_of(plan: Plan) -> list[int]:
     return groups
 
 
-def terms_of(
-    census: Census, settings: Settings, blocks: Sequence[Block], y: Codes, weight: Floats | None = None
-) -> list[NDArray]:
+def terms_of(census: Census, settings: Settings, rows: TrainingRows) -> list[NDArray]:
     """(row, class, voice) of each part what it says of rows that were counted, each without itself.
 
     A column that tells them worse than the class shares do is silent, as one of one bin is. What it says of a row is
     then little more than that the row was taken from its class, which a weight below 0 would turn into knowledge.
     """
     out = []
-    shares = np.broadcast_to(np.exp(_shares(census)), (len(y), len(census.labels)))
-    for part, tally, block in zip(census.plan.parts, census.tallies, blocks, strict=True):
+    shares = np.broadcast_to(np.exp(_shares(census)), (len(rows), len(census.labels)))
+    for part, tally, block in zip(census.plan.parts, census.tallies, rows.blocks, strict=True):
         if part.event.hears_words:
-            out.append(np.zeros((len(y), len(census.labels), 1)))  # until its words are heard
+            out.append(np.zeros((len(rows), len(census.labels), 1)))  # until its words are heard
             continue
-        terms = weights.room(len(y), len(census.labels), len(part.event.voices(part.columns)))
+        terms = weights.room(len(rows), len(census.labels), len(part.event.voices(part.columns)))
         prior = prior_for(part.event, settings.priors)
-        terms = weights.kept(_held_out(part, tally, prior, block, y, weight, terms))
+        terms = weights.kept(_held_out(part, tally, prior, block, rows, terms))
         if part.event.has_density or part.event.joint:
-            terms[:, :, score_test(terms, y, shares, weight) < _WORSE] = 0.0
+            worst = _WORSE if part.event.joint else _FLAT
+            terms[:, :, score_test(terms, rows.y, shares, rows.weight) < worst] = 0.0
         out.append(terms)
     return out
 
 
-def _held_out(part: Part, tally: Any, prior: Any, block: Any, y: Codes, weight: Floats | None, out: NDArray) -> NDArray:
+def _held_out(part: Part, tally: Any, prior: Any, block: Any, rows: TrainingRows, out: NDArray) -> NDArray:
     """(row, class, voice) what a part says of rows without themselves.
 
     Cuts between bins lie where they tell most of the rows that were counted, and tell less of others: of many columns
     and few rows most of what they seem to tell is that. So those that a row is judged by are chosen by other folds.
     """
-    if not part.event.chooses:
-        return part.event.held_out(tally, prior, "predictive", block, y, weight, out)
-    fold = _folds(block, y, weight)
-    for f in range(_FOLDS):
-        own = np.flatnonzero(fold == f)
-        rows, classes, of_rows = block[own], y[own], None if weight is None else weight[own]
-        gone = type(tally).of(rows, classes, of_rows, n_classes=len(tally.n), spec=part.spec)
+    y, removed = rows.y, rows.removed
+    if not part.event.chooses or rows.fold is None:
+        return part.event.held_out(tally, prior, "predictive", block, y, removed, out)
+    for f in np.unique(rows.fold).tolist():
+        own = np.flatnonzero(rows.fold == f)
+        mine, classes = block[own], y[own]
+        weight, left_out = (None if a is None else a[own] for a in (rows.weight, removed))
+        gone = type(tally).of(mine, classes, weight, n_classes=len(tally.n), spec=part.spec)
         chosen = part.event.held_at(tally - gone)
-        out[own] = chosen.held_out(tally, prior, "predictive", rows, classes, of_rows)
+        out[own] = chosen.held_out(tally, prior, "predictive", mine, classes, left_out)
     return out
-
-
-def _folds(codes: Any, y: Codes, weight: Floats | None) -> Codes:
-    """The fold of each row, by its values; rows that are equal are dealt out in turn."""
-    alike = weight is None or bool((weight == weight[:1]).all())  # weights of one are none
-    lot = by_value(codes if alike else np.column_stack([codes, weight.view(np.int64)]))  # type: ignore[union-attr]
-    return dealt(y, _FOLDS, lot)
 
 
 def fresh_terms(census: Census, settings: Settings, blocks: Sequence[Block]) -> list[NDArray]:
@@ -237,9 +242,7 @@ def fresh_terms(census: Census, settings: Settings, blocks: Sequence[Block]) -> 
 def spoken(
     census: Census,
     settings: Settings,
-    blocks: Sequence[Block],
-    y: Codes,
-    weight: Floats | None = None,
+    rows: TrainingRows,
     start: Voices | None = None,
     *,
     is_counted: bool = True,
@@ -251,12 +254,13 @@ def spoken(
     from candide.model import listening
     from candide.rows.documents import Documents
 
-    parts = enumerate(zip(census.plan.parts, census.tallies, blocks, strict=True))
+    parts = enumerate(zip(census.plan.parts, census.tallies, rows.blocks, strict=True))
     found = {}
     for i, (part, tally, block) in parts:
         if part.event.hears_words:
             prior, known = prior_for(part.event, settings.priors), None if start is None else start._words[i]
-            listener = listening.Listener(part.event, tally, prior, Documents.of(block), y, weight, is_counted)
+            given = rows.y, rows.weight, rows.removed, is_counted
+            listener = listening.Listener(part.event, tally, prior, Documents.of(block), *given)
             found[i] = listener.words(listener.choose(_shares(census)) if known is None else known.how)
     return found
 
@@ -264,33 +268,32 @@ def spoken(
 def learn(
     census: Census,
     settings: Settings,
-    blocks: Sequence[Block],
-    y: Codes,
-    weight: Floats | None = None,
+    rows: TrainingRows,
     start: Voices | None = None,
     *,
     is_counted: bool = True,
     patient: bool = False,
-    more: More | None = None,
+    more: FurtherRows | None = None,
 ) -> Voices:
-    """Weights for the voices of a census, from ``blocks`` of some of its rows; sooner from ``start``.
+    """Weights for the voices of a census, from some of its rows; sooner from ``start``.
 
     Words are heard first as if they were alone, then the other voices beside them, then both once more: each time what
     the others say is where they begin, so that all weights are those that make the rows likeliest together.
     ``is_counted`` says that the rows were counted, and each is to be left out while it teaches. Words learn from
     ``more`` of them.
     """
-    if not teaches(y):
+    if not teaches(rows.y):
         return untaught(census)
-    terms = terms_of(census, settings, blocks, y, weight) if is_counted else fresh_terms(census, settings, blocks)
-    of_words = (blocks, y, weight) if more is None else (more.blocks, more.y, more.weight)
+    terms = terms_of(census, settings, rows) if is_counted else fresh_terms(census, settings, rows.blocks)
+    of_words = rows if more is None else more.rows
     known = start if more is None else None  # more rows choose again how words are heard
-    texts, found = spoken(census, settings, *of_words, known, is_counted=is_counted), start
+    texts, found = spoken(census, settings, of_words, known, is_counted=is_counted), start
     for _ in range(2 if 0 < len(texts) < len(terms) else 1):
         if more is not None and found is not None:
-            more.listen(census, settings, found.weight, _held_out)
-        heard = hear(census, of_words[2], terms, texts, found, more)
-        found = balance(census, y, weight, terms, heard, found, patient=patient)
+            more.score_terms(census, settings, found.weight, _held_out)
+        heard = hear(census, of_words.weight, terms, texts, found, more)
+        weight = rows.teaching(census.class_weight) if is_counted else rows.weight
+        found = balance(census, rows.y, weight, terms, heard, found, patient=patient)
     assert found is not None
     return found
 
@@ -318,7 +321,7 @@ def hear(
     terms: Sequence[NDArray],
     texts: "Mapping[int, Words]",
     found: Voices | None,
-    more: More | None = None,
+    more: FurtherRows | None = None,
 ) -> "tuple[WordWeights | None, ...]":
     """The weights of words, given the voices ``found`` so far; what they come to is put among the ``terms``.
 
@@ -327,13 +330,12 @@ def hear(
     from candide.model import words
 
     out = list(found._words if found is not None else (None,) * len(terms))
-    taught = None if weight is None else weights.relative(weight)
     offset = _shares(census)
     if found is not None:
         each = zip(terms, found.weight, strict=True)
         others = [one @ w.astype(one.dtype) for j, (one, w) in enumerate(each) if j not in texts and more is None]
-        offset = offset + found.bias + sum(others, np.zeros((1, 1))) + (0.0 if more is None else more.beside)
-    learned = words.together([*texts.values()], offset, taught, [out[i] for i in texts]) if texts else []
+        offset = offset + found.bias + sum(others, np.zeros((1, 1))) + (0.0 if more is None else more.offset)
+    learned = words.together([*texts.values()], offset, weight, [out[i] for i in texts]) if texts else []
     for i, one in zip(texts, learned, strict=True):
         out[i], terms[i][:, :, 0] = one.words, one.said if more is None else one.said[more.at]
     return tuple(out)
@@ -353,20 +355,31 @@ def balance(
     from candide.model import words
 
     groups = np.array(groups_of(census.plan), np.intp)
-    taught = None if weight is None else weights.relative(weight)
     known = None if start is None else weights.Learned(np.concatenate(start.weight), start.bias, start.strength)
     free = [one if w is None else np.zeros_like(one) for one, w in zip(terms, heard, strict=True)]
     said = [one[:, :, 0] for one, w in zip(terms, heard, strict=True) if w is not None]
     offset, hold = _shares(census) + sum(said) if said else _shares(census), words.BIAS if said else weights.BIAS
     if len(said) == len(terms):  # where none of the words is known there is nothing to balance
-        taught = np.where(np.any(said, axis=(0, 2)), 1.0 if taught is None else taught, 0.0)
-    learned = weights.learn(free, offset, y, taught, groups=groups, start=known, patient=patient, hold=hold)
+        weight = np.where(np.any(said, axis=(0, 2)), 1.0 if weight is None else weight, 0.0)
+    learned = weights.learn(
+        free, offset, y, weight, groups=groups, start=known, patient=patient, hold=hold, noise=_noise(census)
+    )
     each = zip(terms, np.split(learned.weight, _ends(census.plan)), heard, strict=True)
     weight_of = tuple(
         np.ones(1) if own is not None else np.where(part.any(axis=(0, 1)), w, 0.0) for part, w, own in each
     )
     own = tuple(heard) if said else ()
     return Voices(weight_of, learned.bias, len(y), learned.strength, census.n_rows, words=own)
+
+
+def _noise(census: Census) -> Floats:
+    """(term,) the degrees of freedom of column terms; interactions have passed a test that allows for theirs."""
+    found, k = [np.zeros(0)], len(census.labels)
+    for part, tally in zip(census.plan.parts, census.tallies, strict=True):
+        n = len(part.event.voices(part.columns))
+        is_column = part.event.has_density and part.holds != "documents"
+        found.append((k - 1) * part.event.free_parameters(tally, n) if is_column else np.zeros(n))
+    return np.concatenate(found)
 
 
 def _ends(plan: Plan) -> Codes:

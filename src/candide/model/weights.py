@@ -6,9 +6,16 @@ The weights maximise the likelihood of the classes. Those of a group of voices a
 
     w_v ~ Normal(mean_g, 1 / strength_g)        mean_g ~ Normal(0, 1)
 
-which is free, so that few rows mostly temper all voices alike; very few may leave some a little below 0. The strength
-of each group is the one under which the rows are most probable (MacKay's fixed point): voices that agree are held
-together, and those whose weights pay for themselves are let go. The problem is convex; it is solved by Newton's method.
+which is free, so that few rows mostly temper all voices alike; very few may leave some a little below 0. The mean of a
+group that is alone is at least 0: there are no other terms that it could correct. The strength of each group is the one
+under which the rows are most probable (MacKay's fixed point): voices that agree are held together, and those whose
+weights pay for themselves are let go. The problem is convex; it is solved by Newton's method.
+
+Terms are learned from the same rows, so they follow the noise in them. For a term with d degrees of freedom that is
+noise, and a chi-square Q with d degrees, the slope of the likelihood is Q - d and its curvature Q; the weight
+(Q - d) / Q would be far below 0 where Q is small. The slope varies by 2 d, not by Q. So d is added to what holds a
+weight to the mean of its group, by as much as the classes are uncertain: then the curvature agrees with the slope's
+variance, and chance is not taken for evidence.
 
 >>> rng = np.random.default_rng(0)
 >>> y = rng.integers(0, 2, 500)
@@ -58,18 +65,6 @@ def room(n_rows: int, n_classes: int, n_voices: int) -> NDArray:
     return np.empty((n_rows, n_classes, n_voices), np.float32 if many else np.float64)
 
 
-def relative(weight: Floats) -> Floats:
-    """Row weights that sum to as many rows as they are worth (Kish): what is counted ten times teaches no more surely.
-
-    >>> relative(np.array([10.0, 10.0])).tolist(), relative(np.array([3.0, 1.0])).tolist()
-    ([1.0, 1.0], [1.2, 0.4])
-    """
-    if not weight.any():
-        return weight
-    share = weight / weight.max()  # whose squares are numbers, however large weights are
-    return share * (share.sum() / (share**2).sum())
-
-
 def kept(terms: NDArray) -> NDArray:
     """Terms (row, class, voice) as weights are learned from them, in their place where that has the precision.
 
@@ -95,31 +90,34 @@ def learn(
     start: Learned | None = None,
     patient: bool = False,
     hold: float = BIAS,
+    noise: Floats | None = None,
 ) -> Learned:
     """The weights of voices whose ``terms`` are parts (row, class, voice); ``groups`` numbers the group of each voice.
 
     ``log_prior`` is what they are added to, (class) or (row, class).
     ``weight`` says how often each row counts. ``start`` is where to begin: the same answer, sooner. Without it the
     strengths may take long to stand; ``patient`` waits for them. Voices that say nothing of any row have the mean of
-    their group, and need not be asked. ``hold`` is the strength with which biases are held at 0.
+    their group, and need not be asked. ``hold`` is the strength with which biases are held at 0. ``noise`` is, of each
+    voice, the degrees of freedom of its terms.
     """
     groups = np.asarray(groups, np.intp)
+    noise = np.zeros(len(groups)) if noise is None else noise
     each = [_heard(part) for part in terms]
     terms = [part if own.all() else part.compress(own, axis=2) for part, own in zip(terms, each, strict=True)]
     heard = np.concatenate(each) if each else np.zeros(0, bool)
-    problem = Problem(terms, log_prior, y, weight, groups[heard], 1 + int(groups.max(initial=-1)), hold)
-    x, strength = problem.start(np.where(groups == 0, 1.0 / np.sqrt(max(1, (groups == 0).sum())), 0.0), heard, start)
+    problem = Problem(terms, log_prior, y, weight, groups[heard], 1 + int(groups.max(initial=-1)), hold, noise[heard])
+    columns = groups == 0
+    even = np.where(columns, 1.0 / np.sqrt(max(1, (heard & columns).sum())), 0.0)
+    x, strength = problem.start(even, heard, start)
     at = problem.at(x)
     with threads.one_blas_thread():  # the products are small, and rows are shared out among threads
-        for _ in range(_ROUNDS[patient]):
-            curvature = problem.curvature(at.p)
-            at, _ = problem.step(at, problem.precision(strength), curvature)
-            better = problem.evidence(at.x, strength, curvature)
-            stands = bool((np.abs(np.log(better / strength)) < _CLOSE).all())
-            strength = better
-            if stands:
+        while True:
+            at, strength = problem.learn(at, strength, _ROUNDS[patient])
+            below = problem.mean(at.x, strength) < 0
+            if not below.any() or np.count_nonzero(problem.size) > 1:  # beside others, they may correct these
                 break
-        x = problem.solve(at, problem.precision(strength), curvature).x
+            problem.has_mean &= ~below
+    x = at.x
     found = problem.mean(x, strength)[groups]
     found[heard] = x[: problem.n_voices]
     return Learned(found, x[problem.n_voices :], strength)
@@ -164,6 +162,7 @@ class Problem:
         groups: Codes,
         n_groups: int,
         hold: float = BIAS,
+        noise: Floats | None = None,
     ):
         self.n, self.k, self.hold = len(y), log_prior.shape[-1], hold
         ends = np.cumsum([0, *(part.shape[2] for part in terms)])
@@ -178,7 +177,10 @@ class Problem:
         self.eps = float(np.finfo(self.dtype).eps)
         self.log_prior, self.y, self.groups = log_prior, y, groups
         self.weight = np.ones(self.n) if weight is None else weight
+        self.degrees = np.zeros(len(groups)) if noise is None else noise
+        self.noise = self.degrees
         self.size = np.bincount(groups, minlength=n_groups)
+        self.has_mean = np.ones(n_groups, bool)  # whether the weights of a group have a common mean, or that is 0
         self.rows = np.arange(self.n)
 
     def start(self, even: Floats, heard: NDArray[np.bool_], known: Learned | None) -> tuple[Floats, Floats]:
@@ -219,9 +221,11 @@ class Problem:
     def precision(self, strength: Floats) -> Floats:
         """(unknown, unknown) of the prior: a strength each, and a common mean that is nearly free."""
         v, same = self.n_voices, self.groups[:, None] == self.groups
-        shared = (strength**2 / (1.0 + strength * self.size))[self.groups]
+        held = strength[self.groups] + self.noise
+        same &= self.has_mean[self.groups]
+        total = 1.0 + np.bincount(self.groups, held, len(self.size))[self.groups]
         out = np.diag(np.full(v + self.k, self.hold))
-        out[:v, :v] = np.diag(strength[self.groups]) - np.where(same, shared, 0.0)
+        out[:v, :v] = np.diag(held) - np.where(same, held[:, None] * held / total, 0.0)
         return out
 
     def slope(self, at: _Point, precision: Floats) -> Floats:
@@ -303,6 +307,25 @@ class Problem:
             after = self.at(at.x - size * move)
         return after, gain
 
+    def learn(self, at: _Point, strength: Floats, rounds: int) -> tuple[_Point, Floats]:
+        """The weights and the strengths under which the rows are most probable, in at most so many rounds."""
+        for _ in range(rounds):
+            curvature = self.curvature(at.p)
+            self.noise = self.degrees * self.uncertainty(at.p)
+            at, _ = self.step(at, self.precision(strength), curvature)
+            better = self.evidence(at.x, strength, curvature)
+            stands = bool((np.abs(np.log(better / strength)) < _CLOSE).all())
+            strength = better
+            if stands:
+                break
+        return self.solve(at, self.precision(strength), curvature), strength
+
+    def uncertainty(self, p: Floats) -> float:
+        """How uncertain the classes of the rows still are: 1 where no more is known than the class shares."""
+        n, rows = float(self.weight.sum()), np.bincount(self.y, self.weight, self.k)
+        most = n - float(rows @ rows) / n if n > 0 else 0.0
+        return min(1.0, float(self.weight @ (1.0 - (p**2).sum(axis=1))) / most) if most > 0 else 1.0
+
     def solve(self, at: _Point, precision: Floats, curvature: Floats) -> _Point:
         """The maximum: the curvature is taken anew when it no longer serves."""
         before = np.inf
@@ -318,15 +341,16 @@ class Problem:
     def evidence(self, x: Floats, strength: Floats, curvature: Floats) -> Floats:
         """Better strengths: how many weights the rows determine, given their means, over how far these are away."""
         v = self.n_voices
-        w, spread = x[:v], np.diag(np.linalg.inv(curvature[:v, :v] + np.diag(strength[self.groups])))
+        w, spread = x[:v], np.diag(np.linalg.inv(curvature[:v, :v] + np.diag(strength[self.groups] + self.noise)))
         away = np.bincount(self.groups, (w - self.mean(x, strength)[self.groups]) ** 2, len(self.size))
         determined = np.bincount(self.groups, np.maximum(1.0 - strength[self.groups] * spread, 0.0), len(self.size))
         return np.where(self.size > 0, np.clip((determined + _HELD) / np.maximum(away, 1e-12), *_STRENGTHS), strength)
 
     def mean(self, x: Floats, strength: Floats) -> Floats:
         """(group,) the best common mean of the weights."""
-        total = np.bincount(self.groups, x[: self.n_voices], len(self.size))
-        return strength * total / (strength * self.size + 1.0)
+        held = strength[self.groups] + self.noise
+        total = np.bincount(self.groups, held * x[: self.n_voices], len(self.size))
+        return np.where(self.has_mean, total / (np.bincount(self.groups, held, len(self.size)) + 1.0), 0.0)
 
 
 def _by_class(of_class: Codes, values: Floats, n_classes: int) -> Floats:

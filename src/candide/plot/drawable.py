@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from candide import wording
 from candide.distributions import Distribution
 from candide.errors import InputError, InputTypeError, unknown
 from candide.events import Support
@@ -228,7 +229,9 @@ class Drawable:
         """Class codes of labels, -1 where there is none."""
         codes = matching.codes(self.fitted.labels, y)
         if len(codes) != n_rows:
-            raise InputError(f"{n_rows} rows and {len(codes)} labels; pass one label a row")
+            raise InputError(
+                f"{wording.plural(n_rows)} and {wording.plural(len(codes), 'label')}; pass one label a row"
+            )
         strange = np.flatnonzero(codes == len(self.labels))
         if len(strange):
             raise unknown("class in y", list(y)[strange[0]], self.labels)

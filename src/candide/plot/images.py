@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from candide import wording
 from candide.distributions import Distribution
 from candide.errors import InputError
 from candide.model.plan import Part
@@ -50,7 +51,10 @@ def class_means(model: Any, shape: Sequence[int], *, classes: Any = None, axes: 
         else np.ravel(axes).tolist()
     )
     if len(axes) < len(codes):
-        raise InputError(f"{len(codes)} classes and {len(axes)} axes; pass as many axes as classes")
+        raise InputError(
+            f"{wording.plural(len(codes), 'class', 'classes')} and "
+            f"{wording.plural(len(axes), 'axis', 'axes')}; pass as many axes as classes"
+        )
     low, high = float(np.nanmin(means)), float(np.nanmax(means))
     names = lettering.shorts(drawable.labels, 16)
     for ax, c, mean in zip(axes, codes, means, strict=False):

@@ -1,7 +1,8 @@
 """A nomogram: a line a column, on which each value stands where what it says for a class is, in nats.
 
-Reading the values of a row off the lines and adding them up gives the log-odds of the class, but for what the class has
-of its own; of two classes the last line turns the sum into a probability.
+A line has the total effect of its column: over all terms that the column is in, on average over the rows. Reading the
+values of a row off the lines and adding them up gives the log-odds of the class, but for what the class has of its own,
+and for what is left of joint terms; of two classes the last line turns the sum into a probability.
 
 >>> from candide.demo import garden
 >>> from candide.model.fitted import Fitted
@@ -19,8 +20,8 @@ from numpy.typing import NDArray
 
 from candide import wording
 from candide.errors import InputError
-from candide.explain.cells import cells
-from candide.explain.voices import Voice, voices
+from candide.explain.effects import ColumnEffect, Effects
+from candide.explain.voices import voices
 from candide.plot import lettering, style
 from candide.plot.drawable import Drawable
 from candide.plot.speech import class_of
@@ -52,8 +53,9 @@ def nomogram(model: Any, *, towards: Any = None, features: Sequence[Any] | None 
     """What each value of each column says for a class: add up what stands above the values of a row.
 
     ``towards`` is the class; of two by default the second. Of a level or a bin the dot is the larger the more rows have
-    it; a number as it is, is a curve. Voices of several columns and of text have no place on a line: a word says how
-    many are left out. A missing value says nothing, 0. Without ``features`` it draws the twelve strongest.
+    it; a number as it is, is a curve. Each column has its total effect, its part of interactions and other joint terms
+    among it; what is left of these, and text, has no place on a line: the title counts them. A missing value says
+    nothing, 0. Without ``features`` it draws the twelve strongest.
 
     >>> from candide.demo import garden
     >>> from candide.model.fitted import Fitted
@@ -70,7 +72,8 @@ def nomogram(model: Any, *, towards: Any = None, features: Sequence[Any] | None 
 
 def scales(drawable: Drawable, c: int, chosen: Sequence[Name] | None = None) -> list[Scale]:
     """The lines of columns, the strongest first, or of those that are named."""
-    own = {one.columns[0]: one for one in voices(drawable.fitted) if len(one.columns) == 1}
+    effects = Effects(drawable.fitted)
+    own = {one.column: one for one in effects.all}
     if chosen is None:
         names = [name for name in own if _is_drawn(drawable, own[name])][:_MOST]
         if not names:
@@ -80,33 +83,38 @@ def scales(drawable: Drawable, c: int, chosen: Sequence[Name] | None = None) -> 
         for name in names:
             if name not in own or not _is_drawn(drawable, own[name]):
                 raise InputError("it has no line of its own", column=name, value=name, remedy="draw its densities")
-    return [_levels(drawable, own[name], c) if own[name].answers else _number(drawable, own[name], c) for name in names]
+    return [
+        _levels(drawable, own[name], c) if own[name].axis.names else _number(drawable, own[name], effects, c)
+        for name in names
+    ]
 
 
-def _is_drawn(drawable: Drawable, one: Voice) -> bool:
-    return bool(one.answers) or one.columns[0] in drawable.numbers
+def _is_drawn(drawable: Drawable, one: ColumnEffect) -> bool:
+    return bool(one.axis.names) or (one.axis.shape != "terms" and one.column in drawable.numbers)
 
 
-def _levels(drawable: Drawable, one: Voice, c: int) -> Scale:
-    found = cells(drawable.fitted, one)
+def _levels(drawable: Drawable, one: ColumnEffect, c: int) -> Scale:
+    found = one.axis
+    assert found.nats is not None
     said = _against(drawable, found.nats, c)
     keep = np.arange(len(said))
     if len(keep) > _LEVELS and found.often is not None:
         keep = np.sort(np.argsort(-found.often, kind="stable")[:_LEVELS])
     often = None if found.often is None else found.often[keep]
-    return Scale(one.columns[0], tuple(found.names[0][i] for i in keep), said[keep], often)
+    return Scale(one.column, tuple(found.names[0][i] for i in keep), said[keep], often)
 
 
-def _number(drawable: Drawable, one: Voice, c: int) -> Scale:
+def _number(drawable: Drawable, one: ColumnEffect, effects: Effects, c: int) -> Scale:
     from matplotlib.ticker import MaxNLocator
 
-    name = one.columns[0]
+    name = one.column
     low, high = drawable.span(name)
     middle, half = (low + high) / 2, _CORE * (high - low) / 2
     low, high = middle - half, middle + half
     ticks = np.array([v for v in MaxNLocator(6).tick_values(low, high) if low <= v <= high])
     x = np.union1d(np.linspace(low, high, 200), ticks)
-    said = one.weight * _against(drawable, drawable.log_density([name], x[:, None]), c)
+    own = one.axis.voice.weight * drawable.log_density([name], x[:, None])
+    said = _against(drawable, own + effects.shift(name, x), c)
     path = np.column_stack([said, (x - low) / (high - low)])
     along = (ticks - low) / (high - low)
     return Scale(name, tuple(f"{v:g}" for v in ticks), said[np.searchsorted(x, ticks)], along=along, path=path)
@@ -142,7 +150,7 @@ def draw(drawable: Drawable, c: int, lines: Sequence[Scale], ax: Any = None) -> 
     ax.spines["left"].set_visible(False)
     ax.grid(False, axis="y")
     if left := _left_out(drawable, lines):
-        ax.set_title(f"not on a line: {left}", fontsize="small", loc="right", color="#777777")
+        ax.set_title(f"not on a line: what is left of {left}", fontsize="small", loc="right", color="#777777")
     return ax
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from candide import wording
 from candide.errors import InputError, unknown
 from candide.plot import lettering, style
 from candide.plot.drawable import Drawable
@@ -64,7 +65,9 @@ def _given(probabilities: Any, y: Any, positive: Any) -> tuple[NDArray, NDArray,
     labels = Labels.of(y)
     codes = np.asarray(labels.encode(y))
     if p.ndim not in (1, 2) or len(p) != len(codes):
-        raise InputError(f"probabilities of shape {p.shape} and {len(codes)} labels; pass one row of them a label")
+        raise InputError(
+            f"probabilities of shape {p.shape} and {wording.plural(len(codes), 'label')}; pass one row of them a label"
+        )
     if not ((p >= 0) & (p <= 1)).all():
         raise InputError("probabilities must lie between 0 and 1")
     if positive is not None and positive not in labels.values:

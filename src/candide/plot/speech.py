@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from candide.errors import InputError
 from candide.explain.cells import Cells, cells
+from candide.explain.effects import Effects
 from candide.explain.voices import Voice, voices
 from candide.plot import lettering, style
 from candide.plot.drawable import Drawable
@@ -29,7 +30,8 @@ def voice(model: Any, name: Any = None, *, towards: Any = None, ax: Any = None) 
     """What a voice says for a class against the others, in nats: above 0 it speaks for the class.
 
     ``name`` is a column, a pair of columns, or a title such as "age x job"; by default the strongest voice that can be
-    drawn. A column is drawn by its levels or bins, over the share of the rows that each holds; a pair as a heat map, in
+    drawn. A column is drawn by its levels or bins, over the share of the rows that each holds, with its total effect
+    over all terms that it is in; a pair as a heat map, in
     which combinations that no row had are pale. ``towards`` is the class; of two classes by default the second. Against
     several classes it is the mean of them, by their shares.
 
@@ -74,12 +76,16 @@ def draw(drawable: Drawable, one: Voice, towards: Any = None, ax: Any = None) ->
         remedy = show if several else "draw its densities, or regions of two columns"
         raise InputError(f"cannot be drawn: {why}", column=one.title, value=one.title, remedy=remedy)
     c = class_of(drawable, towards)
-    found = _most_frequent(cells(drawable.fitted, one))
+    found, total = cells(drawable.fitted, one), None
+    if len(one.columns) == 1 and (total := Effects(drawable.fitted).of(one.columns[0])) and total.axis.nats is not None:
+        found = Cells(total.axis.names, total.axis.nats, total.axis.often)
+    found = _most_frequent(found)
     share = float(drawable.fitted.shares[c])
     said = found.nats[..., c] / max(1.0 - share, 1e-300)  # against the mean of the others
     names = lettering.shorts(drawable.labels, 16)
     against = names[1 - c] if len(names) == 2 else "all others"
     title = f"nats for {names[c]} against {against}"
+    title += f", over {total.terms} terms" if total is not None and total.terms > 1 else ""
     if len(one.columns) == 1:
         return _column(drawable, one, found, said, c, title, ax)
     return _pair(drawable, one, found, said, c, title, ax)

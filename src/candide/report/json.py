@@ -56,6 +56,7 @@ def _(found: summary.ModelSummary) -> dict[str, Any]:
             for one in found.voices
         ]
         known["silent"] = list(map(_fields, found.voices.silent))
+        known["effects"] = list(map(_fields, found.effects))
     if found.scores is not None:
         known |= {"scores": list(map(_fields, found.scores)), "notes": found.notes}
     return known
@@ -80,7 +81,8 @@ def _(found: summary.FitSummary) -> dict[str, Any]:
 @facts.register
 def _(found: summary.DemoSummary) -> dict[str, Any]:
     metrics = {one.name: one.value for one in found.scores.metrics}
-    return {"rows": found.rows, "trained_on": found.trained_on, **metrics}
+    of = {one.name: one.of for one in found.scores.metrics if one.of}
+    return {"rows": found.rows, "trained_on": found.trained_on, **metrics, "metrics_of": of}
 
 
 @facts.register
@@ -90,7 +92,8 @@ def _(found: summary.ScoreSummary) -> dict[str, Any]:
         "folds": found.folds,
         "intervals_by": found.intervals_by,
         **{one.name: _metric(one) for one in found.metrics},
-        "baseline": {one.name: one.baseline for one in found.metrics},
+        "metrics_of": {one.name: one.of for one in found.metrics if one.of},
+        "baseline": {one.name: one.baseline for one in found.metrics if one.baseline == one.baseline},
         "notes": found.notes,
         "classes": found.labels,
         "confusion": found.confusion,
@@ -169,6 +172,7 @@ def _(found: summary.UpdateSummary) -> dict[str, Any]:
     new = [{"class": one.label, "rows": one.rows, "did_you_mean": one.did_you_mean} for one in found.new_classes]
     return {
         "model": found.model,
+        "output": found.output,
         "rows": found.rows,
         "rows_in_model": found.rows_in_model,
         "classes": _by_label(found.classes),

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import wording
-from candide.errors import InputError
+from candide.errors import InputError, TooLargeError
 
 if TYPE_CHECKING:
     from candide.rows.documents import Documents
@@ -67,9 +67,15 @@ def width(block: "Block | Documents") -> int:
 
 
 def not_finite(
-    columns: tuple[Any, ...], block: Block, transformed: Callable[[NDArray], NDArray] = lambda x: x
+    columns: tuple[Any, ...],
+    block: Block,
+    transformed: Callable[[NDArray], NDArray] = lambda x: x,
+    at: int | None = None,
 ) -> InputError:
-    """The error that says where an infinite (in sparse rows: a non-finite) value is, or that squares overflow."""
+    """The error that says where an infinite (in sparse rows: a non-finite) value is, or that sums overflow.
+
+    ``at`` is the position of the column whose sums do.
+    """
     if found := first_where(block, (lambda x: ~np.isfinite(x)) if isinstance(block, Csr) else np.isinf):
         row, j, value = found
         what, remedy = f"infinity or NaN is not a usable value ({value})", "make it missing (NaN in a dense table)"
@@ -78,10 +84,24 @@ def not_finite(
         row, j, value = found
         what, remedy = f"{value} has no finite transform", "choose another event model"
         return InputError(what, column=columns[j], row=row, value=value, remedy=remedy)
-    named = wording.listing(columns, 5)
-    return InputError(
-        f"among the columns {named} are values too large to add or square in float64", remedy="rescale them"
-    )
+    what = "values too large to be added or squared"
+    remedy = "divide the column by a constant, or make the largest values missing"
+    if at is None:
+        return TooLargeError(f"among the columns {wording.listing(columns, 5)} are {what}", remedy=remedy)
+    row, value = largest_in(block, at)
+    return TooLargeError(f"{what}, such as {value:g}", column=columns[at], row=row, value=value, remedy=remedy)
+
+
+def largest_in(block: Block, j: int) -> tuple[int, float]:
+    """Row and value of the number farthest from zero in a column."""
+    if isinstance(block, Csr):
+        stored = slice(block.indptr[0], block.indptr[-1])
+        rows, mine = row_numbers(block), block.indices[stored] == j
+        rows, values = rows[mine], block.data[stored][mine]
+    else:
+        rows, values = np.arange(len(block)), block[:, j]
+    i = int(np.argmax(np.nan_to_num(np.abs(values.astype(np.float64)))))
+    return int(rows[i]), float(values[i])
 
 
 def finite(x: NDArray) -> NDArray:
@@ -102,3 +122,14 @@ def first_where(block: Block, bad: Callable[[NDArray], NDArray], at_once: int = 
         for r, j in np.argwhere(bad(block[start : start + at_once]))[:1]:
             return start + int(r), int(j), block[start + r, j]
     return None
+
+
+def some_columns(rows: Csr, names: tuple[str | int, ...]) -> Csr:
+    """Sparse rows of some of the columns, in the order of their names."""
+    place = np.full(rows.n_features, -1, np.int64)
+    place[np.array(names, np.intp)] = np.arange(len(names))
+    first = int(rows.indptr[0])
+    at = place[rows.indices[first : rows.indptr[-1]]]
+    kept = np.concatenate([[0], np.cumsum(at >= 0)])
+    data = rows.data[first : rows.indptr[-1]][at >= 0]
+    return Csr(data, at[at >= 0].astype(rows.indices.dtype), kept[rows.indptr - first], len(names))

@@ -16,6 +16,7 @@ datetime.datetime(2024, 2, 29, 10, 0)
 
 import datetime as dt
 import re
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -27,6 +28,7 @@ _DIGITS = 400  # longer numbers are words: Python limits what it reads, and no n
 _NUMBER = re.compile(r"\s*[+-]?(?:(?P<whole>\d+)|\d+\.\d*|\.\d+)(?P<power>[eE][+-]?\d{1,3})?\s*", re.ASCII)
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?P<time>[ T]\d\d:\d\d(:\d\d(\.\d+)?)?( ?(Z|UTC|[+-]\d\d(:?\d\d)?))?)?", re.ASCII)
 _TIME = re.compile(r"\d\d:\d\d(:\d\d(\.\d+)?)?", re.ASCII)
+_TRUTHS = (("true", "false"), ("yes", "no"), ("y", "n"), ("t", "f"), ("on", "off"))  # as databases read them
 _CLOCK = ("days", "hours", "minutes", "seconds")
 _DURATION = re.compile(
     r"(?P<sign>-)?P(?:(?P<d>\d+)D)?(?:T(?:(?P<h>\d+)H)?(?:(?P<m>\d+)M)?(?:(?P<s>\d+(\.\d+)?)S)?)?"
@@ -50,9 +52,15 @@ def plain(value: Any) -> Any:
         return dt.timedelta(value.days, value.seconds, value.microseconds)
     if isinstance(value, Decimal):
         return int(value) if value.is_finite() and value == value.to_integral_value() else float(value)
-    if hasattr(value, "nanoseconds") and hasattr(value, "months"):  # an interval of Arrow: SQL's months have 30 days
-        return dt.timedelta(30 * value.months + value.days, microseconds=value.nanoseconds // 1000)
+    if hasattr(value, "nanoseconds") and hasattr(value, "months"):  # an interval of Arrow
+        return dt.timedelta(_days_of_months(value.months) + value.days, microseconds=value.nanoseconds // 1000)
     return str(value) if isinstance(value, UUID) else value
+
+
+def _days_of_months(months: int) -> float:
+    """The length of some months as DuckDB and PostgreSQL have it: years of 365.25 days, months of 30."""
+    years = int(months / 12)
+    return 365.25 * years + 30 * (months - 12 * years)
 
 
 def _of_numpy(value: np.generic) -> Any:
@@ -90,6 +98,31 @@ def meaning(text: str) -> Any:
         return duration(text)
     except (ValueError, OverflowError):
         return None
+
+
+def truth(text: str) -> bool | None:
+    """The boolean that a word stands for; None where it is another word.
+
+    >>> truth("Yes"), truth("f"), truth("maybe")
+    (True, False, None)
+    """
+    word = text.lower()
+    return next((word == yes for yes, no in _TRUTHS if word in (yes, no)), None)
+
+
+def truths(texts: Iterable[str]) -> dict[str, bool]:
+    """The booleans that levels stand for: those of a pair of words of which both are there, or nothing else is.
+
+    So the booleans that a CSV reader made of yes and no find their levels, and ``n`` among the letters is a letter.
+
+    >>> truths(["Yes", "no", "unknown"]), truths(["n", "e", "s", "w"]), truths(["y"])
+    ({'Yes': True, 'no': False}, {}, {'y': True})
+    """
+    words: dict[str, list[str]] = {}
+    for text in texts:
+        words.setdefault(text.lower(), []).append(text)
+    pairs = [pair for pair in _TRUTHS if words.keys() >= set(pair) or words.keys() <= set(pair)]
+    return {text: word == yes for yes, no in pairs for word in (yes, no) for text in words.get(word, ())}
 
 
 def duration(text: str) -> dt.timedelta | None:

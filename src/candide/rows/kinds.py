@@ -28,16 +28,19 @@ says so. Words are what stands between white space; where a script has none, so 
 """
 
 import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from candide import wording
 from candide.rows.arrow import arrow_floats, arrow_numbers
 from candide.rows.labels import is_absent, is_arrow
+from candide.rows.records import check_values
 from candide.rows.remarks import Remark
-from candide.rows.spelling import strayed
+from candide.rows.spelling import plain_number, strayed
 from candide.rows.table import Name, Table
 
 LOOK = 20_480  # rows of the look
@@ -115,9 +118,40 @@ def inspect(table: Table) -> list[Column]:
     if table.is_sparse:
         return [Column(name, "count") for name in table.names]
     if isinstance(table.source, np.ndarray) and table.source.dtype.kind in "fiub":
-        maybe = _binary_or_absent(table.source[:LOOK]).all(axis=0)
-        return [look(n, table.source[:LOOK, n]) if maybe[n] else Column(n, "number") for n in range(len(maybe))]
-    return [look(name, table.head(name, LOOK)) for name in table.names]
+        head = table.source[: rows_of_look(len(table.names))]
+        maybe = _binary_or_absent(head).all(axis=0)
+        return [look(n, head[:, n]) if maybe[n] else Column(n, "number") for n in range(len(maybe))]
+    return [look(name, table.head(name, rows_of_look(len(table.names)))) for name in table.names]
+
+
+def decided_early(name: Name, n_rows: int, others: Sequence[Any]) -> Remark:
+    """The note on a column that is a category by its first rows, which hold 0 and 1 alone; ``others`` come later."""
+    text = (
+        f"column {name!r} is taken for categories, as it holds 0 and 1 alone in the first {n_rows:,} rows; "
+        f"later rows have {wording.plural(len(others), 'other number')}, such as {wording.listing(others, 3)}"
+    )
+    remedy = f"pass --event {name}=gaussian (events={{...}}) if they are quantities"
+    return Remark("decided-early", text, name, remedy)
+
+
+def later_numbers(table: Table, names: Collection[Name]) -> list[Remark]:
+    """The same notes on columns of a table in memory that are categories by the rows looked at.
+
+    >>> rows = Table.of({"x": np.repeat([0, 1, 7], 15_000)})
+    >>> [remark.column for remark in later_numbers(rows, ["x"])]
+    ['x']
+    """
+    most, found = rows_of_look(max(1, len(table.names))), list[Remark]()
+    if table.n_rows <= most or table.is_sparse:
+        return found
+    for name in names:
+        column = table.column(name)
+        if is_arrow(column) or column.dtype.kind not in "fiu" or not _binary_or_absent(column[:most]).all():
+            continue
+        rest = column[most:]
+        if len(others := np.unique(rest[~_binary_or_absent(rest)])):
+            found.append(decided_early(name, most, others.tolist()))
+    return found
 
 
 def look(name: Name, values: Any) -> Column:
@@ -135,6 +169,7 @@ def look(name: Name, values: Any) -> Column:
         if all(isinstance(v, str) for v in present):
             return _look_text(name, list(dict.fromkeys(present)), len(present))
         if not all(map(_is_number, present)):
+            check_values(name, present)
             nested = any(isinstance(v, _NESTED) for v in present)
             return _nested(name) if nested else _category(name, present)
         values = np.array(present, float)
@@ -157,6 +192,27 @@ def _look_numbers(name: Name, values: NDArray) -> Column:
             if 3 <= different <= min(_FEW_WHOLE, len(present) // _ROWS_EACH):
                 return Column(name, "whole")
     return Column(name, "number")
+
+
+def is_certain(column: Column, values: Any) -> bool:
+    """Whether a column stays of this kind, whatever numbers, or dates, come after these first values of it.
+
+    >>> [is_certain(look("a", x), x) for x in (np.array([0.5, 1.0]), np.array([1.0, 2.0]), np.array([0.0, 1.0]))]
+    [True, False, False]
+    """
+    if column.kind == "date":
+        return True
+    if column.kind != "number" or is_arrow(values) or values.dtype.kind not in "fiu":
+        return False
+    present = values[values == values]
+    if _binary_or_absent(present).all() or not isinstance(column.name, str):
+        return not _binary_or_absent(present).all()
+    if (present != np.floor(present)).any():
+        return True
+    different = len(np.unique(present))
+    is_perhaps_id = bool(_ID_NAME.match(column.name)) and different == len(present)
+    with np.errstate(over="ignore"):
+        return different > _FEW_WHOLE and not is_perhaps_id and not (np.diff(present) == 1).all()
 
 
 def _look_arrow(name: Name, values: Any) -> Column:
@@ -232,7 +288,7 @@ def _category(name: Name, values: list[Any]) -> Column:
 
 def _spells_number(value: Any) -> bool:
     try:
-        float(value)
+        plain_number(value) if isinstance(value, str) else float(value)
     except (TypeError, ValueError, OverflowError):  # a whole number may be too long for a float
         return False
     return True

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from candide.errors import InputTypeError
 from candide.rows.arrow import arrow_numbers
-from candide.rows.identity import meaning, moment, plain
+from candide.rows.identity import meaning, moment, plain, truths
 
 _NARROW = 1 << 16  # integers spanning less than this are looked up in a table, not sorted
 _EXACT = 1 << 53  # whole numbers up to here are exact as floats
@@ -89,8 +89,10 @@ class Labels:
         None where several texts spell the same.
         """
         out: dict[tuple[bool, Any], int | None] = {}
+        words = truths(text for text in self.values if isinstance(text, str))
         for code, text in enumerate(self.values):
-            if isinstance(text, str) and (means := moment(meaning(text))) is not None:
+            means = moment(words.get(text, meaning(text))) if isinstance(text, str) else None
+            if means is not None:
                 key = isinstance(means, bool), means
                 out[key] = None if key in out else code
         return out
@@ -257,7 +259,7 @@ def _coded(column: Any) -> tuple[list[Any], NDArray[np.intp]]:
     if column.null_count == len(column):  # Arrow gives such a column no type to code it by
         return [], np.full(len(column), -1, np.intp)
     if pa.types.is_interval(column.type):
-        return _coded(pa.array([None if v is None else plain(v) for v in column.to_pylist()], pa.duration("us")))
+        return _coded(durations(column))
     try:
         coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     except pa.ArrowNotImplementedError:
@@ -266,6 +268,13 @@ def _coded(column: Any) -> tuple[list[Any], NDArray[np.intp]]:
         coded = coded.unify_dictionaries().combine_chunks()
     place = arrow_numbers(coded.indices.cast(pa.int64()), absent=-1)
     return _values(coded.dictionary), place
+
+
+def durations(column: Any) -> Any:
+    """An Arrow column of intervals as durations."""
+    import pyarrow as pa
+
+    return pa.array([None if value is None else plain(value) for value in column.to_pylist()], pa.duration("us"))
 
 
 def _values(column: Any) -> list[Any]:

@@ -41,22 +41,6 @@ def drawn(rows: Codes, most: int, seed: int = 0) -> Codes:
     return np.sort(np.argpartition(lots(rows, seed), most)[:most])
 
 
-def by_value(rows: NDArray[np.integer]) -> NDArray[np.uint64]:
-    """A number for each row (row, column) that looks drawn at random, in whatever order rows and columns come.
-
-    >>> rows = np.array([[1, 2], [7, 9], [2, 1]])
-    >>> mixed = by_value(rows[::-1, ::-1])[::-1]
-    >>> by_value(rows).tolist() == mixed.tolist(), len(set(mixed.tolist()))
-    (True, 3)
-    """
-    out, columns = np.zeros(len(rows), np.uint64), [lots(column.astype(np.int64)) for column in rows.T]
-    with np.errstate(over="ignore"):
-        for column in sorted(columns, key=lambda own: int(own.sum())):
-            out = (out ^ column) * _STEP
-            out ^= out >> np.uint64(29)
-    return out
-
-
 def dealt(y: Codes, folds: int, lot: NDArray) -> Codes:
     """The fold of each row: those of each class are dealt out in turn, in the order of the lot that each has drawn.
 

@@ -2,12 +2,15 @@
 
 A value is the level that equals it. Where there is none, text is the number, truth, date, time of day or duration that
 it spells, if that is a level; and such a value is the text that spells it, if one does. Text and text are the same only
-letter by letter. What is no level keeps its place outside. This holds for levels and classes, through every door.
+letter by letter. Booleans are the levels ``yes`` and ``no``, and other pairs of such words. What is no level keeps its
+place outside. This holds for levels and classes, through every door.
 
 >>> codes(Labels((0, 1)), ["1", "0", "1.0", None, "x"]).tolist()
 [1, 0, 1, -1, 2]
 >>> codes(Labels(("1", "1.5", "true")), [1.0, 1.5, 2]).tolist(), codes(Labels(("1", "true")), [True]).tolist()
 ([0, 1, 3], [1])
+>>> codes(Labels(("no", "yes")), [True, False]).tolist(), codes(Labels((False, True)), ["yes", "No"]).tolist()
+([1, 0], [1, 0])
 >>> match(["1", "7", "x"], Labels((0, 1))), match([7, True], Labels(("a", "true")))
 ([1, 7, 'x'], ['7', 'true'])
 """
@@ -21,10 +24,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.rows.identity import meaning, moment, plain, spelled
+from candide.rows.identity import meaning, moment, plain, spelled, truth
 from candide.rows.labels import Labels, as_column, is_arrow
 
-_WHOLE = re.compile(r"(0|-?[1-9]\d{0,17})(\.0)?$")  # with .0 where a writer had no whole numbers with gaps
+_WHOLE = re.compile(r"(0|-?[1-9]\d{0,17})(\.0)?$", re.ASCII)  # with .0 where a writer had no whole numbers with gaps
 _NUMBERS = {bool, int, float}
 
 
@@ -56,6 +59,8 @@ def place(value: Any, known: Labels) -> int | None:
         return known.index[value]
     if isinstance(value, str):
         means = meaning(value)
+        if means is None and bool in known.kinds:
+            means = truth(value)
         return None if means is None else _typed(means, known)
     text = known.index.get(spelled(value))
     code = _typed(value, known) if text is None else text

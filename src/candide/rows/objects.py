@@ -11,6 +11,7 @@ TimestampType(timestamp[us])
 """
 
 import datetime as dt
+import re
 import sys
 from typing import Any
 
@@ -24,6 +25,8 @@ from candide.rows.labels import is_absent, is_arrow
 _TIMES = dt.date | dt.time | dt.timedelta | np.datetime64 | np.timedelta64
 _VALUES = {str, int, float, bool, dt.date, dt.datetime, dt.time, dt.timedelta}
 _DIGITS = 38  # of the widest decimal
+_DATE_TYPE = re.compile("date|timestamp")  # names of types of Arrow, numpy and narwhals
+_TIME_TYPE = re.compile("time(32|64|$)|duration|timedelta|month_day")
 
 
 def typed(column: NDArray) -> Any:
@@ -82,3 +85,25 @@ def as_arrow(column: Any) -> Any:
 def _is_long(number: Any) -> bool:
     """Whether a whole number is too long for a float."""
     return isinstance(number, int) and abs(number) > sys.float_info.max
+
+
+def is_date(column: Any) -> bool:
+    """Whether a column, in memory as it came, holds dates, with times or without."""
+    return _is_of(column, _DATE_TYPE, (dt.date, np.datetime64))
+
+
+def is_time(column: Any) -> bool:
+    """Whether a column, in memory as it came, holds times of day or durations.
+
+    >>> is_time([None, dt.time(12, 30)]), is_time(np.array([90], "m8[s]")), is_time(np.array([90], "M8[s]"))
+    (True, True, False)
+    """
+    return _is_of(column, _TIME_TYPE, (dt.time, dt.timedelta, np.timedelta64))
+
+
+def _is_of(column: Any, types: re.Pattern, values: tuple[type, ...]) -> bool:
+    """Whether a column has one of some types, or, where it has objects, its first value has."""
+    kind = str(getattr(column, "type", getattr(column, "dtype", ""))).lower()
+    if kind == "object" or isinstance(column, list | tuple):
+        return isinstance(next((value for value in column if not is_absent(value)), None), values)
+    return types.match(kind) is not None

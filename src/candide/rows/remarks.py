@@ -7,11 +7,20 @@
 "column 'age' is read as text because of 'old'; mend it or pass --na 'old'"
 """
 
+import re
+import sys
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
+from types import FrameType
+from typing import Any
 
 from candide.rows.table import Name
+
+_OPTION = re.compile(r"--[a-z][a-z-]*(?: (?P<value>(?:(?!--)[^;])*?))? \((?P<name>[a-z_]+)=(?P<form>[^()]*)\)")
+_ONCE = ("default", "module", "once")  # actions of filters that give a warning once
+_INSTALLED = ("site-packages", "dist-packages", "<frozen ")
+_warned: set[tuple[Any, ...]] = set()  # what was warned of, and where
 
 
 @dataclass(frozen=True)
@@ -29,17 +38,91 @@ class Remark:
 
 
 class RemarkWarning(UserWarning):
-    """A remark, where it is told by a warning; ``remark`` has its parts."""
+    """A remark, where it is told by a warning; ``remark`` has its parts.
+
+    The message names parameters of Python, not options of the command line.
+    """
 
     def __init__(self, remark: Remark):
-        super().__init__(str(remark))
+        super().__init__(in_python(str(remark)))
         self.remark = remark
 
 
+def in_python(text: str) -> str:
+    """A sentence with the parameters that it names beside options of the command line, and without these.
+
+    >>> in_python("leave it out: --drop 'a b' (drop=[...]), or pass --event zip=categorical (events={...})")
+    "leave it out: drop=['a b'], or pass events={'zip': 'categorical'}"
+    >>> in_python("pass --force (force=True), or name the column: --target COL (target=...)")
+    'pass force=True, or name the column: target=...'
+    """
+    return _OPTION.sub(_parameter, text)
+
+
+def _parameter(found: re.Match[str]) -> str:
+    value, name, form = found.group("value") or "", found.group("name"), found.group("form")
+    if form == "{...}" and "=" in value:
+        column, _, event = value.rpartition("=")
+        return f"{name}={{{column!r}: {event!r}}}"
+    if form == "[...]" and value:
+        quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
+        return f"{name}=[{value if quoted else repr(value)}]"
+    return f"{name}={form}"
+
+
 def warn(remarks: Iterable[Remark], stacklevel: int = 2) -> None:
-    """Tell remarks by warnings, at the line of whoever called the caller."""
+    """Tell remarks by warnings, at the line of whoever called the caller, or called scikit-learn to call it.
+
+    A remark of one kind on the same columns comes once for that line, however many models are fitted there: those of
+    cross-validation have nearly the same to say. In a notebook it comes again when the cell is run again. A filter that
+    asks for all warnings gets them all.
+    """
+    frame = _caller(sys._getframe(stacklevel))
+    place, cell = (frame.f_code.co_filename, frame.f_lineno), _cell(frame)
     for remark in remarks:
-        warnings.warn(RemarkWarning(remark), stacklevel=stacklevel + 1)
+        warning, key = RemarkWarning(remark), (*place, cell, remark.code, remark.column, remark.columns)
+        if _action(str(warning), *place) in _ONCE:
+            if key in _warned:
+                continue
+            _warned.add(key)
+        registry: dict[Any, Any] = {}  # not that of the module: it would take the warning for one that was given
+        warnings.warn_explicit(warning, RemarkWarning, *place, registry=registry)
+
+
+def reset_warned() -> None:
+    """Give every warning again: a new command starts."""
+    _warned.clear()
+
+
+def _caller(frame: FrameType) -> FrameType:
+    """The nearest frame that is not of an installed package; else the one given."""
+    there: FrameType | None = frame
+    while there is not None:
+        name = there.f_globals.get("__name__", "").partition(".")[0]
+        if name != "candide" and not any(folder in there.f_code.co_filename for folder in _INSTALLED):
+            return there
+        there = there.f_back
+    return frame
+
+
+def _cell(frame: FrameType) -> int:
+    """The number of the cell of a notebook that is being run; 0 elsewhere."""
+    typed = frame.f_globals.get("In")  # what IPython keeps of all cells
+    return len(typed) if isinstance(typed, list) else 0
+
+
+def _action(text: str, filename: str, line: int) -> str:
+    """What the filters want done with a warning."""
+    module = filename.removesuffix(".py")
+    for action, message, category, of, at in warnings.filters:
+        if (
+            issubclass(RemarkWarning, category)
+            and (message is None or re.match(message, text))
+            and (of is None or re.match(of, module))
+            and at in (0, line)
+        ):
+            return action
+    return "default"
 
 
 def left_out(n: int, why: str, column: Name) -> list[Remark]:

@@ -17,7 +17,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any
 
-SPACES = " \\s\u00a0\u202f"  # in a class of a pattern
+from candide.rows.identity import meaning, moment
+
+BLANKS = " \t\n\r\f\v\u00a0\u202f"  # around a number: the last two are no-break spaces
+SPACES = r" \t\n\r\f\v" + BLANKS[-2:]  # in a class of a pattern
 MINUS, RAISED = "\u2212", "\u2019"  # as print has them, for - and '
 NAS = ("na", "n/a", "nan", "null", "none", "nil", "missing", "unknown", "?", "-", ".", "#n/a", "#na")
 _THOUSANDS = {"": "", ",": ",", ".": r"\.", " ": "[ \u00a0\u202f]", "'": f"['{RAISED}]"}
@@ -25,8 +28,8 @@ _DATE = re.compile(r"(%[dmYyBbHMSIp]|[-/., :T])+")
 _CODES = """EUR USD GBP CHF JPY CNY INR AUD CAD NZD SEK NOK DKK PLN CZK HUF RON BGN TRY RUB UAH BRL MXN ARS CLP COP ZAR
 KRW SGD HKD TWD THB IDR MYR PHP VND ILS AED SAR EGP NGN KES kr Kr Fr Rs R$ US$ A$ C$ z\u0142 K\u010d Ft lei"""
 _CURRENCIES = frozenset(_CODES.split())
-_ISO = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?")
-_NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*")
+_ISO = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?", re.ASCII)
+_NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 _EPOCH = dt.datetime(1970, 1, 1)
 
 
@@ -54,12 +57,12 @@ class Spelling:
     @property
     def pattern(self) -> str:
         """What every number matches, in the language of RE2 and of Python."""
-        whole, sign, part = r"\d+", f"[-+{MINUS}]?", self.thousands
+        whole, sign, part = "[0-9]+", f"[-+{MINUS}]?", self.thousands
         if part:
-            whole = rf"(?:[1-9]\d{{0,2}}(?:{_THOUSANDS[part]}\d{{3}})+|\d+)"
-        body = rf"(?:{whole}(?:{re.escape(self.decimal)}\d*)?|{re.escape(self.decimal)}\d+)"
+            whole = f"(?:[1-9][0-9]{{0,2}}(?:{_THOUSANDS[part]}[0-9]{{3}})+|[0-9]+)"
+        body = f"(?:{whole}(?:{re.escape(self.decimal)}[0-9]*)?|{re.escape(self.decimal)}[0-9]+)"
         if self.decimal == "." and not self.unit:
-            body += r"(?:[eE][-+]?\d+)?"
+            body += "(?:[eE][-+]?[0-9]+)?"
         space, unit = f"[{SPACES}]*", re.escape(self.unit)
         if self.unit == "%":
             return f"{space}{sign}{body}{space}%{space}"
@@ -112,6 +115,24 @@ def numbers_among(texts: Iterable[str]) -> tuple[float, ...]:
     return tuple(float(text) for text in texts if _NUMBER.fullmatch(text))
 
 
+def plain_number(text: str) -> float:
+    """The number that a text spells plainly; a ValueError where it spells none.
+
+    Digits are 0 to 9, which may be parted by single underscores; those of other scripts are letters. White space
+    around a number, no-break spaces among it, is ignored.
+
+    >>> plain_number("1_000"), plain_number(" 2.5\u00a0")
+    (1000.0, 2.5)
+    >>> plain_number("\u0661\u0662")
+    Traceback (most recent call last):
+    ValueError: not a number
+    """
+    bare = text.strip(BLANKS)
+    if not bare.isascii() or bare != bare.strip():
+        raise ValueError("not a number")
+    return float(bare)
+
+
 def number(text: str, how: Spelling) -> float:
     """The number that a text spells."""
     for old, new in how.put.items():
@@ -119,18 +140,25 @@ def number(text: str, how: Spelling) -> float:
     return float(f"{text.strip()}e-2" if how.unit == "%" else text)
 
 
-def value(text: str, how: Spelling = PLAIN, is_date: bool = False) -> float | str | None:
+def value(text: str, how: Spelling = PLAIN, kind: str = "number") -> float | str | None:
     """What a text means in a column of numbers, or of dates as days since 1970; the text itself where it is neither.
+
+    In a column of times it is a time of day or a duration, as days.
 
     >>> value("1.234,56 €", Spelling(decimal=",", thousands=".", unit="€")), value("n/a", Spelling(missing=("n/a",)))
     (1234.56, None)
-    >>> [value(text, Spelling(date="%d.%m.%Y"), is_date=True) for text in ("02.01.1970", "1970-01-01T12:00", "soon")]
+    >>> [value(text, Spelling(date="%d.%m.%Y"), "date") for text in ("02.01.1970", "1970-01-01T12:00", "soon")]
     [1.0, 0.5, 'soon']
+    >>> [value(text, kind="time") for text in ("06:00", "1 day 12:00:00", "0.25", "soon")]
+    [0.25, 1.5, '0.25', 'soon']
     """
     bare = text.strip()
     if bare.lower() in how.missing:
         return None
-    if not is_date:
+    if kind == "time":
+        since = moment(meaning(bare))
+        return since / dt.timedelta(days=1) if isinstance(since, dt.timedelta) else text
+    if kind != "date":
         return number(text, how) if not how.is_plain and re.fullmatch(how.pattern, text) else text
     try:
         when = dt.datetime.strptime(bare, how.date or "%Y-%m-%d")  # an empty form would take no text for a date

@@ -7,9 +7,9 @@ A column is known by its name in a data frame and by its position in an array.
 (('age', 'job'), 2, [[30.0], [nan]])
 """
 
-import datetime as dt
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -20,9 +20,11 @@ from numpy.typing import NDArray
 from candide import kernels
 from candide.errors import InputError, InputTypeError
 from candide.rows.arrow import arrow_floats, arrow_numbers, check_not_nested, in_plain_type, is_nested
-from candide.rows.blocks import Csr
-from candide.rows.labels import as_column, is_absent, is_arrow
-from candide.rows.objects import as_arrow, typed
+from candide.rows.blocks import Csr, some_columns
+from candide.rows.labels import as_column, durations, is_absent, is_arrow
+from candide.rows.objects import is_date, is_time, typed
+from candide.rows.records import are_records, check_column, columns_of
+from candide.rows.spelling import plain_number
 
 if TYPE_CHECKING:
     from candide.rows.documents import Documents
@@ -61,9 +63,11 @@ class Table:
 
     @classmethod
     def of(cls, data: Any) -> "Table":
-        """Read an array, a sparse matrix, a data frame (pandas, polars, pyarrow, ...) or a mapping of columns."""
+        """Read an array, a sparse matrix, a data frame, a mapping of columns or a list of dictionaries."""
         if isinstance(data, cls):
             return data
+        if are_records(data):
+            data = columns_of(data)
         if isinstance(data, np.ndarray):
             return cls._of_array(data)
         if hasattr(data, "tocsr"):
@@ -105,6 +109,8 @@ class Table:
 
     @classmethod
     def _of_columns(cls, columns: dict[Name, Any]) -> "Table":
+        for name, column in columns.items():
+            check_column(name, getattr(column.to_native() if hasattr(column, "to_native") else column, "dtype", None))
         lengths = {name: len(column) for name, column in columns.items()}
         if len(set(lengths.values())) > 1:
             raise InputError(f"columns differ in length: {lengths}", value=lengths)
@@ -144,8 +150,16 @@ class Table:
         >>> Table.of({"day": np.array(["2024-02-29"], "M8[D]"), "length": [1.0]}).dates
         frozenset({'day'})
         """
-        columns = {name: column for name, column in self._columns().items() if isinstance(name, str)}
-        return frozenset(name for name, column in columns.items() if _holds_dates(column))
+        return frozenset(name for name, column in self._columns().items() if isinstance(name, str) and is_date(column))
+
+    @property
+    def times(self) -> frozenset[str]:
+        """The columns of times of day or durations.
+
+        >>> Table.of({"waited": np.array([90], "m8[s]"), "length": [1.0]}).times
+        frozenset({'waited'})
+        """
+        return frozenset(name for name, column in self._columns().items() if isinstance(name, str) and is_time(column))
 
     def _columns(self) -> dict[Name, Any]:
         return self.source if isinstance(self.source, dict) else {}
@@ -157,7 +171,7 @@ class Table:
     def numbers(self, names: tuple[Name, ...]) -> NDArray | Csr:
         """A block of numbers, NaN where absent: a view of the data where it can be, never a wider copy."""
         if isinstance(self.source, Csr):
-            return self.source if names == self.names else _some_columns(self.source, names)
+            return self.source if names == self.names else some_columns(self.source, names)
         if isinstance(self.source, np.ndarray) and self.source.dtype.kind in "fiub":
             return self.source if names == self.names else self.source[:, np.array(names, np.intp)]
         if not names:
@@ -194,20 +208,9 @@ class Table:
         return Documents.of(column.to_native() if hasattr(column, "to_native") else column)
 
 
-def _some_columns(rows: Csr, names: tuple[Name, ...]) -> Csr:
-    """Sparse rows of some of the columns, in the order of their names."""
-    place = np.full(rows.n_features, -1, np.int64)
-    place[np.array(names, np.intp)] = np.arange(len(names))
-    first = int(rows.indptr[0])
-    at = place[rows.indices[first : rows.indptr[-1]]]
-    kept = np.concatenate([[0], np.cumsum(at >= 0)])
-    data = rows.data[first : rows.indptr[-1]][at >= 0]
-    return Csr(data, at[at >= 0].astype(rows.indices.dtype), kept[rows.indptr - first], len(names))
-
-
 _DAY = 86_400e6  # microseconds: as a number, a date is days since 1970
 _SHARED = 4  # rows that share an object, from which on each object is read once
-_PASS = "pass an array, a sparse matrix, a data frame or a mapping of columns"
+_PASS = "pass an array, a sparse matrix, a data frame, a mapping of columns or a list of dictionaries"
 
 
 def _as_array(rows: Any) -> NDArray:
@@ -320,15 +323,17 @@ def _is_wide(column: Any) -> bool:
 def numbers_of(column: Any, name: Name | None = None) -> NDArray:
     """An ndarray or Arrow array as numbers, NaN where absent; dates and times are days."""
     if is_arrow(column):
-        column = _times(column) if _is_time(column) else _numbers(column)
+        column = _times(column) if is_temporal(column) else _numbers(column)
     if column.dtype.kind in "fiub":
         return column
     if column.dtype.kind in "mM":
         return np.where(np.isnat(column), np.nan, column.astype(f"{column.dtype.kind}8[us]").astype(np.int64) / _DAY)
-    try:
-        return column.astype(np.float64)  # None becomes NaN, and text that spells a number that number
-    except (TypeError, ValueError, OverflowError):
-        return np.array([_number(value, name, row) for row, value in enumerate(column.tolist())], np.float64)
+    values = column.tolist()
+    with suppress(TypeError, ValueError, OverflowError):
+        if not any(isinstance(value, str) for value in values):
+            return column.astype(np.float64)  # None becomes NaN
+    read: dict[str, float] = {}  # what each text spells, for many are often alike
+    return np.array([_number(value, name, row, read) for row, value in enumerate(values)], np.float64)
 
 
 def _numbers(column: Any) -> NDArray:
@@ -339,7 +344,8 @@ def _numbers(column: Any) -> NDArray:
     return arrow_floats(column) if whole else as_column(plain.to_pylist())
 
 
-def _is_time(column: Any) -> bool:
+def is_temporal(column: Any) -> bool:
+    """Whether an Arrow column holds dates, times or durations."""
     import pyarrow as pa
 
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
@@ -352,14 +358,18 @@ def _times(column: Any) -> NDArray:
 
     plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
     if pa.types.is_interval(plain.type):
-        plain = as_arrow(as_column(plain.to_pylist()))
+        plain = durations(plain)
     if pa.types.is_time(plain.type):
         plain = plain.cast(pa.time64("us")).cast(pa.int64()).cast(pa.duration("us"))
     return plain.to_numpy(zero_copy_only=False) if isinstance(plain, pa.Array) else plain.to_numpy()
 
 
-def _number(value: Any, name: Name | None, row: int) -> float:
+def _number(value: Any, name: Name | None, row: int, read: dict[str, float]) -> float:
     try:
+        if isinstance(value, str):
+            if value not in read:
+                read[value] = plain_number(value)
+            return read[value]
         return np.nan if is_absent(value) else float(value)
     except (TypeError, ValueError, OverflowError):  # a whole number may be too long for a float
         raise InputError(
@@ -385,11 +395,3 @@ def _side_by_side(columns: list[NDArray]) -> NDArray:
     for j, column in enumerate(columns):
         out[:, j] = column
     return out
-
-
-def _holds_dates(column: Any) -> bool:
-    kind = str(getattr(column, "type", getattr(column, "dtype", ""))).lower()
-    if kind == "object" or isinstance(column, list | tuple):
-        first = next((value for value in column if not is_absent(value)), None)
-        return isinstance(first, dt.date | np.datetime64)
-    return kind.startswith(("date", "timestamp"))

@@ -12,18 +12,61 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from candide.errors import InputError
 from candide.rows.labels import is_arrow
 from candide.rows.spelling import PLAIN, Spelling, numbers_among, value
-from candide.rows.table import Name, Table
+from candide.rows.table import Name, Table, numbers_of
+
+_DAY = 86_400e6  # microseconds
 
 
-def as_spelled(table: Table, spelled: Mapping[str, Spelling], dates: Collection[str]) -> Table:
-    """The same rows, with the text of some columns read as numbers, and of dates as days since 1970."""
-    if not isinstance(table.source, dict):
+def as_spelled(
+    table: Table, spelled: Mapping[str, Spelling], dates: Collection[Name], times: Collection[Name] = ()
+) -> Table:
+    """The same rows, with the text of some columns read as numbers: of dates as days since 1970, of times as days."""
+    if table.is_sparse or (isinstance(table.source, np.ndarray) and table.source.dtype.kind not in "OU"):
         return table
-    wanted = [name for name in {*spelled, *dates} if name in table.source and _is_text(table.head(name, 1))]
-    read = {name: _read(table.column(name), spelled.get(name, PLAIN), name in dates) for name in wanted}
-    return Table(table.names, table.n_rows, {**table.source, **read}) if read else table
+    wanted = [name for name in table.names if str(name) in spelled or name in dates or name in times]
+    wanted = [name for name in wanted if is_text(table.column(name))]  # not the first value: it may be missing
+    kinds = {**dict.fromkeys(dates, "date"), **dict.fromkeys(times, "time")}
+    hows = {name: spelled.get(str(name), PLAIN) for name in wanted}
+    read = {name: _read(table.column(name), how, kinds.get(name, "number")) for name, how in hows.items()}
+    return _replaced(table, read)
+
+
+def in_types(table: Table, spelled: Mapping[str, Spelling], dates: Collection[Name]) -> Table:
+    """The same rows with columns of numbers and of dates in the place of text; a value that is neither is an error.
+
+    >>> in_types(Table.of({"day": ["02.01.1970"]}), {"day": Spelling(date="%d.%m.%Y")}, {"day"}).column("day")
+    array(['1970-01-02T00:00:00.000000'], dtype='datetime64[us]')
+    """
+    out = {}
+    for name in (name for name in table.names if str(name) in spelled):
+        how, is_date = spelled[str(name)], name in dates
+        values = _read(table.column(name), how, "date" if is_date else "number")
+        if not how.is_plain or is_date:
+            _refuse_text(values, name, "date" if is_date else "number")
+        days = numbers_of(values, name)
+        out[name] = np.round(days * _DAY).astype("M8[us]") if is_date else days
+    return _replaced(table, out)
+
+
+def _refuse_text(values: NDArray, name: Name, what: str) -> None:
+    """Refuse what is not written as the other values of its column are."""
+    row = next((row for row, value in enumerate(values.tolist()) if isinstance(value, str)), None)
+    if row is not None:
+        remedy = f"mend it, or keep the column as text with events={{{name!r}: 'categorical'}}"
+        found = f"{values[row]!r} is not a {what} in the format of the other rows"
+        raise InputError(found, column=name, row=row, value=values[row], remedy=remedy)
+
+
+def _replaced(table: Table, columns: Mapping[Name, NDArray]) -> Table:
+    """The same rows with other values in some columns."""
+    if not columns:
+        return table
+    own = table.source
+    held = own if isinstance(own, dict) else {name: own[:, j] for j, name in enumerate(table.names)}
+    return Table(table.names, table.n_rows, {**held, **columns})
 
 
 def without(table: Table, names: Iterable[Name], na: tuple[str, ...]) -> Table:
@@ -40,18 +83,31 @@ def without(table: Table, names: Iterable[Name], na: tuple[str, ...]) -> Table:
         if not is_arrow(column) and column.dtype.kind in "fiu":
             absent = np.isin(column, numbers)
             out[name] = np.where(absent, np.nan, column) if absent.any() else column
-        elif _is_text(column):
+        elif is_text(column):
             values = column.to_pylist() if is_arrow(column) else column.tolist()
             out[name] = np.array([None if isinstance(v, str) and v in na else v for v in values], object)
     return Table(table.names, table.n_rows, out)
 
 
-def _is_text(column: Any) -> bool:
+def is_text(column: Any) -> bool:
     """Whether an ndarray or Arrow array may hold text."""
-    return "string" in str(column.type) if is_arrow(column) else column.dtype.kind in "OU"
+    if not is_arrow(column):
+        return column.dtype.kind in "OU"
+    kind = str(column.type)
+    return kind.startswith(("dictionary<values=string", "dictionary<values=large_string")) or kind in (
+        "string",
+        "large_string",
+        "string_view",
+    )
 
 
-def _read(column: Any, how: Spelling, is_date: bool) -> NDArray:
+def has_declared_levels(column: Any) -> bool:
+    """Whether somebody declared the values of a column to be categories."""
+    kind = str(getattr(column, "type", None) or getattr(column, "dtype", "")).lower()
+    return kind.startswith(("dictionary", "categorical", "category", "enum"))
+
+
+def _read(column: Any, how: Spelling, kind: str) -> NDArray:
     values = column.to_pylist() if is_arrow(column) else column.tolist()
-    met = {text: value(text, how, is_date) for text in values if isinstance(text, str)}
+    met = {text: value(text, how, kind) for text in values if isinstance(text, str)}
     return np.array([met[each] if isinstance(each, str) else each for each in values], object)

@@ -35,7 +35,7 @@ from candide.serve.openapi import docs, openapi
 from candide.serve.page import page
 from candide.serve.peers import Peers
 from candide.serve.problem import Problem, problem_of
-from candide.serve.scorer import Scorer
+from candide.serve.scorer import Scorer, check_names
 from candide.serve.state import told as begun
 from candide.tasks.models import Model, fitted_of, target_of
 
@@ -72,6 +72,7 @@ def app(
     if token is not None and not (token.isascii() and token.isprintable() and token.strip()):
         raise InputError("the token is empty, or not of ASCII letters", remedy="choose another, or pass none")
     fitted = fitted_of(model)
+    check_names(fitted)
     learner = None
     heard = Peers(peers, begun(fitted, target_of(fitted, target)), token) if peers else None
     if learn is not None:
@@ -109,7 +110,7 @@ class Application:
         # As many as may work at once, also of those whose answer nobody waits for any more.
         self._workers = ThreadPoolExecutor(threads.count(), "candide-request")
         own = [
-            Endpoint("GET", "/", "A page to try it.", self._page, gives=HTML),
+            Endpoint("GET", "/", "A page to try it.", self._page, slow=True, gives=HTML),
             Endpoint("GET", "/metrics", "What the server has done, for Prometheus.", self._measured, gives=MEASURES),
             Endpoint("GET", "/openapi.json", "This description, for programs.", self._described),
             Endpoint("GET", "/docs", "This description, for people.", self._shown, gives=HTML),

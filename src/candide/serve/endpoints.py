@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from candide import __version__
 from candide.serve import formats, protocols
-from candide.serve.exchange import Request, Response, Work, noted
+from candide.serve.exchange import Request, Response, Work, noted, warnings_of
 from candide.serve.limits import Limits
 from candide.serve.problem import Problem
 from candide.serve.scorer import Scorer
@@ -40,9 +40,9 @@ def predict(request: Request, scorer: Scorer) -> Response:
     kind = formats.answer_type(request.header(b"accept"), formats.kind_of(request.media))
     if rows.single is not None and kind == formats.JSON:
         answer, remarks = scorer.one(rows.single)
-        return Response(formats.encode(answer), headers=noted(remarks))
+        return Response(formats.encode(answer | warnings_of(remarks)), headers=noted(remarks))
     scored, remarks = scorer.many(rows.columns, rows.n)
-    return Response(formats.write(scored, kind), kind, headers=noted(remarks))
+    return Response(formats.write(scored, kind, warnings_of(remarks)), kind, headers=noted(remarks))
 
 
 def explain(request: Request, scorer: Scorer) -> Response:
@@ -59,8 +59,9 @@ def explain(request: Request, scorer: Scorer) -> Response:
     remarks = scorer.reader.remarks(rows.columns.keys(), scorer.reader.plan.blocks(table)) if rows.n else []
     label = rows.columns.get(str(scorer.fitted.target))
     labels = formats.values(label) if label is not None else [None] * rows.n
-    told = [json.dumps(summary.of_decision(i, labels[i], one)) for i, one in enumerate(decisions)]
-    text = told[0] if rows.single is not None else f"[{', '.join(told)}]"
+    told = [json.facts(summary.of_decision(i, labels[i], one)) for i, one in enumerate(decisions)]
+    told[:1] = [first | warnings_of(remarks) for first in told[:1]]
+    text = json.dumps(told[0] if rows.single is not None else told)
     return Response(text.encode(), headers=noted(remarks))
 
 
@@ -71,7 +72,7 @@ def invocations(request: Request, scorer: Scorer) -> Response:
     else:
         rows = _rows(request)
     scored, remarks = scorer.many(rows.columns, rows.n)
-    return Response(protocols.predictions(scored), headers=noted(remarks))
+    return Response(protocols.predictions(scored, warnings_of(remarks)), headers=noted(remarks))
 
 
 def infer(request: Request, scorer: Scorer) -> Response:
@@ -80,7 +81,8 @@ def infer(request: Request, scorer: Scorer) -> Response:
     request.rows = rows.n
     asked.check(scorer.names[:-1])
     scored, remarks = scorer.many(rows.columns, rows.n)
-    return Response(protocols.tensors(scored, request.name, asked), headers=noted(remarks))
+    answer = protocols.tensors(scored, request.name, asked, [str(one) for one in remarks])
+    return Response(answer, headers=noted(remarks))
 
 
 def _rows(request: Request, limits: Limits | None = None) -> formats.Rows:

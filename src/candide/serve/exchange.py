@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from candide.serve.scorer import Scorer
 
 Headers = list[tuple[bytes, bytes]]
-_NOTED = 10  # remarks that a header tells
+_NOTED = 10  # warnings of an answer
+_COLUMNS = 100  # columns that a warning lists
 _LONGEST = 6000  # letters of it: proxies take 8 kB
 
 
@@ -87,14 +88,20 @@ class Response(NamedTuple):
     headers: tuple[tuple[str, str], ...] = ()
 
 
+def warnings_of(remarks: list[Remark]) -> dict[str, list[dict[str, Any]]]:
+    """Return the ``warnings`` field of a JSON answer; no field where there is nothing to warn of."""
+    told = [
+        {"code": one.code, "text": str(one)[:500], "column": one.column, "columns": [*map(str, one.columns[:_COLUMNS])]}
+        for one in remarks[:_NOTED]
+    ]
+    return {"warnings": told} if told else {}
+
+
 def noted(remarks: list[Remark]) -> tuple[tuple[str, str], ...]:
     """Remarks as a header, which is ASCII: what ``predict`` warns of."""
     if not remarks:
         return ()
-    told: list[dict[str, Any]] = [
-        {"code": one.code, "text": str(one)[:500], "column": one.column, "columns": [*map(str, one.columns)]}
-        for one in remarks[:_NOTED]
-    ]
+    told = warnings_of(remarks)["warnings"]
     text = json.dumps(told)
     if len(text) > _LONGEST:
         text = json.dumps([{**one, "text": one["text"][:80], "columns": []} for one in told])

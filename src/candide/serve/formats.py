@@ -83,8 +83,8 @@ def answer_type(accept: bytes, sent: str) -> str:
         plain = _ALSO.get(plain, plain)
         if not liked:
             break
-        if plain in _WRITERS or plain in ("*/*", "application/*", ""):
-            return plain if plain in _WRITERS else sent
+        if plain in _READERS or plain in ("*/*", "application/*", ""):
+            return plain if plain in _READERS else sent
     raise Problem(406, "no format that is accepted can be written", value=accept.decode("latin-1"), remedy=_REMEDY)
 
 
@@ -154,9 +154,14 @@ def values(column: Any) -> list[Any]:
     return column.to_pylist() if hasattr(column, "to_pylist") else list(column)
 
 
-def write(scored: Scored, kind: str) -> bytes:
-    """A scored table in a format."""
-    return _WRITERS[kind](scored)
+def write(scored: Scored, kind: str, warnings: dict[str, Any] | None = None) -> bytes:
+    """A scored table in a format; in JSON the first row has the warnings on all of them."""
+    if kind not in (JSON, LINES):
+        return _WRITERS[kind](scored)
+    rows = _json_rows(scored)
+    if warnings and rows:
+        rows[0] = dict(zip(scored.names, (column[0] for column in scored.columns), strict=True)) | warnings
+    return encode(rows) if kind == JSON else encode_lines(rows)
 
 
 def arrow_table(scored: Scored) -> Any:
@@ -170,14 +175,22 @@ def arrow_table(scored: Scored) -> Any:
 
 
 @lru_cache(64)
-def _answer(names: tuple[str, ...]) -> type[msgspec.Struct]:
-    """A row of a scored table, which is written sooner than a dictionary is made of it."""
+def _row_struct(names: tuple[str, ...]) -> type[msgspec.Struct] | None:
+    """Return the struct type of a scored row, which is encoded faster than a dictionary.
+
+    Return None where msgspec rejects a name: one with a quote, a backslash or a control character.
+    """
     fields = [f"f{i}" for i in range(len(names))]
-    return msgspec.defstruct("Answer", fields, rename=dict(zip(fields, names, strict=True)), gc=False)
+    try:
+        return msgspec.defstruct("Answer", fields, rename=dict(zip(fields, names, strict=True)), gc=False)
+    except ValueError:
+        return None
 
 
-def _answers(scored: Scored) -> list[msgspec.Struct]:
-    return list(map(_answer(tuple(scored.names)), *scored.columns))
+def _json_rows(scored: Scored) -> list[Any]:
+    """Return the rows of a scored table in a form that msgspec encodes as objects."""
+    struct = _row_struct(tuple(scored.names))
+    return scored.rows if struct is None else list(map(struct, *scored.columns))
 
 
 def _write_arrow(scored: Scored) -> bytes:
@@ -204,8 +217,6 @@ _READERS: dict[str, Callable[[bytes, Limits], Rows]] = {
     ARROW: lambda body, limits: _of_table(tables.of_stream(body, limits)),
 }
 _WRITERS: dict[str, Callable[[Scored], bytes]] = {
-    JSON: lambda scored: encode(_answers(scored)),
-    LINES: lambda scored: encode_lines(_answers(scored)),
     CSV: _write_csv,
     ARROW: _write_arrow,
 }

@@ -27,6 +27,7 @@ from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 from warnings import warn
 
+from candide import wording
 from candide.errors import BusyError, InputError
 from candide.serve.marker import Marker
 
@@ -132,7 +133,8 @@ class Journal:
 
     def _empty(self, entries: int) -> InputError:
         remedy = f"{COPY}; where nothing in it is needed, remove it and {self._marker.path}"
-        what = f"{self.path} is damaged: it has no model, and {entries:,} entries were answered for"
+        lost = wording.plural(entries, "acknowledged entry", "acknowledged entries")
+        what = f"{self.path} is damaged: it has no model, but {lost}"
         return InputError(what, value=self.path, remedy=remedy)
 
     def begin(self, kept: Kept) -> None:

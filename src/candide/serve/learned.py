@@ -16,6 +16,7 @@ from candide.engines import arrays
 from candide.errors import InputError
 from candide.model.census import Census
 from candide.model.fitted import Fitted
+from candide.model.input_columns import similar_names, suggestion
 from candide.rows import matching
 from candide.rows.identity import spelled
 from candide.rows.labels import is_absent
@@ -33,7 +34,9 @@ def kept(rows: Rows, fitted: Fitted, target: str, new_classes: bool) -> bytes:
     lacking = [name for name in names if name not in rows.columns]
     if lacking:
         what = f"the request has no column {lacking[0]!r}" + (", that of the labels" if lacking[0] == target else "")
-        raise InputError(what, column=lacking[0], value=lacking, remedy="send it; null where it is missing")
+        near = suggestion(similar_names(lacking, [name for name in rows.columns if name not in names]))
+        remedy = near or "send it; null where it is missing"
+        raise InputError(what, column=lacking[0], value=lacking, remedy=remedy)
     held = {name: [_plain(value, name) for value in values(rows.columns[name])] for name in names}
     held[target] = _labels(held[target], fitted, target, new_classes)
     try:
@@ -60,7 +63,7 @@ def _plain(value: Any, name: str) -> Any:
 def _labels(given: list[Any], fitted: Fitted, target: str, new_classes: bool) -> list[Any]:
     """The labels as the model spells them."""
     for row, label in enumerate(given):
-        if is_absent(label):
+        if is_absent(label) or (isinstance(label, str) and not label.strip()):
             raise InputError("the label is missing", column=target, row=row, remedy="leave the row out, or label it")
         if not new_classes and matching.place(label, fitted.labels) is None:
             known = ", ".join(map(str, fitted.labels.values[:10]))

@@ -29,7 +29,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from warnings import warn
 
-from candide.errors import CandideError, NotWithinError
+from candide.errors import CandideError, InputError, NotWithinError
 from candide.model.fitted import Fitted
 from candide.serve import learned, state
 from candide.serve.clock import Clock, Seconds, day
@@ -278,7 +278,7 @@ class Learner:
         """Write what may as well be written later: what was committed is there for all that."""
         try:
             write()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, InputError) as error:
             warn(f"{self.journal.path}: the model was not kept: {error}", stacklevel=1)
             return False
         return True

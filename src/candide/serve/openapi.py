@@ -1,5 +1,6 @@
 """The server described: for programs as OpenAPI 3.1, for people as a page that needs nothing from elsewhere."""
 
+import shlex
 from collections.abc import Sequence
 from html import escape
 from typing import Any
@@ -86,7 +87,7 @@ def docs(endpoints: Sequence[Endpoint], scorer: Scorer, name: str, host: str) ->
         for one in endpoints
     ]
     row = encode(example(scorer.fitted)).decode()
-    call = f"curl -H 'content-type: application/json' -d '{row}' http://{host or 'localhost:8000'}/predict"
+    call = f"curl -H 'content-type: application/json' -d {shlex.quote(row)} http://{host or 'localhost:8000'}/predict"
     return (
         "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
         f"<title>candide: {escape(name)}</title><style>:root{{color-scheme:light dark}}"

@@ -15,7 +15,7 @@ const option = (value, index) => made("option", { value: String(index) }, String
 // Each field gives its value, null where it is missing.
 const reads = {
   number(field) {
-    const text = made("input", { type: "number", step: "any", value: field.low === undefined ? "" : (field.low + field.high) / 2 });
+    const text = made("input", { type: "number", step: "any", value: field.value ?? "" });
     const parts = [text];
     if (field.high > field.low) {
       const slider = made("input", { type: "range", min: field.low, max: field.high, step: "any", value: text.value });
@@ -31,14 +31,15 @@ const reads = {
   },
   level(field) {
     const choice = made("select", {}, made("option", { value: "" }, "(missing)"), ...field.levels.map(option));
-    choice.value = field.levels.length ? "0" : "";
+    const usual = field.levels.indexOf(field.value);
+    choice.value = usual < 0 ? "" : String(usual);
     return [[choice], () => (choice.value === "" ? null : field.levels[Number(choice.value)]), (value) => {
       choice.value = String(field.levels.indexOf(value));
       choice.dispatchEvent(new Event("input", { bubbles: true }));
     }];
   },
   text(field, type = "textarea") {
-    const text = made(type, type === "input" ? { type: "date" } : { rows: 3 });
+    const text = made(type, type === "input" ? { type: "date", value: field.value ?? "" } : { rows: 3 });
     return [[text], () => text.value || null, (value) => {
       text.value = value ?? "";
       text.dispatchEvent(new Event("input", { bubbles: true }));
@@ -83,7 +84,7 @@ async function show() {
     const label = known.classes.indexOf(said.prediction), given = said[`p_${known.names[label] ?? said.prediction}`];
     const p = Object.entries(said).filter(([name]) => name.startsWith("p_")).map(([name, value]) => [name.slice(2), value]);
     p.sort((a, b) => b[1] - a[1]);
-    at("problem").textContent = "";
+    at("problem").textContent = (said.warnings ?? []).map((one) => one.text).join("; ");
     at("answer").textContent = said.prediction === null ? "It leaves this row open" : said.prediction + (given === undefined ? "" : `, ${percent(given)}`);
     at("classes").replaceChildren(...p.map(([name, value]) => line(name, percent(value), bar(value))));
     const most = Math.max(1e-9, ...(why?.columns ?? []).map((one) => Math.abs(one.nats)));

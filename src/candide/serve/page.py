@@ -10,8 +10,10 @@ import json
 from functools import cache
 from html import escape
 from importlib.resources import files
+from math import floor
 from typing import Any
 
+from candide import wording
 from candide.serve.exchange import Response
 from candide.serve.scorer import Scorer
 
@@ -23,7 +25,7 @@ _POLICY = (
 
 
 def fields(scorer: Scorer) -> list[dict[str, Any]]:
-    """What the form asks for: each column with its kind, its levels, or between which numbers its values lay."""
+    """Return what the form asks for: each column with its kind, its levels or its range, and a typical value."""
     found: dict[Any, dict[str, Any]] = {}
     dates = scorer.fitted.dates
     for part in scorer.reader.plan.parts:
@@ -34,7 +36,16 @@ def fields(scorer: Scorer) -> list[dict[str, Any]]:
                 told["levels"] = [_plain(level) for level in encoding.labels.values[:_LEVELS]]  # type: ignore[attr-defined]
             elif (extent := encoding.extent()) is not None and "low" not in told:
                 told["low"], told["high"] = map(float, extent)
+    for name, value in scorer.typical.items():
+        found[name]["value"] = _shown(value, found[name]["kind"])
     return [found[name] for name in scorer.reader.plan.columns]
+
+
+def _shown(value: Any, kind: str) -> Any:
+    """Return a typical value as a field of the form shows it."""
+    if kind == "date":
+        return str(wording.date(float(floor(value))))
+    return float(f"{value:.5g}") if kind == "number" else _plain(value)
 
 
 def page(scorer: Scorer, name: str, target: str | None) -> Response:

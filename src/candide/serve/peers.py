@@ -129,8 +129,11 @@ class Peers:
 
         def run() -> None:
             while not self._stop.is_set():
-                if self.pull():
-                    changed()
+                try:
+                    if self.pull():
+                        changed()
+                except CandideError as error:  # such as two classes written alike: ask again later
+                    warn(f"the rows of peers cannot be used: {error}", stacklevel=2)
                 self._stop.wait(EVERY)
 
         self._thread = threading.Thread(target=run, name="candide-peers", daemon=True)

@@ -8,6 +8,7 @@
 """
 
 import re
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
@@ -98,7 +99,13 @@ def _of_split(split: Split, limits: Limits) -> Rows:
     limits.check(len(split.data), n)
     for i, row in enumerate(split.data):
         if len(row) != n:
-            raise Problem(422, f"{len(row)} values for {n} columns", row=i, value=len(row), remedy="send one for each")
+            raise Problem(
+                422,
+                f"{wording.plural(len(row), 'value')} for {wording.plural(n, 'column')}",
+                row=i,
+                value=len(row),
+                remedy="send one for each",
+            )
     if len(set(split.columns)) < n:
         raise Problem(422, "two columns have the same name", value=split.columns, remedy="rename one of them")
     columns = zip(*split.data, strict=True) if split.data else ([] for _ in split.columns)
@@ -114,9 +121,9 @@ def _of_columns(columns: dict[str, Any], limits: Limits) -> Rows:
     return Rows(next(iter(lengths.values()), 0), columns)
 
 
-def predictions(scored: Scored) -> bytes:
+def predictions(scored: Scored, warnings: dict[str, Any]) -> bytes:
     """What MLflow's clients expect: the class of every row."""
-    return encode({"predictions": scored.columns[0]})
+    return encode({"predictions": scored.columns[0], **warnings})
 
 
 def of_tensors(body: bytes, length: bytes = b"", limits: Limits = USUAL) -> tuple[Rows, Inference]:
@@ -126,7 +133,7 @@ def of_tensors(body: bytes, length: bytes = b"", limits: Limits = USUAL) -> tupl
     """
     header = int(length) if length.isdigit() and len(length) < 20 else len(body) if not length else -1
     if not 0 <= header <= len(body):
-        what = f"Inference-Header-Content-Length is {length!r}, and the body has {len(body)} bytes"
+        what = f"Inference-Header-Content-Length is {length!r}, and the body has {wording.plural(len(body), 'byte')}"
         raise Problem(400, what, value=length, remedy="send the length of the JSON")
     asked, at = _decoded(_inference, body[:header]), header
     columns: dict[str, Any] = {}
@@ -156,7 +163,7 @@ def _values(tensor: Tensor, raw: bytes | None) -> Any:
         what = "a row of a tensor is a list of several values, or of none"
         raise Problem(422, what, column=tensor.name, remedy="send one value a row")
     if len(flat) != n:
-        what = f"{len(flat)} values in a tensor of shape {tensor.shape}"
+        what = f"{wording.plural(len(flat), 'value')} in a tensor of shape {tensor.shape}"
         raise Problem(422, what, column=tensor.name, value=len(flat), remedy=f"send {n}")
     return flat
 
@@ -176,7 +183,7 @@ def _from_bytes(tensor: Tensor, raw: bytes, n: int) -> Any:
             422, f"the datatype {tensor.datatype!r}", column=tensor.name, remedy=f"one of {[*_TYPES, 'BYTES']}"
         )
     if not good:
-        what = f"{len(raw)} bytes are not {n} values of {tensor.datatype}"
+        what = f"expected {wording.plural(n, 'value')}, got {wording.plural(len(raw), 'byte')} of {tensor.datatype}"
         raise Problem(422, what, column=tensor.name, value=len(raw), remedy="send as many as the shape says")
     return found
 
@@ -193,15 +200,19 @@ def _texts(raw: bytes) -> list[str]:
     return found
 
 
-def tensors(scored: Scored, name: str, asked: Inference) -> bytes:
-    """The answer to a v2 request: the class and the probability of each, one tensor a column."""
+def tensors(scored: Scored, name: str, asked: Inference, warnings: Sequence[str] = ()) -> bytes:
+    """The answer to a v2 request: the class and the probability of each, one tensor a column.
+
+    Warnings are one text among the parameters, whose values the protocol restricts to text, numbers and booleans.
+    """
     label, *numbers = scored.columns
     kind = "BYTES" if None in label else _kind(scored.labels)  # that of a row left open is empty
     given = ["" if one is None else str(one) for one in label] if kind == "BYTES" else label
     outputs = [_output("prediction", kind, given)]
     outputs += [_output(n, "FP64", c) for n, c in zip(scored.names[1:-1], numbers[:-1], strict=True)]
     id_ = {} if asked.id is None else {"id": asked.id}
-    return encode({"model_name": name, **id_, "outputs": [one for one in outputs if asked.wants(one["name"])]})
+    more = {"parameters": {"warnings": "\n".join(warnings)}} if warnings else {}
+    return encode({"model_name": name, **id_, **more, "outputs": [one for one in outputs if asked.wants(one["name"])]})
 
 
 def _kind(labels: list[Any]) -> str:

@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 
 from candide.errors import InputError
 from candide.model.fitted import Fitted
+from candide.model.input_columns import compare_columns
 from candide.model.strangers import Strangers
 from candide.rows.blocks import Block
 from candide.rows.labels import is_arrow
 from candide.rows.remarks import Remark
 from candide.rows.table import Name, Table, numbers_of
-from candide.tasks.scoring import lacking
 
 _KEPT = 4096  # values of a column of which is kept what they are encoded as
 _LONGEST = 100  # letters of such a value
@@ -91,8 +91,8 @@ class Reader:
         return self.fitted.read(Table.of(held))
 
     def remarks(self, names: Collection[str], blocks: list[Block]) -> list[Remark]:
-        """What to know of rows: columns that they lack (an error if all), and values that the model never met."""
-        notes = lacking("the request", names, self.plan, self.fitted.target)
+        """Return the warnings on rows: on their columns (an error if all are absent), and on unseen values."""
+        notes = compare_columns("the request", names, self.plan.columns, [self.fitted.target])
         strangers = Strangers(self.plan)
         strangers.look(blocks)
         return [*notes, *strangers.remarks()]

@@ -16,11 +16,11 @@ from typing import Any
 from candide.errors import InputError, MissingLibraryError
 from candide.kernels import threads
 from candide.serve.application import Application
+from candide.serve.connections import IDLE_SECONDS, bounded_protocol
 from candide.serve.formats import encode
 
 _DRAIN = 30  # seconds that requests have to end
 _REST = 5  # more until the process ends whatever still runs: what was answered is on the disk by then
-_HEAD = 1 << 16  # bytes of a request before its body
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -57,7 +57,8 @@ def run(application: Application, listening: socket.socket, host: str, ready: Ca
                 timer.start()
 
     quiet: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False, "date_header": False}
-    how = {"timeout_graceful_shutdown": _DRAIN, "ws": "none", "http": _bounded(), **quiet}
+    times = {"timeout_graceful_shutdown": _DRAIN, "timeout_keep_alive": IDLE_SECONDS}
+    how = {**times, "ws": "none", "http": bounded_protocol(), **quiet}
     server = Server(uvicorn.Config(application, **how))
     before = {one: signal.signal(one, server.handle_exit) for one in (signal.SIGTERM, signal.SIGINT)}
     log, lines = logging.getLogger("uvicorn"), _Lines(logging.WARNING)
@@ -79,35 +80,6 @@ class _Lines(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         to_stderr({"time": round(time.time(), 3), "level": record.levelname.lower(), "message": record.getMessage()})
-
-
-def _bounded() -> Any:
-    """uvicorn's protocol, which has no end to the headers that it keeps, with one."""
-    from uvicorn.protocols.http.auto import AutoHTTPProtocol as Protocol
-
-    if not hasattr(Protocol, "on_message_begin"):  # without httptools it has a limit of its own
-        return Protocol
-
-    class Bounded(Protocol):  # type: ignore[misc, valid-type]
-        _in_head, _taken = False, 0
-
-        def on_message_begin(self) -> None:
-            self._in_head, self._taken = True, 0
-            super().on_message_begin()
-
-        def on_headers_complete(self) -> None:
-            self._in_head = False
-            super().on_headers_complete()
-
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            self._taken += len(data)
-            if self._in_head and self._taken > _HEAD and not self.transport.is_closing():
-                said = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
-                self.transport.write(said)
-                self.transport.close()
-
-    return Bounded
 
 
 def _uvicorn() -> Any:

@@ -26,14 +26,16 @@ def schemas(scorer: Scorer, target: str | None) -> dict[str, Schema]:
     label = {"type": ["string", "number", "boolean", "null"], "description": "null where the row is left open"}
     scored = {"prediction": label, **{name: {"type": "number", "minimum": 0, "maximum": 1} for name in scorer.classes}}
     scored |= {"log_density": {"type": ["number", "null"]}}
+    warned = {"warnings": _list(ref("Warning"), description="on the columns of all rows; in a list, of its first row")}
     known = {
         "Row": _object(columns, [], additionalProperties=_VALUE, example=row),
         "Rows": {"oneOf": [{"allOf": [ref("Row"), some]} if some else ref("Row"), _list(ref("Row"))]},
-        "Prediction": _object(scored, list(scored)),
+        "Prediction": _object(scored | warned, list(scored)),
+        "Warning": _warning(),
         "Predictions": _one_or_many("Prediction"),
         "Decisions": _one_or_many("Decision"),
         "Decision": _object(
-            {"prediction": label, "log_odds": {"type": ["number", "null"]}}, ["prediction", "log_odds"]
+            {"prediction": label, "log_odds": {"type": ["number", "null"]}, **warned}, ["prediction", "log_odds"]
         ),
         "Columns": _columns(),
         "Live": _object({"live": _TRUTH}, ["live"]),
@@ -77,6 +79,12 @@ def _problem() -> Schema:
     return _object(known, ["type", "title", "status", "detail"])
 
 
+def _warning() -> Schema:
+    column = {"type": ["string", "integer", "null"]}
+    known = {"code": _TEXT, "text": _TEXT, "column": column, "columns": _list(_TEXT)}
+    return _object(known, list(known))
+
+
 def _columns() -> Schema:
     one = _object({"name": _TEXT, "kind": {"enum": list(_KINDS)}}, ["name", "kind"])
     said = {"target": {"type": ["string", "null"]}, "missing": _list(_TEXT), "spelled": {"type": "object"}}
@@ -92,7 +100,7 @@ def _mlflow(row: dict[str, Any]) -> dict[str, Schema]:
     }
     told = {"description": "rows in one of four ways"}
     asked = {"dataframe_split": {"columns": list(row), "data": [list(row.values())]}}
-    answer = _object({"predictions": _list(_VALUE)}, ["predictions"])
+    answer = _object({"predictions": _list(_VALUE), "warnings": _list(ref("Warning"))}, ["predictions"])
     return {"Invocation": _object(ways, [], minProperties=1, example=asked, **told), "Labels": answer}
 
 
@@ -116,6 +124,7 @@ def _open_inference(row: dict[str, Any]) -> dict[str, Schema]:
         "parameters": {},
     }
     answer = {"model_name": _TEXT, "id": _TEXT, "outputs": _list(ref("Tensor"))}
+    answer |= {"parameters": _object({"warnings": {"type": "string", "description": "one a line"}}, [])}
     return {
         "Tensor": _object(tensor, ["name", "shape", "datatype"]),
         "Inference": _object(inference, ["inputs"], example={"inputs": example_of}),

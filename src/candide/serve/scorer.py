@@ -9,7 +9,7 @@
 ('thyme', 1.0, ['soil'])
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -51,6 +51,7 @@ class Scorer:
         self.labels = fitted.labels.array.tolist()
         self.classes = [f"p_{label}" for label in self.labels]
         self.names = ["prediction", *self.classes, "log_density"]
+        _check_distinct(self.classes, "classes", "the answers")
         self._has_density = all(law.has_density for law in self.model.distributions)
         self._known = frozenset(self.reader.names)
         self._levels = _levels(self.reader.plan)
@@ -59,7 +60,8 @@ class Scorer:
         """The answer to one row, and what to know of the row."""
         blocks = self.reader.one(row)
         strange = any((blocks[i][0] >= sizes).any() for i, sizes in self._levels.items())
-        remarks = [] if not strange and self._known <= row.keys() else self.reader.remarks(row.keys(), blocks)
+        plain = not strange and row.keys() == self._known
+        remarks = [] if plain else self.reader.remarks(row.keys(), blocks)
         log_posterior, density = scored_blocks(self.reader.plan, self.model, blocks)
         winner = int((log_posterior.argmax(axis=1) if self.rule is None else self.rule(log_posterior))[0])
         values = [self.labels[winner] if winner >= 0 else None, *np.exp(log_posterior[0]).tolist()]
@@ -83,6 +85,13 @@ class Scorer:
         return Scored(self.names, [given, *np.exp(log_posterior.T).tolist(), last], self.labels)
 
     @cached_property
+    def typical(self) -> dict[Any, Any]:
+        """A typical value of each column, where one is known."""
+        from candide.explain.typical_values import typical_values
+
+        return typical_values(self.fitted)
+
+    @cached_property
     def wanted(self) -> Wanted:
         """The columns of the model, and how they are read."""
         return Wanted.of(self.fitted)
@@ -100,6 +109,38 @@ class Scorer:
         from candide.report import json, summary
 
         return json.dumps(summary.of_model(self.fitted)).encode()
+
+
+def _check_distinct(names: Sequence[str], what: str, where: str) -> None:
+    """Refuse two classes or columns that are written alike: one would replace the other in JSON objects."""
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"two {what} are both named {twice!r} in {where}", value=twice, remedy="rename one of them")
+
+
+def check_names(fitted: Fitted) -> None:
+    """Refuse a model whose names cannot be sent: not valid Unicode, or two columns that are written alike.
+
+    >>> from candide.demo import garden
+    >>> check_names(Fitted(garden()))
+    """
+    columns = list(map(str, fitted.plan.columns))
+    _check_distinct(columns, "columns", "requests")
+    for text in [*columns, *map(str, fitted.labels.values)]:
+        _check_unicode(text)
+    for part in fitted.plan.parts:
+        for name, encoding in zip(part.columns, part.encodings, strict=False):
+            for level in encoding.labels.values if encoding.kind == "level" else ():  # type: ignore[attr-defined]
+                _check_unicode(str(level), column=str(name))
+
+
+def _check_unicode(text: str, **place: Any) -> None:
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            what = f"{text!r} is not valid Unicode text and cannot be sent"
+            raise InputError(what, value=text, remedy="rename it, and fit the model again", **place) from None
 
 
 def _levels(plan: Plan) -> dict[int, NDArray]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from warnings import warn
 
 from candide import wording
-from candide.errors import InputError
+from candide.errors import InputError, TooLargeError
 from candide.model.fitted import Fitted
 from candide.serve import learned
 from candide.serve.fading import Fading
@@ -81,36 +81,42 @@ def read(journal: Journal, target: str | None) -> State:
         counts = loads(kept.model)
         assert isinstance(counts, Fitted)
         before = State(counts, kept.epoch, kept.upto, Fading(kept.half_life, kept.began), kept.id)
-        found, n = _replayed(before, journal.since(kept.upto), target_of(counts, target))
+        found, n, left_out = _replayed(before, journal.since(kept.upto), target_of(counts, target))
         last = max(journal.last(), journal.answered())
         lost = last - kept.upto - n
         if lost > 0:
             found = replace(found, last=journal.last())
             journal.mend(found.kept(kept.base))
+        if left_out:  # acknowledged by a release that did not check what it counted
+            journal.commit([], [entry.without(None, 0) for entry in left_out], found.kept(kept.base))
     except sqlite3.DatabaseError as error:
         raise InputError(f"{journal.path} is damaged: {error}", value=journal.path, remedy=COPY) from None
     if lost > 0:
         what = f"{journal.path}: {wording.plural(lost, 'entry', 'entries')} of its end could not be read, and were cut"
         warn(f"{what}; requests that are sent again with their keys count once", stacklevel=2)
+    for entry in left_out:
+        what = f"{wording.plural(entry.n)} under the key {entry.key!r} are too large to count and were removed"
+        warn(f"{journal.path}: {what}", stacklevel=2)
     return found
 
 
-def _replayed(state: State, entries: Iterable[Entry], target: str) -> tuple[State, int]:
-    """Counts after entries of a journal, and how many these were.
+def _replayed(state: State, entries: Iterable[Entry], target: str) -> tuple[State, int, list[Entry]]:
+    """Counts after entries of a journal, how many these were, and those too large to be counted.
 
     What is forgotten has been taken out of the counts that are kept, or out of the entries.
     """
     waiting: list[Entry] = []
+    left_out: list[Entry] = []
     size = n = 0
 
     def in_one() -> State:
         if not waiting:
             return state
-        later = state.turned(waiting[-1].at)
-        many = [(entry.rows, later.weight(entry.at)) for entry in waiting if entry.rows is not None]
-        last = waiting[-1].seq
+        later, last = state.turned(waiting[-1].at), waiting[-1].seq
+        counts, too_large = _plus(later, [entry for entry in waiting if entry.rows is not None], target)
+        left_out.extend(too_large)
         waiting.clear()
-        return replace(later, counts=learned.plus(later.counts, many, target), last=last)
+        return replace(later, counts=counts, last=last)
 
     for entry in entries:
         n += 1
@@ -118,4 +124,18 @@ def _replayed(state: State, entries: Iterable[Entry], target: str) -> tuple[Stat
         size += entry.n
         if size >= _AT_ONCE:
             state, size = in_one(), 0
-    return in_one(), n
+    return in_one(), n, left_out
+
+
+def _plus(state: State, entries: list[Entry], target: str) -> tuple[Fitted, list[Entry]]:
+    """Counts with entries, and without those whose values are too large, which come back."""
+    many = [(entry.rows, state.weight(entry.at)) for entry in entries if entry.rows is not None]
+    try:
+        return learned.plus(state.counts, many, target), []
+    except TooLargeError:
+        if len(entries) == 1:
+            return state.counts, entries
+    half = len(entries) // 2
+    counts, first = _plus(state, entries[:half], target)
+    counts, second = _plus(replace(state, counts=counts), entries[half:], target)
+    return counts, first + second

@@ -61,19 +61,23 @@ def save(
     ``detail`` is "tally" (the counts: the file can be merged, updated and estimated again), "score" (the parameters
     alone: it predicts), or "explain" (the parameters, and how much each column tells). ``provenance`` is text by name,
     such as a date and a source, which is kept in the header; without it nothing in a file depends on when it was made.
+    The new file is read back before it takes the place of an old one.
     """
     check_output(path, ours=is_model, force=force)
-    write_whole(path, pack(*_packed(fitted, detail, provenance)))
+    write_whole(path, pack(*_packed(fitted, detail, provenance)), check=_check_file)
 
 
 def dumps(kept: Census | Fitted, *, detail: str | None = None) -> bytes:
     """The bytes of a model file; of a census, those of a file without settings."""
-    if not isinstance(kept, Census):
-        return b"".join(bytes(piece) for piece in pack(*_packed(kept, detail, None)))
-    arrays: plans.Arrays = {}
-    header = {**_opening("tally", None, {}), **plans.pack_plan(kept.plan, kept.labels, arrays), "settings": None}
-    header |= _pack_counts(kept, arrays)
-    return b"".join(bytes(piece) for piece in pack(header, arrays))
+    if isinstance(kept, Census):
+        arrays: plans.Arrays = {}
+        header = {**_opening("tally", None, {}), **plans.pack_plan(kept.plan, kept.labels, arrays), "settings": None}
+        header |= _pack_counts(kept, arrays)
+    else:
+        header, arrays = _packed(kept, detail, None)
+    file = b"".join(bytes(piece) for piece in pack(header, arrays))
+    _check_readable(memoryview(file))
+    return file
 
 
 def digest(fitted: Fitted) -> bytes:
@@ -136,6 +140,23 @@ def _opened(name: str, read_whole: int) -> tuple[memoryview, bool]:
 # Writing
 
 
+def _check_file(name: str) -> None:
+    """Raise an InputError where a file that was just written cannot be loaded."""
+    _check_readable(_opened(name, READ_WHOLE)[0])
+
+
+def _check_readable(file: memoryview) -> None:
+    try:
+        _unpack(file, verify=True)
+    except InputError as error:
+        raise InputError(
+            f"this model cannot be kept in a file, which could not be read again: {error.what}",
+            column=error.column,
+            value=error.value,
+            remedy=error.remedy or "",
+        ) from None
+
+
 def _packed(
     fitted: Fitted, detail: str | None, provenance: Mapping[str, str] | None
 ) -> tuple[dict[str, Any], plans.Arrays]:
@@ -156,6 +177,7 @@ def _packed(
         **({} if not fitted.policy else {"policy": values.pack_policy(fitted.policy, fitted.labels, arrays)}),
         **({"na": list(fitted.na)} if fitted.na else {}),
         **({"dates": sorted(fitted.dates)} if fitted.dates else {}),
+        **({"times": sorted(fitted.times)} if fitted.times else {}),
         **({} if fitted.voices is None else {"voices": _pack_voices(fitted, detail, arrays)}),
         **({"spelled": {name: how.settings() for name, how in fitted.spelled.items()}} if fitted.spelled else {}),
     }
@@ -200,7 +222,8 @@ _HEADER = {
     "numbered": bool, "classes": int, "parts": list, "settings": (dict, type(None)), "rows": (int, type(None)),
     "distributions": (list, type(None)), "strengths": bool,
 }  # fmt: skip
-_OPTIONAL = {"estimator": dict, "spelled": dict, "na": list, "dates": list, "voices": dict, "policy": dict}
+_OPTIONAL = {"estimator": dict, "spelled": dict, "na": list, "dates": list, "times": list,
+             "voices": dict, "policy": dict}  # fmt: skip
 
 
 def _unpack(file: memoryview, *, verify: bool) -> tuple[Fitted, bool]:
@@ -229,7 +252,8 @@ def _unpack(file: memoryview, *, verify: bool) -> tuple[Fitted, bool]:
     if not all(isinstance(text, str) for text in header.get("na", ())):
         raise ModelFileError("the field 'na' of its header holds what is not text")
     known["na"] = tuple(header.get("na", ()))
-    known["dates"] = _dates(header.get("dates", []), plan)
+    for field in ("dates", "times"):
+        known[field] = _names(header.get(field, []), field, plan)
     if "spelled" in header:
         known["spelled"] = values.unpack_spelled(header["spelled"])
     if "voices" in header:
@@ -245,9 +269,10 @@ def _unpack(file: memoryview, *, verify: bool) -> tuple[Fitted, bool]:
     return out, is_census
 
 
-def _dates(names: list[Any], plan: Plan) -> frozenset[str]:
+def _names(names: list[Any], field: str, plan: Plan) -> frozenset[str]:
     if strange := [name for name in names if name not in plan.columns]:
-        raise ModelFileError(f"its header takes {str(strange[0])[:20]!r} for a date, and it has no such column")
+        what = f"the field {field!r} of its header names the column {str(strange[0])[:20]!r}, which it does not have"
+        raise ModelFileError(what)
     return frozenset(names)
 
 

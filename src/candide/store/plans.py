@@ -23,14 +23,14 @@ from candide.store import values
 from candide.store.container import fields, is_count
 from candide.store.texts import Pool, Reader
 from candide.tally import KINDS, Tally
+from candide.tally.base import is_too_large
 
 if TYPE_CHECKING:
     from candide.distributions.arrays import Shape
 
-_WEIGHTS = ("n", "m2", "weight", "counts", "class_weight")  # arrays that are never negative
+_WEIGHTS = ("n", "m2", "weight", "counts", "class_weight", "noise")  # arrays that are never negative
 
 _NAMED = -1  # instead of how many levels a column has: its encoding is in the header
-LARGEST = 1e300  # sums of numbers up to here are finite
 
 Arrays = dict[str, NDArray]
 
@@ -69,12 +69,10 @@ class Taken:
             raise ModelFileError(f"array {name!r} of {len(shape)} axes is missing")
         if any(have != want and (have != 1 or len(shape) == 1) for have, want in zip(array.shape, shape, strict=True)):
             raise ModelFileError(f"array {name!r} has the shape {array.shape}, not {shape}")
-        if self.checked and array.size:
-            low, high = array.min(), array.max()
-            if not (low >= -LARGEST and high <= LARGEST):  # nor NaN, which is neither
-                raise ModelFileError(f"array {name!r} holds a number that is not finite, or too large to be added")
-            if name.rpartition(".")[2] in _WEIGHTS and low < 0:
-                raise ModelFileError(f"array {name!r} holds a negative weight")
+        if self.checked and is_too_large(array):
+            raise ModelFileError(f"array {name!r} holds a number that is not finite, or too large to be added")
+        if self.checked and name.rpartition(".")[2] in _WEIGHTS and array.min(initial=0.0) < 0:
+            raise ModelFileError(f"array {name!r} holds a negative weight")
         return array if array.shape == shape else np.broadcast_to(array, shape)
 
     def finish(self) -> None:
@@ -256,6 +254,8 @@ def unpack_counts(plan: Plan, labels: Labels, rows: Any, arrays: Taken) -> Censu
         shapes |= {name: s for name, s in kind.rest_shapes(len(labels), spec).items() if arrays.has(f"{i}.{name}")}
         state = {name: arrays.floats(f"{i}.{name}", shape) for name, shape in shapes.items()}
         tallies.append(kind.from_arrays(state, spec))
+        if arrays.checked and tallies[-1].too_large() is not None:
+            raise ModelFileError(f"arrays '{i}...': sums of values are too large to be added")
     return Census(plan, labels, arrays.floats("class_weight", (len(labels),)), tuple(tallies), rows)
 
 
@@ -276,8 +276,7 @@ def _checked(kind: Any, prefix: str, state: Arrays) -> Tally:
         tally = kind.from_arrays(state)
     except (InputError, ValueError, IndexError) as error:
         raise ModelFileError(f"arrays '{prefix}...': {error}") from None
-    floats = (a for a in state.values() if a.dtype == np.float64 and a.size)
-    if any(a.min() < -LARGEST or a.max() > LARGEST for a in floats):
+    if tally.too_large() is not None:
         raise ModelFileError(f"arrays '{prefix}...': a weight is too large to be added")
     return tally
 

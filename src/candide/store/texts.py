@@ -69,6 +69,24 @@ class Pool:
         }
 
 
+def pack_time(value: date | time | timedelta) -> list[str]:
+    """A date, a time or a duration as the name of its type and its text.
+
+    >>> pack_time(time(12, 30)), unpack_time(["timedelta", "1 day 02:00:00"])
+    (['time', '12:30:00'], datetime.timedelta(days=1, seconds=7200))
+    """
+    kind = _kind(value)
+    return [_KINDS[kind].__name__, _spelled(value, kind)]
+
+
+def unpack_time(packed: Any) -> Any:
+    """What :func:`pack_time` was given; an error where it is not one of its results."""
+    names = [kind.__name__ for kind in _KINDS[_DATE:]]
+    if not isinstance(packed, list) or len(packed) != 2 or packed[0] not in names or not isinstance(packed[1], str):
+        raise ModelFileError("a date or time is expected, as the name of its type and its text")
+    return _value(packed[1], _DATE + names.index(packed[0]))
+
+
 def _kind(value: Any) -> int:
     if type(value) not in _KINDS or value != value:
         raise InputError(

@@ -12,6 +12,7 @@ Traceback (most recent call last):
 candide.errors.ModelFileError: unknown prior 'os.system'
 """
 
+import datetime as dt
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field
@@ -32,6 +33,7 @@ from candide.priors import PRIORS, Prior
 from candide.rows.labels import Labels
 from candide.rows.spelling import Spelling
 from candide.store.container import fields, is_count
+from candide.store.texts import pack_time, unpack_time
 from candide.tables import Table
 
 # The classes that a file may name.
@@ -56,6 +58,7 @@ _TABLES: tuple[tuple[str, Mapping[str, type]], ...] = (
     ("prior", PRIORS),
     ("encoding", _ENCODINGS),
 )
+_TIMES = dt.date | dt.time | dt.timedelta
 _LONG = 32  # numbers in a sequence from which it is kept as an array
 _DEEPEST = 6
 _SEQUENCES = (np.float64, np.int64)
@@ -69,6 +72,8 @@ def pack(value: Any, arrays: dict[str, NDArray]) -> Any:
         return value
     if isinstance(value, EventModel | Prior | Encoding):
         return _named(value, arrays)
+    if isinstance(value, _TIMES):
+        return {"time": pack_time(value)}
     if isinstance(value, Mapping):
         return {"pairs": [[pack(k, arrays), pack(v, arrays)] for k, v in value.items()]}
     try:
@@ -118,6 +123,8 @@ def unpack(packed: Any, arrays: Any, depth: int = 0) -> Any:
         if not all(isinstance(v, str | int | float | None) for v in parts):
             raise ModelFileError("a setting by name has a name that is neither text nor a number, nor several of them")
         return dict(zip(keys, (unpack(v, arrays, depth + 1) for _, v in pairs), strict=True))
+    if "time" in packed:
+        return unpack_time(fields(packed, "time", {"time": list})["time"])
     if "array" in packed:
         name = fields(packed, "array", {"array": str})["array"]
         array = arrays.get(name)
@@ -166,7 +173,7 @@ def _types(declared: Any) -> set[Any]:
 
 def _is_one(value: Any, types: set[Any]) -> bool:
     if Any in types:
-        return value is None or isinstance(value, str | int | float | bool)
+        return value is None or isinstance(value, str | int | float | bool | _TIMES)
     if value is None or isinstance(value, str | bool):
         return type(value) in types
     return _is_number(value) and (float in types or (int in types and type(value) is int))

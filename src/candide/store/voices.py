@@ -20,6 +20,8 @@ _VOICES = ("rows", "counted", "gone", "fresh")  # numbers of rows that weights a
 def pack_voices(voices: "Voices", arrays: plans.Arrays) -> dict[str, Any]:
     arrays |= {"voices.weights": np.concatenate(voices.weight), "voices.bias": voices.bias}
     arrays["voices.strength"] = voices.strength
+    if voices.copies is not None:
+        arrays["voices.copies"] = voices.copies
     _pack_curve(voices.curve, arrays)
     for i, words in enumerate(voices.words):
         if words is not None:
@@ -38,6 +40,10 @@ def unpack_voices(header: dict[str, Any], arrays: plans.Taken, plan: Plan, n_cla
     strength = arrays.floats("voices.strength", (1 + max(groups_of(plan), default=-1),))
     if not (strength > 0).all():
         raise ModelFileError("array 'voices.strength' holds what is not above 0")
+    copies = arrays.floats("voices.copies", (n_classes,)) if arrays.has("voices.copies") else None
+    if copies is not None and not (copies >= 1).all():
+        raise ModelFileError("array 'voices.copies' holds what is below 1")
+    known["copies"] = copies
     each = tuple(np.split(weight, np.cumsum(sizes)[:-1]))
     curve = unpack_curve(arrays, n_classes)
     words = tuple(_unpack_words(arrays, f"voices.words.{i}", part) for i, part in enumerate(plan.parts))

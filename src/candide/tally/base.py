@@ -8,7 +8,7 @@ read again. Two tallies merge only when their specs agree.
 (2, True, None)
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import add
@@ -23,6 +23,7 @@ from candide.errors import InputError, MergeError, NotWithinError
 from candide.kernels import threads
 from candide.rows.blocks import Block, Codes, Floats, width
 
+LARGEST = 1e300  # of every number in a tally, and of the sums it stands for: a few of them still add up
 _TEMPORARY = 1 << 21  # values transformed at a time: small beside any input worth the care
 
 
@@ -113,8 +114,8 @@ class Tally:
         """Remove rows counted earlier. A partial inverse: ``part`` must lie within ``self``."""
         raise NotImplementedError
 
-    def scale(self, factor: float) -> Self:
-        """Let every row count ``factor`` times: forgetting."""
+    def scale(self, factor: float | Floats) -> Self:
+        """Let every row count ``factor`` times; an array (class,) has a factor for each class."""
         raise NotImplementedError
 
     def pool(self) -> Self:
@@ -140,6 +141,21 @@ class Tally:
     def some_levels(self, levels: Sequence[NDArray[np.bool_]]) -> Self:
         """The tally of some of the levels of each feature."""
         return self
+
+    def too_large(self) -> tuple[int, int] | None:
+        """Return class and position of a number that is not finite or exceeds LARGEST; None if all can be kept.
+
+        Counting, merging, writing and reading files all use this bound, so whatever is counted can be saved and loaded.
+        """
+        for array in self._bounded():
+            if is_too_large(array):
+                c, j = np.argwhere(~(np.abs(array) <= LARGEST))[0].tolist()
+                return c, j
+        return None
+
+    def _bounded(self) -> Iterator[NDArray]:
+        """Yield the (classes, positions) arrays that the bound applies to."""
+        yield from (a for name in self.state if (a := getattr(self, name)) is not None)
 
     def far(self, scale: Floats) -> Codes:
         """The features that spread so far beyond the (features,) scale of their values that doubles lose digits."""
@@ -212,6 +228,20 @@ def by_parts(
         return reduce(join, (tally(slice(a, min(a + step, rows.stop))) for a in starts))
 
     return reduce(join, threads.over_rows(work, block.shape[0], cost=width(block)))
+
+
+def is_too_large(array: NDArray) -> bool:
+    """Whether some number of an array is not finite, or exceeds LARGEST."""
+    return bool(array.size) and not (array.min() >= -LARGEST and array.max() <= LARGEST)  # NaN fails both
+
+
+def by_class(factor: "float | Floats", ndim: int) -> "float | Floats":
+    """A factor, or one for each class (class,), to multiply an array whose first axis is the classes.
+
+    >>> by_class(np.array([1.0, 2.0]), 3).shape, by_class(0.5, 3)
+    ((2, 1, 1), 0.5)
+    """
+    return factor if np.ndim(factor) == 0 else np.reshape(factor, (-1, *(1,) * (ndim - 1)))
 
 
 def class_weights(y: Codes, weight: Floats | None, n_classes: int) -> Floats:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from candide import encode, kernels
 from candide.encode import Encoding, Move
 from candide.rows.blocks import Block, Codes, Csr, Floats, rows_of
-from candide.tally.base import Spec, Tally, by_parts, minus, same_shape, spread
+from candide.tally.base import Spec, Tally, by_class, by_parts, minus, same_shape, spread
 from candide.tally.levels import Levels, offsets_of
 
 
@@ -143,9 +143,9 @@ class Cells(Tally):
     def __sub__(self, part: Self) -> Self:
         return replace(self, counts=minus(self.counts, part.counts))
 
-    def scale(self, factor: float) -> Self:
+    def scale(self, factor: float | Floats) -> Self:
         """Let every row count ``factor`` times: forgetting."""
-        return replace(self, counts=self.counts * factor)
+        return replace(self, counts=self.counts * by_class(factor, 2))
 
     def pool(self) -> Self:
         """The tally of all rows as if they were of one class."""

@@ -26,8 +26,9 @@ from candide.kernels import threads
 from candide.numerics import two_sum
 from candide.rows.blocks import Codes, Csr, Floats
 from candide.tally import products as products_of
-from candide.tally.base import Spec, Tallied, Tally, difference, minus, ratio, same_shape
+from candide.tally.base import Spec, Tallied, Tally, by_class, difference, minus, ratio, same_shape
 from candide.tally.moments import NOTHING, Moments
+from candide.tally.noise import Noisy
 from candide.tally.scatter import (
     bounded,
     check_fourth,
@@ -46,7 +47,7 @@ _SINGLY = 64  # rows far from the others that are counted one by one; more are c
 
 
 @dataclass(frozen=True, eq=False)
-class CoMoments(Tally):
+class CoMoments(Noisy, Tally):
     state: ClassVar[tuple[str, ...]] = ("weight", "mean", "scatter", "third", "fourth")
 
     weight: Floats  # (classes, 1) of the rows without an absent value
@@ -153,7 +154,7 @@ class CoMoments(Tally):
     @property
     def _exact(self) -> bool:
         """Whether the sums hold more than weight, mean and scatter."""
-        return not self.__dict__.keys().isdisjoint(("sums", "_rest", "_last"))
+        return not self.__dict__.keys().isdisjoint(("sums", "_rest", "_last", "_noise"))
 
     def _exactly(self, other: Self) -> bool:
         """Whether a sum or a difference needs exact arithmetic: where doubles lose digits of one of the two."""
@@ -170,6 +171,14 @@ class CoMoments(Tally):
         more = [np.zeros((n_classes, p, p)) for _ in range(3 if "fourth" in spec.keep else 1)]
         return cls(np.zeros((n_classes, 1)), np.zeros((n_classes, p)), *more)
 
+    def _bounded(self) -> Iterator[NDArray]:
+        """Yield sums of squares about 0 and the highest moments of single features; these bound all products."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            yield self.m2 + self.weight * self.mean**2
+        if self.fourth is not None:
+            yield np.diagonal(self.fourth, axis1=1, axis2=2)
+        yield from (a.reshape(len(a), -1) for a in (self.weight, self.mean, self.scatter, self.third) if a is not None)
+
     @property
     def n(self) -> Floats:
         """(classes, features) weight of the rows counted, alike for all features."""
@@ -182,17 +191,17 @@ class CoMoments(Tally):
 
     def moments(self) -> Moments:
         """The same rows, column by column."""
-        return Moments(self.n.copy(), self.mean, self.m2.copy())
+        return Moments(self.n.copy(), self.mean, self.m2.copy()).with_noise(self.noise)
 
     def __add__(self, other: Self) -> Self:
         self._check(other)
         if not self._exactly(other):
             return self._chan(other)
-        sums = products_of.plus(self.sums, other.sums)
+        sums, noise = products_of.plus(self.sums, other.sums), self.noise + other.noise
         if self.third is None:
-            return self._of_sums(sums)
+            return self._of_sums(sums).with_noise(noise)
         rough = self._chan(other)
-        return self._of_sums(sums, rough.third, rough.fourth)
+        return self._of_sums(sums, rough.third, rough.fourth).with_noise(noise)
 
     def beside(self, other: Self) -> Self:
         """Self + other, in doubles where neither holds more: of slices of one block, which spread alike."""
@@ -231,7 +240,8 @@ class CoMoments(Tally):
         check_left(gross, weight, part.weight, whole.slack(gone, n))
         if (settled != mean).any() or (m2 != spread).any():
             sums = products_of.of_comoments(weight, settled, bounded(scatter, m2))
-        return self._with_higher(part, self._of_sums(sums))
+        noise = whole.noise_left(gone, n, np.einsum("cjj->cj", sums[:, 1:, 1:, 0]))
+        return self._with_higher(part, self._of_sums(sums)).with_noise(noise)
 
     def less(self, part: Self) -> Self:
         """Self - part in doubles."""
@@ -260,21 +270,21 @@ class CoMoments(Tally):
         out.__dict__.update({"sums": left.sums} if left._exact else {})
         return out
 
-    def scale(self, factor: float) -> Self:
+    def scale(self, factor: float | Floats) -> Self:
         """Let every row count ``factor`` times: forgetting."""
-        weight = self.weight * factor
+        weight = self.weight * by_class(factor, 2)
         mean = np.where(weight > 0, self.mean, 0.0)
-        rest = (None if a is None else a * factor for a in (self.scatter, self.third, self.fourth))
+        rest = (None if a is None else a * by_class(factor, a.ndim) for a in (self.scatter, self.third, self.fourth))
         out = type(self)(weight, mean, *rest)  # type: ignore[arg-type]
         if self._exact:
-            out.__dict__["sums"] = products_of.scaled(self.sums, factor)
-        return out
+            out.__dict__["sums"] = products_of.scaled(self.sums, by_class(factor, self.sums.ndim - 1))
+        return out.with_noise(self.noise * by_class(factor, np.ndim(self.noise)))
 
     def _each(self, change: Any) -> Self:
         out = super()._each(change)
         if self._exact:
             out.__dict__["sums"] = change(self.sums)
-        return out
+        return out.with_noise(change(self.noise) if "_noise" in self.__dict__ else 0.0)
 
     def pool(self) -> Self:
         """The tally of all rows as if they were of one class."""
@@ -288,7 +298,10 @@ class CoMoments(Tally):
         if self._exact:
             at = np.concatenate([[0], features + 1])
             out.__dict__["sums"] = self.sums[:, at[:, None], at]
-        return out
+        return out.with_noise(self.noise[:, features] if "_noise" in self.__dict__ else 0.0)
+
+    def place(self, cell: int) -> tuple[int, int | None]:
+        return cell % max(1, self.mean.shape[1]), None
 
     def seen(self, j: int) -> dict[str, float]:
         """What a person sees of a feature of a pooled tally."""
@@ -313,13 +326,14 @@ class CoMoments(Tally):
         last = products_of.last_of(self.sums, products_of.of_comoments(*state, rest))[:, *lower]
         rest = rest[:, *lower]
         found = {"rest": rest.reshape(len(rest), products_of.REST * len(lower[0])), "last": last}
-        return {name: a for name, a in found.items() if a.any()}
+        return {name: a for name, a in found.items() if a.any()} | self.kept_noise()
 
     @classmethod
     def rest_shapes(cls, n_classes: int, spec: Spec) -> dict[str, tuple[int, int]]:
         q = spec.n_features + 1
         cells = q * (q + 1) // 2
-        return {"rest": (n_classes, products_of.REST * cells), "last": (n_classes, cells)}
+        noise = (n_classes, spec.n_features)
+        return {"rest": (n_classes, products_of.REST * cells), "last": (n_classes, cells), "noise": noise}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray], spec: Spec) -> Self:
@@ -335,7 +349,7 @@ class CoMoments(Tally):
             out.__dict__["_rest"] = np.stack([symmetric(each[..., i], p + 1) for i in range(products_of.REST)], axis=-1)
         if "last" in arrays:
             out.__dict__["_last"] = symmetric(arrays["last"], p + 1)
-        return out
+        return out.with_noise(arrays.get("noise", 0.0))
 
     def _check(self, other: Self) -> None:
         same_shape(self.mean, other.mean)

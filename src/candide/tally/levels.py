@@ -21,7 +21,7 @@ from candide import encode, kernels
 from candide.encode import Encoding, Move
 from candide.errors import InputTypeError, MergeError
 from candide.rows.blocks import Block, Codes, Csr, Floats, rows_of
-from candide.tally.base import Spec, Tally, by_parts, class_weights, minus, same_shape, spread
+from candide.tally.base import Spec, Tally, by_class, by_parts, class_weights, minus, same_shape, spread
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,9 +92,9 @@ class Levels(Tally):
             what = "these tallies have different numbers of levels per feature"
             raise MergeError(what, remedy="unite their levels first")
 
-    def scale(self, factor: float) -> Self:
+    def scale(self, factor: float | Floats) -> Self:
         """Let every row count ``factor`` times: forgetting."""
-        return type(self)(self.counts * factor, self.offsets)
+        return type(self)(self.counts * by_class(factor, 2), self.offsets)
 
     def remap(self, classes: Codes, n_classes: int, moves: Sequence[Move] = ()) -> Self:
         """Move each class, and each feature's levels, to their codes in larger sets."""

@@ -16,6 +16,7 @@ They add as sums of powers, of 159 bits each, so that what is removed leaves no 
 [[2.0], [0.0]]
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -27,12 +28,12 @@ from candide import kernels
 from candide.errors import NotWithinError
 from candide.kernels import powers
 from candide.rows.blocks import Codes, Floats
-from candide.tally.base import Spec, Tallied, Tally, by_parts, minus, negative, ratio, same_shape
+from candide.tally.base import Spec, Tallied, Tally, by_class, by_parts, minus, negative, ratio, same_shape
+from candide.tally.noise import LOST, Noisy, noise_of, refuse_lost
 from candide.tally.spread import FAR, far_off, scale_of
 
 _EPS = 4 * np.finfo(np.float64).eps
 _FEW = 1 << 14  # values that are summed exactly, whatever they are: that takes no time to speak of
-_LOST = 2.0**-140  # of sums of squares: less than this share of what was there is rounding
 _NOISE = 1e-14  # and so much where the sums of a large block were rounded to doubles
 
 
@@ -40,7 +41,7 @@ NOTHING = 2.0**-130  # of the sum of squares: what rounding leaves; values an ul
 
 
 @dataclass(frozen=True, eq=False)
-class Moments(Tally):
+class Moments(Noisy, Tally):
     state: ClassVar[tuple[str, ...]] = ("n", "mean", "m2")
     can_be_far: ClassVar[bool] = True
 
@@ -86,6 +87,12 @@ class Moments(Tally):
         out.__dict__["sums"] = sums
         return out
 
+    def _bounded(self) -> Iterator[NDArray]:
+        """Yield weights, means, and sums of squares about 0, which merging works with."""
+        yield from (self.n, self.mean)
+        with np.errstate(over="ignore", invalid="ignore"):
+            yield self.m2 + self.n * self.mean**2
+
     def far(self, scale: Floats) -> Codes:
         with np.errstate(invalid="ignore", over="ignore"):
             far = (ratio(self.m2, self.n) > (FAR * scale) ** 2) | far_off(self.mean, scale)
@@ -106,7 +113,7 @@ class Moments(Tally):
     @property
     def _exact(self) -> bool:
         """Whether the sums hold more than weight, mean and spread."""
-        return not self.__dict__.keys().isdisjoint(("sums", "_rest", "_last"))
+        return not self.__dict__.keys().isdisjoint(("sums", "_rest", "_last", "_noise"))
 
     @classmethod
     def empty(cls, n_classes: int, spec: Spec) -> Self:
@@ -115,7 +122,7 @@ class Moments(Tally):
 
     def __add__(self, other: Self) -> Self:
         same_shape(self.n, other.n)
-        return self._of_sums(powers.plus(self.sums, other.sums))
+        return self._of_sums(powers.plus(self.sums, other.sums)).with_noise(self.noise + other.noise)
 
     def beside(self, other: Self) -> Self:
         """Self + other, in doubles where neither holds more: of slices of one block, which spread alike."""
@@ -134,17 +141,27 @@ class Moments(Tally):
         change = (n > 0) & ((rounded[0] != mean) | (rounded[1] != m2))
         if change.any():
             sums[change] = powers.of_moments(n, *rounded)[change]
-        return self._of_sums(sums)
+        return self._of_sums(sums).with_noise(self.noise_left(part, n, sums[..., 2, 0]))
+
+    def noise_left(self, part: Self, n: Floats, squares: Floats) -> Floats:
+        """(classes, features) the noise of the sums of squares that are left without ``part``, of the weight ``n``."""
+        return np.where(n > 0, noise_of(self._rounding(part), squares), 0.0)
+
+    def _rounding(self, part: Self) -> Floats:
+        """How far off the sums of squares may be that are left without ``part``."""
+        return LOST * (np.abs(self.sums[..., 2, 0]) + np.abs(part.sums[..., 2, 0])) + self.noise + part.noise
 
     def settled(self, part: Self, n: Floats, mean: Floats, m2: Floats) -> tuple[Floats, Floats]:
         """Mean and spread of what is left without ``part``: an error if that cannot be, 0 where only rounding is."""
         gap = np.where(part.n > 0, self.mean - part.mean, 0.0)
-        self._check_left(part, n, gap, m2)
         natural = _variance(n, mean, np.maximum(m2, 0.0))
+        if "_noise" in self.__dict__:  # else what looks as if it was never counted was not
+            self._check_lost(part, n, mean, natural)
+        self._check_left(part, n, gap, m2)
         self._check_lost(part, n, mean, natural)
         # Sums of a large block were rounded to doubles: what is smaller than that, and than any spread left, is none.
         noise = _NOISE * self.m2 + _EPS * (np.abs(self.mean) + np.abs(part.mean)) * np.abs(gap) * part.n
-        none = (m2 <= noise) & (m2 <= 1e-12 * natural * n) | (m2 <= _LOST * np.abs(self.sums[..., 2, 0]))
+        none = (m2 <= noise) & (m2 <= 1e-12 * natural * n) | (m2 <= LOST * np.abs(self.sums[..., 2, 0]))
         blur = _EPS * ratio(np.abs(self.mean) * self.n + np.abs(part.mean) * part.n, n)
         zero = (np.abs(mean) <= blur) & (mean**2 <= 1e-12 * natural)
         return np.where(zero, 0.0, mean), np.where(none, 0.0, np.maximum(m2, 0.0))
@@ -174,14 +191,8 @@ class Moments(Tally):
 
     def _check_lost(self, part: Self, n: Floats, mean: Floats, natural: Floats) -> None:
         """Refuse to remove values so large that beside them the spread of the rest was lost."""
-        rounding = _LOST * (np.abs(self.sums[..., 2, 0]) + np.abs(part.sums[..., 2, 0]))
-        lost = (part.n > 0) & (n > 0) & (rounding > 1e-6 * n * np.maximum(natural, mean**2))
-        lost &= (natural > 0) | (mean != 0)
-        if lost.any():
-            c, j = np.argwhere(lost)[0].tolist()
-            raise NotWithinError(
-                "the values removed are so large that what is left was lost beside them; fit again without them", (c, j)
-            )
+        lost = (part.n > 0) & (n > 0) & (self._rounding(part) > 1e-6 * n * np.maximum(natural, mean**2))
+        refuse_lost(lost & ((natural > 0) | (mean != 0)))
 
     def _blur(self, part: Self) -> Floats:
         """How well a mean is known after many rows have been merged, and many taken away again."""
@@ -193,9 +204,10 @@ class Moments(Tally):
         stretch = np.where(n > 0, ratio(self.n, n), 1.0)
         return 1e-6 * self.m2 + stretch * (2 * blur * np.sqrt(part.n * self.m2) + blur * blur * part.n)
 
-    def scale(self, factor: float) -> Self:
+    def scale(self, factor: float | Floats) -> Self:
         """Let every row count ``factor`` times: forgetting."""
-        return self._of_sums(powers.scaled(self.sums, factor))
+        sums = powers.scaled(self.sums, by_class(factor, self.sums.ndim - 1))
+        return self._of_sums(sums).with_noise(self.noise * by_class(factor, np.ndim(self.noise)))
 
     def pool(self) -> Self:
         """The tally of all rows as if they were of one class."""
@@ -212,13 +224,15 @@ class Moments(Tally):
         rest = powers.rest_of(self.sums, *state)
         last = powers.last_of(self.sums, powers.of_moments(*state, rest))
         found = {"rest": rest, "last": last}
-        return {name: a.reshape(len(self.n), a.shape[1] * a.shape[2]) for name, a in found.items() if a.any()}
+        kept = {name: a.reshape(len(self.n), a.shape[1] * a.shape[2]) for name, a in found.items() if a.any()}
+        return kept | self.kept_noise()
 
     @classmethod
     def rest_shapes(cls, n_classes: int, spec: Spec) -> dict[str, tuple[int, int]]:
         return {
             "rest": (n_classes, powers.REST * spec.n_features),
             "last": (n_classes, powers.POWERS * spec.n_features),
+            "noise": (n_classes, spec.n_features),
         }
 
     @classmethod
@@ -228,13 +242,13 @@ class Moments(Tally):
             out.__dict__["_rest"] = arrays["rest"].reshape(*out.n.shape, powers.REST)
         if "last" in arrays:
             out.__dict__["_last"] = arrays["last"].reshape(*out.n.shape, powers.POWERS)
-        return out
+        return out.with_noise(arrays.get("noise", 0.0))
 
     def _each(self, change: Any) -> Self:
         out = super()._each(change)
         if self._exact:
             out.__dict__["sums"] = change(self.sums)
-        return out
+        return out.with_noise(change(self.noise) if "_noise" in self.__dict__ else 0.0)
 
 
 State = tuple[Floats, Floats, Floats]  # weight, mean, centred sum of squares

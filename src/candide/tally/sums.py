@@ -28,6 +28,7 @@ from candide.tally.base import (
     Spec,
     Tallied,
     Tally,
+    by_class,
     by_parts,
     class_weights,
     difference,
@@ -36,18 +37,20 @@ from candide.tally.base import (
     ratio,
     same_shape,
 )
+from candide.tally.noise import LOST, Noisy, noise_of, refuse_lost
 from candide.tally.spread import FAR, scale_of
 
 _LEAST = -0.1214862905358496  # of log x!, near x = 0.46: it is below zero between the whole numbers 0 and 1
 
 _EXACT = 1 << 53  # whole numbers up to here are exact as floats
+_EPS = 2.0**-52
 _FEW = 1 << 14  # values that are summed exactly, whatever they are: that takes no time to speak of
 _TILE = 1 << 14  # rows summed exactly at a time
 _MOST = 1 << 18  # totals that are added exactly; of more, such as of the words of many documents, in doubles
 
 
 @dataclass(frozen=True, eq=False)
-class Sums(Tally):
+class Sums(Noisy, Tally):
     state: ClassVar[tuple[str, ...]] = ("n", "total", "log_factorial")
     can_be_far: ClassVar[bool] = True
 
@@ -76,7 +79,9 @@ class Sums(Tally):
                 raise negative(float(low))
             base = _log_factorial(x, y[rows], w, n_classes) if keep else _nothing(total.shape)
             made = cls(n, total, base, amounts)
-            if isinstance(x, Csr) or not (few or scale is not None):
+            if isinstance(x, Csr):  # summed in doubles, which do not hold every whole number beyond these
+                return made.with_noise(np.where(np.abs(total) > _EXACT, _EPS * np.abs(total), 0.0))
+            if not (few or scale is not None):
                 return made
             at = np.arange(x.shape[1]) if scale is None else made.far(scale)
             return made._summed(x, y[rows], w, at, keep) if len(at) else made
@@ -115,7 +120,9 @@ class Sums(Tally):
     @property
     def _exact(self) -> bool:
         """Whether the sums hold more than the totals."""
-        return "_rest" in self.__dict__ or ("sums" in self.__dict__ and bool(self.sums[..., 1:].any()))
+        return not self.__dict__.keys().isdisjoint(("_rest", "_noise")) or (
+            "sums" in self.__dict__ and bool(self.sums[..., 1:].any())
+        )
 
     def far(self, scale: Floats) -> Codes:
         with np.errstate(invalid="ignore", over="ignore"):
@@ -136,7 +143,7 @@ class Sums(Tally):
         if self.total.size > _MOST or not (self._exact or other._exact or _rounds(self, other)):
             return self.beside(other)
         n, amounts = _plus(self.n, other.n), self.amounts and other.amounts
-        return self._of_sums(n, powers.plus(self.sums, other.sums), amounts)
+        return self._of_sums(n, powers.plus(self.sums, other.sums), amounts).with_noise(self.noise + other.noise)
 
     def beside(self, other: Self) -> Self:
         """Self + other, in doubles where neither holds more: of slices of one block."""
@@ -155,29 +162,27 @@ class Sums(Tally):
         if self.amounts:
             _check_left(self.total, part.total, n, least=0.0)
             _check_left(self.log_factorial, part.log_factorial, n, least=_LEAST, rounding=1e-9 * self.n)
-        if self.total.size > _MOST or not (self._exact or part._exact or _rounds(self, part)):
+        if self.total.size > _MOST:
             return self.less(part)
         sums = powers.minus(self.sums, part.sums)
         # What is smaller than the rounding of doubles, and than anything else that is left, is nothing.
         whole, rest = np.abs(self.sums[..., 0]), np.abs(sums[..., 0])
         usual = ratio(rest.sum(axis=0), n.sum(axis=0)[:, None])
         nothing = (rest <= 1e-12 * whole) & (rest <= 1e-12 * usual * n[..., None])
-        lost = (n > 0) & (part.n > 0) & (2.0**-140 * whole > 1e-6 * usual * n[..., None])[..., 0] & (usual[:, 0] > 0)
-        if lost.any():
-            c, j = np.argwhere(lost)[0].tolist()
-            raise NotWithinError(
-                "the values removed are so large that what is left was lost beside them; fit again without them", (c, j)
-            )
+        rounding = LOST * whole[..., 0] + self.noise + part.noise
+        refuse_lost((n > 0) & (part.n > 0) & (rounding > 1e-6 * usual[:, 0] * n) & (usual[:, 0] > 0))
         sums[nothing | (n == 0)[..., None]] = 0.0
         if self.amounts:
             sums[..., 0, :][sums[..., 0, 0] < 0] = 0.0
-        return self._of_sums(n, sums, self.amounts)
+        noise = np.where(n > 0, noise_of(rounding, sums[..., 0, 0]), 0.0)
+        return self._of_sums(n, sums, self.amounts).with_noise(noise)
 
-    def scale(self, factor: float) -> Self:
+    def scale(self, factor: float | Floats) -> Self:
         """Let every row count ``factor`` times: forgetting."""
         if not self._exact:
-            return self._each(lambda a: a * factor)
-        return self._of_sums(self.n * factor, powers.scaled(self.sums, factor), self.amounts)
+            return self._each(lambda a: a * by_class(factor, a.ndim))
+        n, sums = self.n * by_class(factor, 2), powers.scaled(self.sums, by_class(factor, self.sums.ndim - 1))
+        return self._of_sums(n, sums, self.amounts).with_noise(self.noise * by_class(factor, np.ndim(self.noise)))
 
     def pool(self) -> Self:
         """The tally of all rows as if they were of one class."""
@@ -188,7 +193,7 @@ class Sums(Tally):
         out = super()._each(change)
         if self._exact:
             out.__dict__["sums"] = change(self.sums)
-        return out
+        return out.with_noise(change(self.noise) if "_noise" in self.__dict__ else 0.0)
 
     def less(self, part: Self) -> Self:
         """Self - part in doubles, as many at once as there are leading axes."""
@@ -203,11 +208,12 @@ class Sums(Tally):
     def rest(self) -> dict[str, NDArray]:
         if not self._exact:
             return {}
-        return {"rest": self.sums[..., 1:].reshape(len(self.n), 2 * (PARTS - 1) * self.n.shape[1])}
+        rest = self.sums[..., 1:].reshape(len(self.n), 2 * (PARTS - 1) * self.n.shape[1])
+        return ({"rest": rest} if rest.any() else {}) | self.kept_noise()
 
     @classmethod
     def rest_shapes(cls, n_classes: int, spec: Spec) -> dict[str, tuple[int, int]]:
-        return {"rest": (n_classes, 2 * (PARTS - 1) * spec.n_features)}
+        return {"rest": (n_classes, 2 * (PARTS - 1) * spec.n_features), "noise": (n_classes, spec.n_features)}
 
     def seen(self, j: int) -> dict[str, float]:
         """What a person sees of a feature of a pooled tally."""
@@ -218,7 +224,7 @@ class Sums(Tally):
         out = cls(arrays["n"], arrays["total"], arrays["log_factorial"], spec.amounts)
         if "rest" in arrays:
             out.__dict__["_rest"] = arrays["rest"].reshape(*out.total.shape, 2, PARTS - 1)
-        return out
+        return out.with_noise(arrays.get("noise", 0.0))
 
 
 def _rounds(a: Sums, b: Sums) -> bool:

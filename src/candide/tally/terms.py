@@ -13,7 +13,7 @@ terms that nothing else holds. Hashed terms are kept the same way, with the numb
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -30,7 +30,17 @@ from candide.kernels.text_twin import keys_of
 from candide.rows.blocks import Codes, Floats
 from candide.rows.documents import Documents
 from candide.tally import keys
-from candide.tally.base import Spec, Tally, class_weights, difference, same_shape, spread
+from candide.tally.base import (
+    LARGEST,
+    Spec,
+    Tally,
+    by_class,
+    class_weights,
+    difference,
+    is_too_large,
+    same_shape,
+    spread,
+)
 
 STATE = ("n", "length", "letters", "starts", "classes", "word", "total", "documents")
 
@@ -113,6 +123,14 @@ class Terms(Tally):
         out = np.zeros((2, self.n_classes))
         out[:, self.class_of_cell[mine]] = self.total[mine], self.documents[mine]
         return out[0].tolist(), out[1].tolist()
+
+    def too_large(self) -> tuple[int, int] | None:
+        for cells in filter(is_too_large, (self.total, self.documents)):
+            return int(self.class_of_cell[(~(np.abs(cells) <= LARGEST)).argmax()]), 0
+        return super().too_large()
+
+    def _bounded(self) -> Iterator[NDArray]:
+        yield from (self.n, self.length)
 
     def __add__(self, other: Self) -> Self:
         same_shape(self.n, other.n)
@@ -207,9 +225,12 @@ class Terms(Tally):
                 values[start:stop].sort()
         return summed(self.class_of_cell, values, self.n_classes)
 
-    def scale(self, factor: float) -> Self:
+    def scale(self, factor: float | Floats) -> Self:
         """Let every document count ``factor`` times: forgetting."""
-        return self._with_cells(self.n * factor, self.length * factor, self.total * factor, self.documents * factor)
+        of_class = by_class(factor, 2)
+        of_cell = factor if np.ndim(factor) == 0 else np.asarray(factor)[self.class_of_cell]
+        n, length = self.n * of_class, self.length * of_class
+        return self._with_cells(n, length, self.total * of_cell, self.documents * of_cell)
 
     def remap(self, classes: Codes, n_classes: int, moves: Sequence[Move] = ()) -> Self:
         """Move each class to its code in a larger label set."""

@@ -88,7 +88,9 @@ class Sample:
     def _counts(self, w: Floats) -> Counts:
         """(drawing, class) of the classes that any row has or is given."""
         decided = np.flatnonzero(self.winner >= 0)
-        met, codes = np.unique(np.concatenate([self.y[decided], self.winner[decided]]), return_inverse=True)
+        binary = np.arange(2 if self.odds.shape[1] == 1 else 0)  # of two classes the second has its place
+        met, codes = np.unique(np.concatenate([binary, self.y[decided], self.winner[decided]]), return_inverse=True)
+        codes = codes[len(binary) :]
         y, winner = codes[: len(decided)], codes[len(decided) :]
         right = y == winner
         of = (y[right], decided[right]), (y, decided), (winner, decided)
@@ -124,8 +126,8 @@ def figures(
     return {
         "accuracy": metrics.accuracy(counts),
         "balanced_accuracy": metrics.balanced_accuracy(counts),
-        "precision": metrics.average(metrics.precision(counts), counts, "macro"),
-        "f1": metrics.average(metrics.f1(counts), counts, "macro"),
+        "precision": metrics.headline(metrics.precision(counts), counts, two == 2),
+        "f1": metrics.headline(metrics.f1(counts), counts, two == 2),
         "matthews": metrics.matthews(counts),
         "log_loss": metrics.share(loss, n, np.nan),
         "brier": metrics.share(square, n * two, np.nan),

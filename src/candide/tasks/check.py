@@ -46,7 +46,7 @@ def check(
     """
     from candide.engines.count import count
     from candide.engines.prepare import prepare
-    from candide.tasks.findings import findings
+    from candide.tasks.findings import contradictions, findings
     from candide.tasks.look import with_grids
     from candide.tasks.looks import Sample
 
@@ -60,8 +60,9 @@ def check(
         with watch(source, "looking"):
             rows = _spread(source, target, prepared, census.n_rows + counted.unlabelled)
     dates = {one.name for one in prepared.columns if one.kind == "date"}
-    found = findings(census, Sample.of(rows, target, census, dates))
-    return Checked(census, prepared.columns, found, prepared.remarks + unlabelled(target, counted))
+    found = findings(census, Sample.of(rows, target, census, dates), prepared.head)
+    early = contradictions(census, prepared.head, prepared.declared)
+    return Checked(census, prepared.columns, found, [*prepared.remarks, *unlabelled(target, counted), *early])
 
 
 def _spread(source: Source, target: str, prepared: Prepared, n_rows: int) -> Any:

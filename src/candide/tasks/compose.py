@@ -8,7 +8,7 @@ The plan that comes out says how all of it is counted, from any source.
 >>> rng = np.random.default_rng(0)
 >>> a, b = rng.integers(0, 2, (2, 400))
 >>> table = Table.of({"a": np.array(["no", "yes"])[a], "b": np.array(["low", "high"])[b], "c": rng.normal(size=400)})
->>> plan, _ = compose(table, a ^ b)
+>>> plan, _ = compose(Look.of(table, a ^ b, Labels((0, 1))).pooled())
 >>> [part.event.voices(part.columns) for part in plan.parts if not part.event.has_density]
 [(('a', 'b'),)]
 """
@@ -37,7 +37,7 @@ from candide.events.interaction import Interaction
 from candide.events.resemblance import Resemblance
 from candide.events.text import HEARD
 from candide.model import voices
-from candide.model.admission import admit, score_test
+from candide.model.admission import admit, is_needed, score_test
 from candide.model.census import Census
 from candide.model.plan import Part, Plan, for_each, is_one, named_events, plan_of
 from candide.model.settings import Settings
@@ -47,6 +47,7 @@ from candide.rows.labels import Labels
 from candide.rows.table import Name, Table
 from candide.tally import Tally
 from candide.tally.base import class_weights
+from candide.tasks.look import Look
 
 MOST = {2: 200, 3: 100}  # sets of two and of three columns
 _GROWN = 60  # pairs from which triples grow
@@ -56,26 +57,22 @@ _ALONE = 0.01  # the share of rows with a level of their own beyond which there 
 _NUMBERS = 300  # in a discriminant, at most
 _INDICATORS = 60, 400  # of a column, and of all, at most
 _TYPICAL = 64  # rows with which others are compared, at most
-_PLAIN_Z = 2.33  # of a single voice that is tried
 
 
 def compose(
-    table: Table,
-    y: Codes,
-    weight: Floats | None = None,
+    seen: Look,
     *,
-    events: Any = "auto",
-    columns: Sequence[Column] | None = None,
     settings: Settings | None = None,
     sets: bool = True,
     encodings: "Encodings | None" = None,
 ) -> tuple[Plan, voices.Voices]:
-    """The plan of all voices, and their weights by some rows and the codes of their classes.
+    """The plan of all voices, and their weights by rows whose equal ones are pooled.
 
     ``encodings`` of more rows than these, where they were learned before: only levels are still those of the rows.
     """
-    encodings = Encodings.of(table, events, columns) if encodings is None else encodings
-    composer = _Composer(table, y, weight, settings or Settings(), encodings)
+    encodings = Encodings.of(seen) if encodings is None else encodings
+    table = seen.table
+    composer = _Composer(seen, settings or Settings(), encodings)
     composer.add(*encodings.plan.with_levels(table).parts)
     numbers, levels = composer.columns(numbers=True), composer.columns(numbers=False)
     scores = [(name, encodings.scores(name)) for name in numbers]
@@ -94,7 +91,8 @@ def compose(
         composer.hear()
         composer.listen()
     assert composer.found is not None
-    return composer.plan, composer.found
+    copies = None if seen.copies is None or (seen.copies == 1.0).all() else seen.copies
+    return composer.plan, replace(composer.found, copies=copies, rows=seen.n_rows, counted=seen.n_rows)
 
 
 def columns_plan(columns: Sequence[Column], events: Any = "auto") -> Plan:
@@ -118,17 +116,20 @@ class Encodings:
     """How columns become codes and scores, each learned once from some rows: no label is looked at."""
 
     table: Table
+    weight: Floats | None  # (row,)
     plan: Plan  # of the columns alone
     known: dict[tuple[str, Name, int], Any] = field(default_factory=dict)
     is_part: bool = False  # whether there are more rows than these, and so perhaps more levels
     alike: dict[tuple[Name, ...], Likeness] = field(default_factory=dict)
+    draws: float | None = None  # independent rows; None: as many as there are
 
     @classmethod
-    def of(
-        cls, table: Table, events: Any = "auto", columns: Sequence[Column] | None = None, *, is_part: bool = False
-    ) -> "Encodings":
-        looked = inspect(table) if columns is None else columns
-        return cls(table, columns_plan(looked, events).with_levels(table), is_part=is_part)
+    def of(cls, seen: Look, events: Any = "auto", columns: Sequence[Column] | None = None) -> "Encodings":
+        """Learned from rows whose equal ones are pooled."""
+        looked, weight = inspect(seen.table) if columns is None else columns, seen.frequency
+        draws = None if seen.weight is None else float(seen.weight.sum())
+        plan = columns_plan(looked, events).with_levels(seen.table, weight)
+        return cls(seen.table, weight, plan, is_part=seen.is_part, draws=draws)
 
     def is_open(self, name: Name) -> bool:
         """Whether rows to come will bring ever more levels of a column, one in a hundred of them: as many are alone."""
@@ -136,11 +137,12 @@ class Encodings:
 
     def scores(self, name: Name) -> NormalScore:
         """A number by its rank."""
-        return self._once("scores", name, 0, NormalScore().learn)
+        return self._once("scores", name, 0, lambda column: NormalScore().learn(column, self.weight))
 
     def indicators(self, name: Name) -> Indicators:
         """Numbers for the levels of a column."""
-        return self._once("indicators", name, _INDICATORS[0], lambda column: Indicators.of(column, _INDICATORS[0]))
+        most = _INDICATORS[0]
+        return self._once("indicators", name, most, lambda column: Indicators.of(column, most, self.weight))
 
     def resemblance(self, part: Part) -> Part:
         """A part of scores as a comparison with typical rows."""
@@ -151,8 +153,13 @@ class Encodings:
     def cells(self, name: Name, order: int) -> Grid:
         """The cells of a number in sets of so many columns: the more rows there are, the more of them."""
         # As many as leave a cell of such a set the rows that its margins weigh in it, so that it can say its own.
-        n = int(np.clip((self.table.n_rows / TOWARDS) ** (1 / order), *_CELLS))
-        return self._once("cells", name, n, Grid(cells=n).learn)
+        n = int(np.clip((self.n_rows / TOWARDS) ** (1 / order), *_CELLS))
+        return self._once("cells", name, n, lambda column: Grid(cells=n).learn(column, self.weight))
+
+    @property
+    def n_rows(self) -> float:
+        """How many rows there are to learn from, copies of one being one."""
+        return self.draws if self.draws is not None else self.table.n_rows
 
     def _once(self, what: str, name: Name, size: int, learn: Callable[[Any], Any]) -> Any:
         if (what, name, size) not in self.known:
@@ -163,10 +170,12 @@ class Encodings:
 class _Composer:
     """A plan that grows, with what its voices say of the rows so far."""
 
-    def __init__(self, table: Table, y: Codes, weight: Floats | None, settings: Settings, encodings: Encodings):
-        self.table, self.y, self.weight, self.settings, self.encodings = table, y, weight, settings, encodings
-        self.labels = Labels(tuple(range(int(y.max(initial=0)) + 1)))
-        self.class_weight = class_weights(y, weight, len(self.labels))
+    def __init__(self, seen: Look, settings: Settings, encodings: Encodings):
+        self.seen, self.settings, self.encodings = seen, settings, encodings
+        self.table, self.y, self.weight = seen.table, seen.y, seen.weight
+        self.labels = Labels(tuple(range(int(self.y.max(initial=0)) + 1)))
+        self.class_weight = class_weights(self.y, self.weight, len(self.labels))
+        self.teaching = seen.training_rows(Plan((), ())).teaching(self.class_weight)
         self.parts: list[Part] = []
         self.tallies: list[Tally] = []
         self.terms: list[NDArray] = []  # of each part, (row, class, voice)
@@ -197,9 +206,9 @@ class _Composer:
         """A part's counts, and (row, class, voice) what it says of the rows."""
         block = part.block(self.table)
         tally = arrays.tally(part, block, self.y, self.weight, len(self.labels))
-        census, rows = self.census([part], [tally]), ([block], self.y, self.weight)
-        [terms] = voices.terms_of(census, self.settings, *rows)
-        self.texts |= {len(self.parts): said for said in voices.spoken(census, self.settings, *rows).values()}
+        census, rows = self.census([part], [tally]), replace(self.seen.training_rows(Plan((), ())), blocks=[block])
+        [terms] = voices.terms_of(census, self.settings, rows)
+        self.texts |= {len(self.parts): said for said in voices.spoken(census, self.settings, rows).values()}
         return tally, terms
 
     def add(self, *parts: Part) -> None:
@@ -226,7 +235,7 @@ class _Composer:
         while True:
             census = self.census(self.parts, self.tallies)
             words = (*self.words, *(None for _ in self.terms[len(self.words) :]))
-            self.found = voices.balance(census, self.y, self.weight, self.terms, words, self.found)
+            self.found = voices.balance(census, self.y, self.teaching, self.terms, words, self.found)
             heard = [
                 np.flatnonzero(weight >= 0) if part.spec.sets else np.arange(len(weight))
                 for part, weight in zip(self.parts, self.found.weight, strict=True)
@@ -255,7 +264,8 @@ class _Composer:
     def consider(self, part: Part) -> None:
         """Add a part with one voice, where that passes the score test."""
         tally, terms = self.say(part)
-        if score_test(terms, self.y, self.posterior, self.weight)[0] > _PLAIN_Z:
+        degrees = (len(self.labels) - 1.0) * sum(encoding.width for encoding in part.encodings)
+        if is_needed(terms, degrees, self.y, self.posterior, self.weight):
             self._keep(part, tally, terms)
             self.listen()
 
@@ -278,7 +288,8 @@ class _Composer:
             return None
         whole = _part(Interaction((sets[0],)), [(name, encodings[name]) for name in chosen])
         codes, sizes = dense(whole.block(self.table)), whole.spec.sizes
-        admitted = admit(sets, codes, sizes, self.y, self.posterior, self.weight, most=MOST[order])
+        rows = self.y, self.posterior, self.weight, self.seen.left_out
+        admitted = admit(sets, codes, sizes, *rows, most=MOST[order], established=order > 2)
         if not admitted:
             return None
         used = sorted({j for one in admitted for j in one})

@@ -99,7 +99,8 @@ def counting_query(
     head = {
         "candide": FORMAT, "dialect": dialect, "table": table, "target": target, "weight": weight,
         "columns": list(map(str, prepared.plan.columns)), "types": used, "spelled": spelled,
-        "dates": sorted(known["dates"]), "na": known["na"], "near": prepared.near, "parts": len(prepared.plan.parts),
+        "dates": sorted(known["dates"]), "times": sorted(known["times"]), "na": known["na"], "near": prepared.near,
+        "parts": len(prepared.plan.parts),
     }  # fmt: skip
     told = [head, *(_packed(part) for part in prepared.plan.parts)]
     read = used if weight is None else used | {weight: ANY_NUMBER}
@@ -145,9 +146,12 @@ def learn_counts(
         prepared = Prepared(plan, near=head["near"], spelled=head["spelled"])
         counted = returned.census(lines, Rows(away, head["target"], head["weight"]), prepared)
         census = checked(counted.censuses[0].bounded(), head["target"])
-    fitted = Fitted(
-        census, settings or usual("naive"), head["target"], na=tuple(head["na"]), dates=frozenset(head["dates"])
-    )
+    known: dict[str, Any] = {
+        "na": tuple(head["na"]),
+        "dates": frozenset(head["dates"]),
+        "times": frozenset(head["times"]),
+    }
+    fitted = Fitted(census, settings or usual("naive"), head["target"], **known)
     fitted.model  # noqa: B018  an estimate that cannot be had is an error now, not at the first prediction
     told += [*_rounded(lines, plan, head["near"]), *_far(census, head["near"])]
     told += shortened(list(from_counts(census)))
@@ -190,6 +194,7 @@ def _far(census: Census, near: Mapping[str, float]) -> list[Remark]:
     ]
     if not far:
         return []
+    far = list(dict.fromkeys(far))  # a column may be in several parts
     what = f"numbers of {wording.listing(far, 3)} are so far from the sample's that digits of their spread are lost"
     return [Remark("sample-unlike", what, far[0], "make the query of a sample that is more like the table")]
 
@@ -241,7 +246,7 @@ def _plan(told: Sequence[str]) -> tuple[Plan, dict[str, Any]]:
     except (ValueError, KeyError, TypeError, AttributeError, CandideError) as error:
         remedy = "run the query of candide sql count again, and keep its result as it is"
         raise InputError(f"the lines that tell the plan cannot be read ({error})", remedy=remedy) from None
-    return plan, {"weight": None, "na": []} | head
+    return plan, {"weight": None, "na": [], "times": []} | head
 
 
 def _unpacked(packed: dict[str, Any]) -> Part:

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from candide import wording
 from candide.errors import InputError, unknown
 from candide.model.policy import Policy
 from candide.rows import matching
@@ -117,7 +118,9 @@ def read_costs(path: str | os.PathLike) -> dict[tuple[Any, Any], float]:
     heads, body = rows[0], rows[1:]
     for i, row in enumerate(body, start=2):
         if len(row) != len(heads):
-            raise InputError(f"{name}, line {i}: {len(row)} cells, and {len(heads)} above", row=i, remedy=remedy)
+            raise InputError(
+                f"{name}, line {i}: {wording.plural(len(row), 'cell')}, and {len(heads)} above", row=i, remedy=remedy
+            )
     if [head.lower() for head in heads] == ["true", "predicted", "cost"]:
         cells = [(row[0], row[1], row[2]) for row in body]
     else:

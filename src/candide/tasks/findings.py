@@ -6,20 +6,24 @@
 [('constant', 'unit')]
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from candide import wording
+from candide.errors import InputError
 from candide.model.census import Census
 from candide.model.plan import Part
 from candide.rows.blocks import Floats
+from candide.rows.kinds import decided_early
 from candide.rows.labels import Labels
 from candide.rows.remarks import Remark
-from candide.rows.table import Name
-from candide.tasks.looks import FEWEST, LEAK, Sample, drop_it, from_rows, leak, sentinel
+from candide.rows.repeats import repeated_rows
+from candide.rows.spelling import NAS, plain_number
+from candide.rows.table import Name, Table
+from candide.tasks.looks import FEWEST, LEAK, Sample, drop_it, folded, from_rows, groups_of, leak, mixed_dates, sentinel
 
 _ABSENT = frozenset(("", "?", "na", "n/a", "nan", "null", "nil", "#n/a", "-", "."))  # levels that may mean "missing"
 _NO_LABEL = _ABSENT - {"-", "."}  # beside + and the like these are classes
@@ -32,16 +36,67 @@ _CHANCE = 1e-6  # below which nothing happens by chance, in any of the columns
 _SHOWN = 3  # findings of a sort in a report that is about something else
 
 
-def findings(census: Census, sample: Sample) -> list[Remark]:
-    """All that is found in the counts of a table and in some of its rows, the gravest first."""
-    found = list(from_counts(census))
+def findings(census: Census, sample: Sample, head: Any) -> list[Remark]:
+    """All that is found in the counts of a table, in some of its rows and in the first of all columns (``head``).
+
+    The gravest come first.
+    """
+    found = list(from_counts(census, sample.target))
     known = {(one.code, one.column) for one in found}  # of all rows, and so not told again of some
     found += [one for one in from_rows(sample) if (one.code, one.column) not in known]
+    found += mixed_dates(head, sample.target)
+    found += _repeated(head, sample)
     return sorted(found, key=lambda one: _GRAVITY.index(one.code))
 
 
-def from_counts(census: Census) -> Iterator[Remark]:
+def _repeated(head: Any, sample: Sample) -> list[Remark]:
+    """A note on copied rows, by the first rows of all columns."""
+    if sample.target is None or head.num_rows < FEWEST:
+        return []
+    labels = Labels.of(head.column(sample.target))
+    y = labels.encode(head.column(sample.target))
+    columns = head.filter(y >= 0).drop_columns([sample.target])
+    try:
+        return repeated_rows(Table.of(columns), y[y >= 0])
+    except InputError:  # of an infinity, which is told where rows are counted
+        return []
+
+
+def contradictions(census: Census, head: Any, declared: Collection[str] = ()) -> list[Remark]:
+    """A note on every column that is a category as its first rows hold 0 and 1 alone, though later rows do not.
+
+    ``head`` is the table of the rows that were looked at, of Arrow or of any type that has columns by name.
+    """
+    table, found = Table.of(head), list[Remark]()
+    for part in census.plan.parts:
+        if part.holds != "codes" or part.event.joint or part.event.most is not None:
+            continue
+        for name, encoding in zip(part.columns, part.encodings, strict=True):
+            others = [v for v in getattr(encoding, "labels", Labels(())).values if _number(v) not in (None, 0.0, 1.0)]
+            if others and str(name) not in declared and _is_binary(table, name):
+                found.append(decided_early(name, table.n_rows, others))
+    return found
+
+
+def _is_binary(table: Table, name: Name) -> bool:
+    """Whether a column of the rows looked at holds 0 and 1 alone."""
+    if str(name) not in map(str, table.names):
+        return False
+    column = table.column(name if name in table.names else str(name))
+    return {_number(value) for value in Labels.of(column).values} <= {0.0, 1.0}
+
+
+def _number(value: Any) -> float | None:
+    """The number that a level is or spells; None where it is none."""
+    try:
+        return plain_number(value) if isinstance(value, str) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def from_counts(census: Census, target: str | None = None) -> Iterator[Remark]:
     """What the counts tell of classes and columns."""
+    yield from _repeated_header(census, target)
     yield from _spellings(census.labels, "label", None)
     yield from _no_labels(census)
     yield from _sizes(census)
@@ -50,8 +105,9 @@ def from_counts(census: Census) -> Iterator[Remark]:
 
 
 _GRAVITY = (
-    *("label-spelling", "leak", "missing-by-class", "few-rows", "imbalance"),
-    *("identifier", "sentinel", "level-spelling", "copy", "constant", "many-levels"),
+    *("repeated-header", "label-spelling", "leak", "missing-by-class", "few-rows", "imbalance"),
+    *("mixed-dates", "repeated-rows"),
+    *("identifier", "missing-words", "sentinel", "level-spelling", "copy", "constant", "many-levels"),
 )
 
 
@@ -72,11 +128,13 @@ def _of_levels(name: Name, encoding: Any, counts: Floats, census: Census) -> Ite
     if not encoding.as_written:  # what numbers give away is seen in the rows
         return
     one = float(census.class_weight.sum()) / max(census.n_rows, 1)  # the weight of a row
-    given_away, others = _given_away(counts, one), float(census.class_weight.sum() - census.class_weight.max())
+    alike, weight = _by_meaning(census.labels, counts), _by_meaning(census.labels, census.class_weight)
+    given_away, others = _given_away(alike, one), float(weight.sum() - weight.max())
     total, levels = float(census.class_weight.sum()), int((counts.sum(axis=0) > 0).sum())
     if others >= one * FEWEST / 2 and total - given_away <= (1 - LEAK) * others:
         yield leak(name, given_away / total)
     yield from _spellings(encoding.labels, "level", name)
+    yield from _missing_words(name, encoding.labels)
     if odd := [v for v in encoding.labels.values if isinstance(v, str) and v.strip().lower() in _ABSENT]:
         n = float(counts[:, encoding.labels.encode(np.array(odd[:1], object))].sum())
         yield sentinel(name, repr(odd[0]), n / total)
@@ -84,6 +142,50 @@ def _of_levels(name: Name, encoding: Any, counts: Floats, census: Census) -> Ite
         rows = wording.plural(float(counts.sum()))
         text = f"column {name!r} has {levels:,} levels in {rows}: too few rows a level to learn from"
         yield Remark("many-levels", text, name, f"group its levels, or {drop_it(name)}")
+
+
+def _by_meaning(labels: Labels, counts: Floats) -> Floats:
+    """Counts by class, those of classes that differ in case or spaces only as one: such labels hide no leak."""
+    group = groups_of(labels)
+    if len(group) == group.max(initial=-1) + 1:
+        return counts
+    out = np.zeros((group.max() + 1, *counts.shape[1:]))
+    np.add.at(out, group, counts)
+    return out
+
+
+def _repeated_header(census: Census, target: str | None) -> Iterator[Remark]:
+    """Columns that have their own name for a value: the header stands among the rows, as in files that were joined."""
+    own = [target] if target is not None and target in census.labels.index else []
+    rows = float(census.class_weight[census.labels.index[target]]) if own else np.inf
+    for part, tally in zip(census.plan.parts, census.tallies, strict=True):
+        for name, n in _rows_of_own_name(part, tally):
+            if name != target:
+                own.append(name)
+                rows = min(rows, n)
+    if len(own) > 1:
+        values = wording.listing(own, 4)
+        text = f"the header is repeated among the rows: {wording.plural(rows)} with the names {values} for values"
+        yield Remark("repeated-header", text, None, "delete these lines", tuple(own))
+
+
+def _rows_of_own_name(part: Part, tally: Any) -> Iterator[tuple[str, float]]:
+    """The columns that have their own name for a level, and the weight of its rows."""
+    if part.holds != "codes" or part.event.joint:
+        return
+    for j, name in enumerate(part.columns):
+        encoding: Any = part.encodings[j]
+        if encoding.as_written and isinstance(name, str) and name in encoding.labels.index:
+            yield name, float(tally.only(np.array([j])).counts[:, encoding.labels.index[name]].sum())
+
+
+def _missing_words(name: Name, levels: Labels) -> Iterator[Remark]:
+    """Several words for a missing value among the levels of a column."""
+    words = [v for v in levels.values if isinstance(v, str) and v.strip().lower() in (*_ABSENT, *NAS)]
+    if len(words) > 1 and any(word.strip().lower() in _ABSENT for word in words):
+        text = f"column {name!r}: levels {wording.listing(words, 4)} may all stand for a missing value"
+        na = " ".join(f"--na {word!r}" for word in words[:4])
+        yield Remark("missing-words", text, name, f"if so, make them missing: {na} (na=[...])")
 
 
 def _given_away(counts: Floats, one: float) -> float:
@@ -123,7 +225,7 @@ def _spellings(labels: Labels, what: str, column: Name | None) -> Iterator[Remar
     alike: dict[str, list[str]] = {}
     for value in labels.values:
         if isinstance(value, str):
-            alike.setdefault(" ".join(value.split()).casefold(), []).append(value)
+            alike.setdefault(folded(value), []).append(value)
     for same in alike.values():
         if len(same) > 1:
             where = "labels" if column is None else f"column {column!r}: levels"

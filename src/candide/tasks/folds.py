@@ -47,12 +47,12 @@ def compose_apart(
     seen: Look, folds: int, settings: Settings, *, events: Any = "auto", columns: Any = None, sets: bool = True
 ) -> list[Composed]:
     """For each fold what the rows of the others compose; last, what all rows do."""
-    encodings = Encodings.of(seen.table, events, columns, is_part=seen.is_part)
+    encodings = Encodings.of(seen.pooled(), events, columns)
     out = []
     for fold in range(folds + 1):
         some = seen if fold == folds else seen.take(np.flatnonzero(seen.fold != fold))
-        some = some.met()
-        plan, found = compose(some.table, some.y, some.weight, settings=settings, sets=sets, encodings=encodings)
+        some = some.met().pooled()
+        plan, found = compose(some, settings=settings, sets=sets, encodings=encodings)
         out.append(Composed(some, plan, found))
     return out
 

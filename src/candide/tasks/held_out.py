@@ -2,7 +2,8 @@
 
 The look is divided into folds, and everything but the grids of columns is made again without each: bins, pairs, weights
 and counts. Terms that leave one row out are at hand for nothing, but the pairs and weights that they are added up with
-have seen the row, and on wide tables of few rows they promise half the log-loss that there is.
+have seen the row, and on wide tables of few rows they promise half the log-loss that there is. Where the look is a
+sample of many rows, bins and pairs are those of the sample: see ``sampled_folds``.
 
 >>> from candide.demo import rows
 >>> plants, herbs = rows(300, seed=0)
@@ -30,11 +31,12 @@ from candide.model.settings import CALIBRATIONS, Settings, usual
 from candide.rows.blocks import Codes, Floats
 from candide.rows.kinds import inspect
 from candide.rows.labels import Labels
-from candide.rows.lots import dealt
+from candide.rows.repeats import distinct_rows
 from candide.rows.table import Table
 from candide.tasks.compose import Encodings, compose
 from candide.tasks.fold_models import among_all
 from candide.tasks.look import Look
+from candide.tasks.sampled_folds import cross_validate_sample, is_sample
 from candide.tasks.scores import Scores, by_shares
 from candide.tasks.weigh import weigh_by
 
@@ -50,6 +52,7 @@ class HeldOut:
     seen: Look  # with the fold of each row
     log_posterior: Floats  # (row, class)
     plain: Floats  # (row, class) the same by naive Bayes
+    n_all: int  # rows of which those of the look are a sample, or all
 
     @property
     def folds(self) -> int:
@@ -96,32 +99,40 @@ def held_out(
     plan: Plan | None = None,
     folds: int = FOLDS,
     seed: int = 0,
+    census: Census | None = None,
 ) -> HeldOut:
     """Cross-validate within a look: ``columns`` are those of the look, where their kinds are known.
 
-    ``plan`` is that of all voices, where it was not chosen by these rows.
+    ``plan`` is that of all voices, where it was not chosen by these rows; ``census`` the counts of all rows, where the
+    look is a sample of them.
     """
     settings = settings or usual("bayes")
     if not enough(seen):
         raise InputError(f"{wording.plural(len(seen))} are too few to hold some of them out", value=len(seen))
     columns = inspect(seen.table) if columns is None else columns
-    seen = replace(seen, fold=dealt(seen.y, folds, np.random.default_rng(seed).permutation(len(seen))))
-    encodings, plain = Encodings.of(seen.table, events, columns, is_part=seen.is_part), plan_of(columns, events)
+    n_seen, n_all = len(seen), len(seen) if census is None else census.n_rows
+    rows = distinct_rows(seen.table, seen.y, seen.weight, seed)
+    if census is not None and is_sample(seen, rows, census, settings):
+        plain = plan_of(columns, events)
+        return HeldOut(*cross_validate_sample(seen, rows, census, settings, plain, folds), n_all)
+    encodings, plain = Encodings.of(seen.pool(rows), events, columns), plan_of(columns, events)
+    at, fold, weight = rows.folds(folds)  # copies of a row stay together
+    often = None if (weight == 1.0).all() else weight
+    seen = replace(seen.take(rows.first[at]), fold=fold, weight=often)
     out = np.empty((2, len(seen), len(seen.labels)))
-    for fold in range(folds):
-        train, rest = (seen.take(np.flatnonzero(some)) for some in (seen.fold != fold, seen.fold == fold))
+    for f in range(folds):
+        train, rest = (seen.take(np.flatnonzero(some)) for some in (fold != f, fold == f))
         train = train.met()
         codes = np.array([seen.labels.index[label] for label in train.labels.values], np.intp)
-        own, found = plan, None
+        own, found, pooled = plan, None, train.pooled(seed)
         if own is None:
-            rows = train.table, train.y, train.weight
-            own, found = compose(*rows, settings=settings, sets=sets, encodings=encodings)
-        census = _counted(train, own)
-        weighted = Fitted(census, settings, voices=weigh_by(train, census, settings, found))
+            own, found = compose(pooled, settings=settings, sets=sets, encodings=encodings)
+        counts = _counted(train, own)
+        weighted = Fitted(counts, settings, voices=weigh_by(pooled, counts, settings, found))
         for i, fitted in enumerate((weighted, Fitted(_counted(train, plain), usual("naive")))):
             said = fitted.apply(Model.log_posterior, rest.table)
-            out[i, seen.fold == fold] = among_all(said, fitted.census, codes, len(seen.labels))
-    return HeldOut(seen, out[0], out[1])
+            out[i, fold == f] = among_all(said, fitted.census, codes, len(seen.labels))
+    return HeldOut(replace(seen, n_pooled=n_seen), out[0], out[1], n_all)
 
 
 def enough(seen: Look) -> bool:

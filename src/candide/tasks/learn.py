@@ -76,6 +76,7 @@ def learn(
     from candide.engines.prepare import prepare
     from candide.tasks.held_out import check_calibration
     from candide.tasks.look import with_grids
+    from candide.tasks.weigh import small_weights
 
     if like is not None:
         from candide.tasks.alike import counted_like, model_like, refuse_plans
@@ -100,6 +101,8 @@ def learn(
             kept, seen = {}, None
         else:
             prepared, counted, kept, seen = voiced(source, target, events, drop, weight, settings, watch)
+        if seen is not None and (calibration or trust):
+            seen = _with_rare(Rows(source, target, weight), prepared, counted.censuses[0], seen, settings)
         kept |= as_read(source, prepared, reading)
     census = counted.censuses[0].bounded()
     fitted = Fitted(census if like is not None else checked(census, target), settings, target, **kept)
@@ -107,8 +110,21 @@ def learn(
     found = Learned(fitted, prepared.columns, remarks_on(census, target, prepared, counted))
     if seen is None:
         return found
+    found = replace(found, remarks=[*small_weights(seen.weight), *found.remarks])
     plan = None if like is None else prepared.plan
     return _held_out(found, seen, events, calibration, trust and like is None, plan)
+
+
+def _with_rare(rows: Rows, prepared: Prepared, census: Census, seen: "Look", settings: Settings) -> "Look":
+    """The rows to judge a model by: more of rare classes, where the look is a sample that has few of them."""
+    from candide.rows.repeats import distinct_rows
+    from candide.tasks.look import look_at_each_class
+    from candide.tasks.sampled_folds import has_rare, is_sample
+
+    rows_of = distinct_rows(seen.table, seen.y, seen.weight)
+    if not (is_sample(seen, rows_of, census, settings) and has_rare(seen, census)):
+        return seen
+    return look_at_each_class(rows, prepared, len(census.labels))
 
 
 def _held_out(
@@ -120,7 +136,8 @@ def _held_out(
     if not calibration and not (trust and enough(seen)):
         return learned
     seen = seen.among(learned.fitted.labels)
-    found = held_out(seen, learned.fitted.settings, events=events, columns=learned.columns or None, plan=plan)
+    census, columns = learned.fitted.census, learned.columns or None
+    found = held_out(seen, learned.fitted.settings, events=events, columns=columns, plan=plan, census=census)
     if not calibration:
         return replace(learned, held_out=found)
     fitted = calibrated(learned.fitted, found, calibration)
@@ -159,24 +176,27 @@ def recorded(settings: Settings, events: Any, prepared: Prepared) -> EstimatorRe
 
 def remarks_on(census: Census, target: str, prepared: Prepared, counted: Counted) -> list[Remark]:
     """What a person should see of a source that was counted: what was made of it, and what may be wrong with it."""
-    from candide.tasks.findings import findings, shortened
+    from candide.tasks.findings import contradictions, findings, shortened
     from candide.tasks.looks import Sample
 
     if prepared.head is None:  # the plan was known, and nothing was looked at
         return [*prepared.remarks, *unlabelled(target, counted)]
     census = census.of_columns()
     dates = {one.name for one in prepared.columns if one.kind == "date"}
-    found = findings(census, Sample.of(prepared.head, target, census, dates, _LOOKED_AT))
-    return [*prepared.remarks, *unlabelled(target, counted), *shortened(found)]
+    found = findings(census, Sample.of(prepared.head, target, census, dates, _LOOKED_AT), prepared.head)
+    early = contradictions(census, prepared.head, prepared.declared)
+    return [*prepared.remarks, *unlabelled(target, counted), *early, *shortened(found)]
 
 
 def as_read(source: Source, prepared: Prepared, reading: Reading | None) -> dict[str, Any]:
     """What a model remembers of how rows were read: how text spells numbers, what meant missing, what is a date."""
-    counted = set(number_columns(prepared.plan))
+    perhaps = (str(name) for part in prepared.plan.parts if part.event.most is not None for name in part.columns)
+    counted = {*number_columns(prepared.plan), *perhaps}  # whole numbers are numbers or codes, as the counts decide
     spelled = {name: how for name, how in source.spelled.items() if name in counted and how != PLAIN}
     kinds = {name: source.columns[name].upper() for name in counted}
     dates = frozenset(name for name, kind in kinds.items() if kind.startswith(("DATE", "TIMESTAMP")))
-    return {"spelled": spelled, "na": reading.missing if reading else (), "dates": dates}
+    times = frozenset(name for name, kind in kinds.items() if kind.startswith(("TIME", "INTERVAL"))) - dates
+    return {"spelled": spelled, "na": reading.missing if reading else (), "dates": dates, "times": times}
 
 
 def checked(census: Census, target: str) -> Census:

@@ -20,17 +20,22 @@ from candide.engines.count import weights
 from candide.engines.sample import sample
 from candide.errors import InputError
 from candide.model.plan import Plan
+from candide.model.training_rows import TrainingRows
 from candide.rows import matching
 from candide.rows.arrow import arrow_indices, arrow_numbers
 from candide.rows.blocks import Codes, Floats
 from candide.rows.documents import Documents
 from candide.rows.labels import Labels, is_arrow
 from candide.rows.lots import drawn
+from candide.rows.repeats import DistinctRows, distinct_rows
 from candide.rows.table import Table
 
+BIN_FOLDS = 5  # what the rows of one count for is chosen by those of the others
 ROWS = 20_000  # that weights are learned from, at most
 DOCUMENTS = 100_000  # that weights of words are learned from, which are very many,
 LETTERS = 1 << 25  # with so many bytes in all: about eight million words, which take 300 MB
+LARGEST_WEIGHT = 1e200  # of a row: products of weights are numbers
+RARE = 2_000  # rows of a class by which it can be judged
 _SETS, _KINDS = 200, 24  # voices beside the columns, at most: sets of columns; kinds of words
 _TERMS = 60_000_000  # of all voices in all classes, at most: fewer rows where these are many
 _FEWEST = 2_000  # rows, unless even they would have more than so many terms:
@@ -47,31 +52,82 @@ class Look:
     labels: Labels  # that are met in these rows
     weight: Floats | None = None  # (row,)
     fold: Codes | None = None  # (row,) where rows are divided
+    left_out: Floats | None = None  # (row,) what leaving the row out takes from the counts; None: its weight
+    bin_fold: Codes | None = None  # (row,) the fold whose rows do not choose the bins that the row is scored by
+    copies: Floats | None = None  # (class,) the mean weight of an independent draw, where equal rows are pooled
+    n_pooled: int | None = None  # how many rows were pooled
+    fraction: float = 1.0  # of the rows of the source that were drawn
 
     @property
     def is_part(self) -> bool:
-        """Whether there are more rows than these."""
-        return bool(len(self.row)) and len(self.row) <= self.row[-1]
+        """Whether the source has more rows than were drawn."""
+        return self.fraction < 1.0
 
     @classmethod
     def of(cls, table: Table, y: Codes, labels: Labels, weight: Floats | None = None) -> "Look":
         """The rows of a table, but for those that weigh nothing."""
+        if weight is not None and weight.max(initial=0.0) > LARGEST_WEIGHT:
+            value = float(weight.max())
+            raise InputError(
+                f"row weights too large, such as {value:g}", value=value, remedy="divide all by a constant"
+            )
         seen = cls(table, np.arange(len(y)), y, labels, weight)
         return seen if weight is None or weight.all() else seen.take(np.flatnonzero(weight))
 
     def __len__(self) -> int:
         return len(self.y)
 
+    @property
+    def n_rows(self) -> int:
+        """How many rows of the source these stand for."""
+        return len(self) if self.n_pooled is None else self.n_pooled
+
+    @property
+    def frequency(self) -> Floats | None:
+        """(row,) its weight as it was counted; None where each counts once."""
+        return self.weight if self.weight is None or self.copies is None else self.weight * self.copies[self.y]
+
+    def pooled(self, seed: int = 0) -> "Look":
+        """The same rows with equal ones pooled, weighted by independent draws instead of copies.
+
+        They come in a random order that only their contents and the seed decide. Independent draws of equal rows are
+        divided among the folds in which bins are chosen, copies are not.
+        """
+        return self.pool(distinct_rows(self.table, self.y, self.weight, seed))
+
+    def pool(self, rows: DistinctRows) -> "Look":
+        """The same rows pooled, where the distinct ones are known."""
+        own, copies = rows.copies, rows.copies_by_class(len(self.labels))
+        if self.is_part and (own > 1.0).any():  # of the copies of a row only some are among these
+            each = rows.frequency / np.bincount(rows.group, minlength=len(rows))
+            own = own + np.maximum(own - each, 0.0) * (1.0 / self.fraction - 1.0)
+            copies = replace(rows, draws=rows.frequency / own).copies_by_class(len(copies))
+        at, fold, weight = rows.folds(BIN_FOLDS)
+        order = np.lexsort([fold, rows.order[at]])
+        at, fold, one = at[order], fold[order], copies[rows.y[at[order]]]
+        weight, left_out = weight[order] / one, np.where(rows.draws < 1.0, rows.frequency, own)[at] / one
+        plain = bool((weight == 1.0).all() and (left_out == 1.0).all())
+        pair = (None, None) if plain else (weight, left_out)
+        some = replace(self.take(rows.first[at]), weight=pair[0], left_out=pair[1])
+        return replace(some, bin_fold=fold, copies=copies, n_pooled=len(self))
+
+    def training_rows(self, plan: Plan) -> TrainingRows:
+        """The rows as blocks of a plan, to learn weights from."""
+        return TrainingRows(plan.blocks(self.table), self.y, self.weight, self.left_out, self.bin_fold)
+
     def among(self, labels: Labels) -> "Look":
         """The same rows with their codes in other labels, such as those of all rows, however they are written."""
-        to = matching.codes(labels, self.labels.array)
-        return replace(self, y=to[self.y], labels=labels)
+        to, copies = matching.codes(labels, self.labels.array), None
+        if self.copies is not None:
+            copies = np.ones(len(labels))
+            copies[to] = self.copies
+        return replace(self, y=to[self.y], labels=labels, copies=copies)
 
     def take(self, rows: Codes) -> "Look":
         """Some of the rows, by their places."""
-        weight = None if self.weight is None else self.weight[rows]
-        fold = None if self.fold is None else self.fold[rows]
-        return Look(taken(self.table, rows), self.row[rows], self.y[rows], self.labels, weight, fold)
+        named = ("weight", "fold", "left_out", "bin_fold")
+        own: dict[str, Any] = {name: None if (a := getattr(self, name)) is None else a[rows] for name in named}
+        return replace(self, table=taken(self.table, rows), row=self.row[rows], y=self.y[rows], **own)
 
     def met(self) -> "Look":
         """The same rows, with the labels that are met in them and no others."""
@@ -81,7 +137,9 @@ class Look:
     def bounded(self, rows: int = ROWS, seed: int = 0, *, beside: int = _SETS) -> "Look":
         """As many of the rows as weights are learned from; ``beside`` the columns there may be so many voices."""
         some = drawn(self.row, most(rows, len(self.labels), len(self.table.names), beside), seed)
-        return self if len(some) == len(self) else self.take(some)
+        if len(some) == len(self):
+            return self
+        return replace(self.take(some), fraction=self.fraction * len(some) / len(self))
 
     def for_words(self, plan: Plan, rows: int = DOCUMENTS, seed: int = 0) -> "Look":
         """As many of the rows as weights of words are learned from: fewer, where their documents are long."""
@@ -94,6 +152,12 @@ def look(rows_of: Rows, prepared: Prepared, *, rows: int = ROWS, seed: int = 0) 
     return _look(rows_of, prepared, rows, seed).bounded(rows, seed)
 
 
+def look_at_each_class(rows_of: Rows, prepared: Prepared, n_classes: int, *, rows: int = ROWS, seed: int = 0) -> Look:
+    """The rows of a look, and more of rare classes, so that these can be judged: at most half as many rows again."""
+    rows = most(rows, n_classes, len(prepared.plan.columns))
+    return _look(rows_of, prepared, rows, seed, min(RARE, rows // (2 * n_classes))).met()
+
+
 def look_for_words(rows_of: Rows, prepared: Prepared, *, rows: int = DOCUMENTS, seed: int = 0) -> Look:
     """As many rows as weights of words are learned from: those of a look are some of them."""
     return _look(rows_of, prepared, rows, seed).for_words(prepared.plan, rows, seed)
@@ -104,9 +168,9 @@ def has_words(plan: Plan) -> bool:
     return any(part.event.hears_words for part in plan.parts)
 
 
-def _look(rows_of: Rows, prepared: Prepared, rows: int, seed: int) -> Look:
+def _look(rows_of: Rows, prepared: Prepared, rows: int, seed: int, least: int = 0) -> Look:
     plan, source = prepared.plan, rows_of.source
-    found = sample(rows_of, plan, rows, seed, LETTERS)
+    found = sample(rows_of, plan, rows, seed, LETTERS, least)
     if not found.num_rows:
         raise InputError(f"no row of {source.name} has a label", column=rows_of.target)
     at = {part.columns[j]: i for i, (part, j) in enumerate(places(plan))}
@@ -118,7 +182,9 @@ def _look(rows_of: Rows, prepared: Prepared, rows: int, seed: int) -> Look:
     weight = weights(rows_of.weight, found["k1"]) if rows_of.weight else None
     fold = arrow_numbers(found["fold"]).astype(np.intp) if rows_of.folds else None
     row = arrow_numbers(found["row"])
-    return Look(Table.of(columns), row, labels.encode(y), labels, weight, fold)
+    is_whole = len(row) < rows and not has_words(plan)  # of long documents, fewer
+    fraction = 1.0 if is_whole else min(1.0, len(row) / (int(row[-1]) + 1))
+    return Look(Table.of(columns), row, labels.encode(y), labels, weight, fold, fraction=fraction)
 
 
 def with_grids(rows_of: Rows, prepared: Prepared) -> Prepared:

@@ -19,11 +19,14 @@ import numpy as np
 import pyarrow as pa
 
 from candide import wording
+from candide.engines.duckdb.infer import is_string
+from candide.engines.duckdb.spellings import date_examples
 from candide.errors import InputError
 from candide.model.census import Census
 from candide.model.plan import Part
 from candide.rows.arrow import arrow_indices, arrow_numbers
 from candide.rows.blocks import Codes, Floats
+from candide.rows.labels import Labels
 from candide.rows.matching import codes
 from candide.rows.remarks import Remark
 from candide.rows.table import Name, Table
@@ -48,6 +51,7 @@ class Sample:
     numbers: Floats  # (rows, numbers)
     dates: frozenset[Name] = frozenset()  # those of the names that are dates
     is_part: bool = False  # whether there are more rows than these
+    target: str | None = None  # the column of the classes
 
     @classmethod
     def of(cls, rows: pa.Table, target: str, census: Census, dates: Collection[Name] = (), most: int = 1 << 62) -> Self:
@@ -56,13 +60,30 @@ class Sample:
         y, n = codes(census.labels, rows.column(target)), len(census.labels)
         if not (there := (y >= 0) & (y < n)).all():
             rows, y = rows.filter(pa.array(there)), y[there]
+        y, n = (group := groups_of(census.labels))[y], int(group.max(initial=-1)) + 1
         holds = {name: part.holds for part in census.plan.parts for name in part.columns}
         known = {str(name) for name in census.plan.columns if holds[name] != "documents"}
         columns = rows.select([name for name in rows.column_names if name in known])  # in their own order
         numbers = {name for part in census.plan.parts if _may_be_numbers(part) for name in part.columns}
         read = _numbers(Table.of(columns), [name for name in census.plan.columns if name in numbers])
         block = np.column_stack(list(read.values())) if read else np.empty((len(y), 0))
-        return cls(columns, y, n, tuple(read), block, frozenset(dates), len(y) < census.n_rows)
+        return cls(columns, y, n, tuple(read), block, frozenset(dates), len(y) < census.n_rows, target)
+
+
+def folded(text: str) -> str:
+    """A text without what only people who mistype it change: case, and spaces."""
+    return " ".join(text.split()).casefold()
+
+
+def groups_of(labels: Labels) -> Codes:
+    """The number of a group for each label: labels that differ in case or spaces only share one.
+
+    >>> groups_of(Labels((1, "No", "Yes", "no", "yes "))).tolist()
+    [0, 1, 2, 1, 2]
+    """
+    group: dict[Any, int] = {}
+    keys = ((folded(value),) if isinstance(value, str) else value for value in labels.values)
+    return np.array([group.setdefault(key, len(group)) for key in keys], np.intp)
 
 
 def _may_be_numbers(part: Part) -> bool:
@@ -113,6 +134,14 @@ def sentinel(name: Name, value: str, share: float, is_part: bool = False) -> Rem
 def drop_it(name: Name) -> str:
     """What to do with a column that does harm."""
     return f"leave it out: --drop {str(name)!r} (drop=[...])"
+
+
+def mixed_dates(head: pa.Table, target: str | None) -> Iterator[Remark]:
+    """Columns of text, whether or not they are used, that hold dates in several formats."""
+    for name, column in zip(head.column_names, head.columns, strict=True):
+        if name != target and is_string(head, name) and (examples := date_examples(column)):
+            text = f"column {name!r} holds dates in several formats, such as {wording.listing(examples, 4)}: it is text"
+            yield Remark("mixed-dates", text, name, "write all of them in one format, such as 2024-12-31")
 
 
 # One column at a time

@@ -9,11 +9,13 @@ it is 0 by class, and the averages are over the classes that occur, as scikit-le
 ([0.8, 0.6], 0.7, 0.4)
 """
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from candide import wording
 from candide.errors import unknown
 
 Floats = NDArray[np.float64]
@@ -71,6 +73,34 @@ def average(values: Floats, counts: Counts, how: str) -> Floats:
     if how == "micro":
         return accuracy(counts)
     raise unknown("average", how, AVERAGES)
+
+
+def headline(values: Floats, counts: Counts, binary: bool) -> Floats:
+    """The figure printed for precision and F1: that of the second of two classes, else the macro average."""
+    return values[..., 1] if binary else average(values, counts, "macro")
+
+
+def headline_of(labels: Sequence[object]) -> dict[str, str]:
+    """What the printed figures are of, by metric: the second of two classes, or the macro average of several.
+
+    >>> headline_of(["no", "yes"])["f1"], headline_of(["a", "b", "c"])["f1"], headline_of(["no", "yes"]).get("auc")
+    ('yes', 'macro', None)
+    """
+    if len(labels) == 2:
+        return dict.fromkeys(("precision", "f1", "average_precision"), wording.label(labels[1]))
+    return dict.fromkeys(("precision", "f1", "auc", "average_precision"), "macro") if len(labels) > 2 else {}
+
+
+def titled(name: str, of: Mapping[str, str], space: str = " ") -> str:
+    """The name of a metric as it is printed, with what it is of; in Python's records with ``_`` for a space.
+
+    >>> titled("f1", headline_of(["no", "yes"])), titled("log_loss", {})
+    ('f1 (yes)', 'log loss')
+    """
+    title = name.replace("_", space)
+    if name not in of:
+        return title
+    return f"{'PR-AUC' if title == 'average precision' else title} ({of[name]})"  # a table has 80 letters
 
 
 def accuracy(counts: Counts) -> Floats:

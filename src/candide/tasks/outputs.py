@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 from candide.engines.inputs import files_of
+from candide.errors import InputTypeError
 from candide.files import check_output
 from candide.store import is_model
 
@@ -30,5 +31,10 @@ def check(
     ``inputs`` are what it is made of: models, and data. None of them may be written over, nor a file that was not made
     by Candide, as ``ours`` tells, but by ``force``.
     """
+    if path is not None and not isinstance(path, str | os.PathLike):
+        remedy = (
+            "pass a path; labels are a column of the data that target names, as in {**X, 'label': y}, target='label'"
+        )
+        raise InputTypeError(f"expected the path of an output file, got {type(path).__name__}", remedy=remedy)
     if path is not None:
         check_output(path, files_of(*inputs), ours=ours, force=force)

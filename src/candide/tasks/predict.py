@@ -9,8 +9,6 @@ A column the model knows and the source lacks is missing in every row; other col
 'no'
 """
 
-import csv
-import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -31,9 +29,9 @@ from candide.model.strangers import Strangers
 from candide.rows.remarks import Remark, warn
 from candide.tasks import outputs
 from candide.tasks.models import Model, fitted_of, reading_of
+from candide.tasks.scored_files import is_scored
 from candide.tasks.scoring import prepare_to_score, scored
 
-_LONGEST = 1 << 24  # characters of the line that names the columns of a table
 MOST = 1 << 25  # probabilities in a batch of the scored table
 
 
@@ -183,28 +181,3 @@ class Scoring:
         sides = [] if self.between is None else [pa.array(end) for end in self.between.columns(fitted, batch)]
         columns = [*kept, given, *(flat.slice(c * n, n) for c in range(k)), *sides, last]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
-
-
-def is_scored(path: str) -> bool:
-    """Whether a file is a scored table: its last columns are ``prediction``, ``p_<class>`` and ``log_density``."""
-    try:
-        names = _column_names(path)
-    except (OSError, ValueError, TypeError, csv.Error):
-        return False
-    if "prediction" not in names or names[-1] != "log_density":
-        return False
-    at = len(names) - names[::-1].index("prediction")
-    return all(name.startswith("p_") for name in names[at:-1])
-
-
-def _column_names(path: str) -> list[str]:
-    ending = Path(path).suffix
-    if ending in (".parquet", ".pq"):
-        import pyarrow.parquet as pq
-
-        return pq.read_schema(path).names
-    with open(path, encoding="utf-8", errors="replace", newline="") as file:
-        if ending in (".jsonl", ".ndjson"):
-            return list(json.loads(file.readline(_LONGEST)))
-        lines = iter(lambda: file.readline(_LONGEST), "")
-        return next(csv.reader(lines, delimiter="\t" if ending == ".tsv" else ","), [])

@@ -21,7 +21,8 @@ from candide.rows.remarks import Remark, warn
 from candide.tasks import outputs
 from candide.tasks.connection import Answer, Connection, TooLargeError
 from candide.tasks.models import reading_of
-from candide.tasks.predict import MOST, distinct, is_scored, kept_columns, put
+from candide.tasks.predict import MOST, distinct, kept_columns, put
+from candide.tasks.scored_files import is_scored
 from candide.tasks.scoring import prepare_to_score
 from candide.tasks.wanted import Wanted
 

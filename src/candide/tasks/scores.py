@@ -54,22 +54,22 @@ class Scores(Detailed):
     >>> scores.auc, scores.weighted_auc, scores.auc_error, round(scores.calibration_error, 3), len(scores.metrics())
     (1.0, 1.0, 0.0, 0.433, 11)
     >>> scores.precision, round(scores.f1, 3), scores.matthews, scores.average_precision
-    (0.75, 0.667, 0.5, 1.0)
+    (1.0, 0.667, 0.5, 1.0)
     >>> scores.of_class.tolist(), scores.coverage, round(scores.mean_cost, 3)
     ([1.0, 2.0], 1.0, 0.333)
     >>> scores
     Scores of 3 rows
-    accuracy           0.6667
-    balanced_accuracy  0.7500
-    precision          0.7500
-    f1                 0.6667
-    matthews           0.5000
-    log_loss           0.7419
-    brier              0.2700
-    auc                1.0000
-    weighted_auc       1.0000
-    average_precision  1.0000
-    calibration_error  0.4333
+    accuracy                          0.6667
+    balanced_accuracy                 0.7500
+    precision (second class)          1.0000
+    f1 (second class)                 0.6667
+    matthews                          0.5000
+    log_loss                          0.7419
+    brier                             0.2700
+    auc                               1.0000
+    weighted_auc                      1.0000
+    average_precision (second class)  1.0000
+    calibration_error                 0.4333
     """
 
     confusion: Floats  # (true class, predicted class) weight
@@ -125,15 +125,20 @@ class Scores(Detailed):
         return type(self)(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
     def __str__(self) -> str:
-        return "\n".join(
-            [f"Scores of {wording.plural(self.n)}", *(f"{name:18} {v:.4f}" for name, v in self.metrics().items())]
-        )
+        rows = self._titled("_")
+        width = max(len(name) for name, _ in rows)
+        return "\n".join([f"Scores of {wording.plural(self.n)}", *(f"{name:{width}}  {v}" for name, v in rows)])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        rows = [[name.replace("_", " "), f"{value:.4f}"] for name, value in self.metrics().items()]
-        return wording.framed(f"Scores of {wording.plural(self.n)}", [["metric", "value"], *rows])
+        return wording.framed(f"Scores of {wording.plural(self.n)}", [["metric", "value"], *self._titled()])
+
+    def _titled(self, space: str = " ") -> list[list[str]]:
+        """Every metric as it is printed; the scores have no names of classes."""
+        k = len(self.confusion)
+        of = measures.headline_of(["first class", "second class"] if k == 2 else range(k))
+        return [[measures.titled(name, of, space), f"{value:.4f}"] for name, value in self.metrics().items()]
 
     @property
     def n(self) -> float:
@@ -172,13 +177,19 @@ class Scores(Detailed):
 
     @property
     def precision(self) -> float:
-        """Of the rows given a class the share that is of it, averaged over the classes; see ``average`` for others."""
-        return self.average("precision")
+        """Of the rows given a class the share that is of it: of two classes the second, else the macro average.
+
+        ``by_class`` has that of each class, ``average`` has other averages.
+        """
+        return self._headline("precision")
 
     @property
     def f1(self) -> float:
-        """The harmonic mean of precision and recall of each class, averaged over the classes."""
-        return self.average("f1")
+        """The harmonic mean of precision and recall: of two classes that of the second, else the macro average."""
+        return self._headline("f1")
+
+    def _headline(self, name: str) -> float:
+        return float(measures.headline(measures.BY_CLASS[name](self.counts), self.counts, len(self.confusion) == 2))
 
     @property
     def matthews(self) -> float:
@@ -219,8 +230,11 @@ class Scores(Detailed):
         """P(a row of the class ranks above a row of another); of more than two classes the mean over those that occur.
 
         Rows are ranked by log-odds, so that probabilities that round to 0 or 1 are no ties; ties count half, and rows
-        count by their weights. It is exact to a million rows (of more than 16 classes to 16 million rows times
-        classes); beyond, ``auc_error`` says how far it can be off. NaN where all rows are of one class.
+        count by their weights. Where no probability rounds so, it equals scikit-learn's ``roc_auc_score`` of
+        ``predict_proba``; else that counts such rows as ties, and can differ in the sixth decimal.
+
+        It is exact to a million rows (of more than 16 classes to 16 million rows times classes); beyond, ``auc_error``
+        says how far it can be off. NaN where all rows are of one class.
         """
         return self._mean_area(np.ones(len(self.confusion)))
 

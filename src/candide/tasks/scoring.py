@@ -9,7 +9,7 @@
 ((9, 3), [1, 0, 0, 0, 2, 2, 1, 2, 1])
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import partial
@@ -22,9 +22,10 @@ from candide import wording
 from candide.engines.base import Rows, Source, has_columns
 from candide.engines.batch import blocks, number_columns, pieces
 from candide.engines.count import weights
-from candide.errors import InputError, UnlabelledError
+from candide.errors import UnlabelledError
 from candide.kernels import threads
 from candide.model.fitted import Fitted
+from candide.model.input_columns import compare_columns
 from candide.model.model import Model, ask
 from candide.model.plan import Plan
 from candide.model.strangers import Strangers
@@ -47,31 +48,11 @@ def prepare_to_score(
     """
     notes = [
         *source.remarks,
-        *source.read_numbers(number_columns(plan), spelled),
-        *lacking(source.name, source.columns, plan, target),
+        *source.read_numbers(number_columns(plan, spelled), spelled),
+        *compare_columns(source.name, source.columns, plan.columns, [target]),
     ]
     remarks.warn(notes, stacklevel)
     return notes
-
-
-def lacking(where: str, columns: Collection[str], plan: Plan, target: str | None) -> list[Remark]:
-    """A remark where rows do not have all of a plan's columns; an error where they have none."""
-    absent = [str(name) for name in plan.columns if str(name) not in columns]
-    if not absent:
-        return []
-    others = {name.lower(): name for name in columns if name not in (*plan.columns, target)}
-    pairs = [(name, close) for name in absent[:3] for close in get_close_matches(name.lower(), others, 1)]
-    near = ", ".join(f"{others[close]!r} for {name!r}" for name, close in pairs)
-    hint = f"did you mean {near}?" if near else ""
-    if len(absent) == len(plan.columns):
-        there = wording.listing(list(columns))
-        raise InputError(
-            f"{where} has none of the model's columns {wording.listing(absent)}; it has {there}",
-            value=absent,
-            remedy=hint,
-        )
-    text = f"{where} lacks {wording.listing(absent)}: taken as missing in every row"
-    return [Remark("column-absent", text, absent[0], hint)]
 
 
 def scored(fitted: Fitted, batch: Any, strangers: Strangers) -> tuple[Floats, Floats]:

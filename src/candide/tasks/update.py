@@ -2,7 +2,8 @@
 
 What is counted later is counted as the model was, and spelled as it spells, so that tallies add. A model that is named
 by the path of its file is changed there, under its lock: counting, which may take long, comes first, and the file is
-held only while the counts go in or out. Any other model is left as it is, and the changed one comes back.
+held only while the counts go in or out. With ``out`` the changed model is kept in that file, and the one that was given
+stays as it is. Any other model is left as it is, and the changed one comes back.
 
 Weights of voices are learned again from the rows that go in, where rows have doubled since they were learned or some
 were taken out, and those at hand are as many as taught them; else a remark says so, and ``weigh`` learns them.
@@ -23,9 +24,10 @@ were taken out, and those at hand are as many as taught them; else a remark says
 """
 
 import os
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from typing import Any
 
@@ -41,6 +43,12 @@ from candide.tasks import outputs
 from candide.tasks.look import ROWS, Look, look
 from candide.tasks.models import Model, fitted_of, reading_of, target_of
 from candide.tasks.weighing import check_weighted, stale, weighed
+
+_UNPROVED = Remark(
+    "not-proved",
+    "the counts allow these rows, but cannot prove that these very rows were counted",
+    remedy="pass rows as they were when they were counted, each once",
+)
 
 
 @dataclass(frozen=True)
@@ -74,6 +82,7 @@ class Change:
 def update(
     model: Model,
     data: Any,
+    out: str | os.PathLike | None = None,
     *,
     scale: float = 1.0,
     target: str | None = None,
@@ -81,32 +90,45 @@ def update(
     reading: Reading | None = None,
     watch: Watch = silent,
     wait: float = 30.0,
+    force: bool = False,
 ) -> Change:
     """Count more rows into a model. New classes and new levels may come at any time.
 
     ``scale`` lets what was counted before count so many times: 0.99 forgets a hundredth.
     """
+    _check_output(out, model, data, force)
     more, seen = _counted(fitted_of(model), data, target, weight, reading, watch, at_hand=True)
-    return _changed(model, lambda fitted: _weighed(fitted.scale(scale).plus(more), seen, more), more.n_rows, more, wait)
+
+    def change(fitted: Fitted) -> Fitted:
+        return _weighed(fitted.scale(scale).plus(more), seen, more)
+
+    return _changed(model, change, more.n_rows, more, wait, out, force)
 
 
 def forget(
     model: Model,
     data: Any,
+    out: str | os.PathLike | None = None,
     *,
     target: str | None = None,
     weight: str | None = None,
     reading: Reading | None = None,
     watch: Watch = silent,
     wait: float = 30.0,
+    force: bool = False,
 ) -> Change:
     """Take rows that were counted earlier out of a model, as if they had never been seen.
 
-    Classes, levels and words that nothing else holds are forgotten, unless they were declared. Rows that were never
-    counted are an error, and the model stays as it is.
+    Classes, levels and words that nothing else holds are forgotten, unless they were declared. Rows that the counts
+    rule out are an error, and the model stays as it is: those by which a class, a level, a word, the missing values of
+    a column or the spread of a number would fall below zero. Counts cannot prove that a row was counted: one that could
+    have been is taken out.
     """
+    _check_output(out, model, data, force)
     part = count_like(fitted_of(model), data, target=target, weight=weight, reading=reading, watch=watch)
-    return _changed(model, lambda fitted: fitted.minus(part), part.n_rows, part, wait)
+    change = _changed(model, lambda fitted: fitted.minus(part), part.n_rows, part, wait, out, force)
+    is_left = change.fitted.census.class_weight.any()  # else all that was counted has gone
+    return replace(change, remarks=[*change.remarks, _UNPROVED]) if is_left else change
 
 
 def slide(
@@ -148,19 +170,12 @@ def weigh(
     cannot have been counted are an error; ``new`` says that none of them was, and none is left out. With ``out`` the
     model is kept there, and the one that was given stays as it is.
     """
-    outputs.check(out, *(data, model) if out is not None else (), force=force)
+    _check_output(out, model, data, force)
     fitted = fitted_of(model)
     check_weighted(fitted)
     with _opened(fitted, data, target, weight, reading) as (of, prepared), watch(of.source, "reading"):
         seen = look(of, prepared, rows=rows, seed=seed)
-    change = partial(weighed, seen=seen, new=new)
-    if out is None:
-        return _changed(model, change, len(seen), None, wait)
-    from candide import store
-
-    changed = _changed(fitted, change, len(seen), None, wait)
-    store.save(changed.fitted, out, force=force)
-    return changed
+    return _changed(model, partial(weighed, seen=seen, new=new), len(seen), None, wait, out, force)
 
 
 def merge(
@@ -175,10 +190,12 @@ def merge(
     outputs.check(out, *models, force=force)
 
     def plus(whole: Fitted, other: Model) -> Fitted:
+        added = fitted_of(other)
         try:
-            return whole + fitted_of(other)
+            return whole + added
         except MergeError as error:
             error.what = f"{_named(models[0])} and {_named(other)}: {error.what}"
+            error.remedy = _fit_alike(models[0], other, added) or error.remedy
             raise
 
     whole = reduce(plus, models[1:], fitted_of(models[0]))
@@ -187,6 +204,16 @@ def merge(
 
         store.save(whole, out, detail=detail, force=force)
     return whole
+
+
+def _fit_alike(first: Model, other: Model, fitted: Fitted) -> str | None:
+    """What to type so that two models add, where both are files of weighted models, which choose what they count."""
+    if fitted.voices is None or not all(isinstance(one, str | os.PathLike) for one in (first, other)):
+        return None
+    one, two = (shlex.quote(os.fspath(path)) for path in (first, other))
+    target = shlex.quote(fitted.target or "COLUMN")
+    typed = f"candide fit DATA --target {target} --like {one} -o {two}"
+    return f"models add if they count alike: fit {two} again with the bins and pairs of the other: {typed} (like=...)"
 
 
 def _named(model: Model) -> str:
@@ -249,23 +276,37 @@ def _weighed(fitted: Fitted, seen: Look | None, more: Census) -> Fitted:
     return weighed(fitted, seen, sure=True) if due and seen is not None else fitted
 
 
-def _changed(model: Model, change: Callable[[Fitted], Fitted], rows: int, met: Census | None, wait: float) -> Change:
+def _check_output(out: str | os.PathLike | None, model: Model, data: Any, force: bool) -> None:
+    outputs.check(out, *(data, model) if out is not None else (), force=force)
+
+
+def _changed(
+    model: Model,
+    change: Callable[[Fitted], Fitted],
+    rows: int,
+    met: Census | None,
+    wait: float,
+    out: str | os.PathLike | None = None,
+    force: bool = False,
+) -> Change:
+    from candide import store
+
     known: list[Labels] = []
 
     def changed(before: Fitted) -> Fitted:
         known.append(before.labels)
         return change(before)
 
-    if isinstance(model, str | os.PathLike):
-        from candide import store
-
+    if isinstance(model, str | os.PathLike) and out is None:
         new = store.update(model, changed, wait=wait)
     else:
         new = changed(fitted_of(model))
+    if out is not None:
+        store.save(new, out, force=force)
     classes = [] if met is None else list(_new_classes(met, known[-1]))
     remarks = [Remark("new-class", str(one)) for one in classes]
     if not new.census.class_weight.any():
-        text = f"{_named(model)} has no rows left, and so it cannot predict"
+        text = f"{_named(model if out is None else out)} has no rows left, and so it cannot predict"
         remarks.append(Remark("no-rows", text, remedy="count rows into it, or remove it"))
     else:
         remarks += stale(new)

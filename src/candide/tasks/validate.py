@@ -36,6 +36,7 @@ from candide.tasks.fold_models import FoldModel, by_fold
 from candide.tasks.folds import Composed, compose_apart, trained, united
 from candide.tasks.learn import Learned, as_read, checked, recorded, remarks_on
 from candide.tasks.look import look, with_grids
+from candide.tasks.metrics import headline_of, titled
 from candide.tasks.scores import Scores, spread
 from candide.tasks.scoring import Truth
 from candide.tasks.weigh import refuse_others
@@ -79,17 +80,24 @@ class Validation:
 
     def __str__(self) -> str:
         title = f"{len(self.folds)} folds of {self.learned.fitted.census.n_rows:,} rows"
-        lines, of_all = [f"{title}  value  fold sd"], self.total.metrics()
-        lines += [f"{name:{len(title)}} {of_all[name]:.4f}   {sd:.4f}" for name, (_, sd) in spread(self.folds).items()]
-        return "\n".join(lines)
+        rows = self._titled("_")
+        width = max(len(title), *(len(name) for name, _, _ in rows))
+        lines = [f"{name:{width}} {value}   {sd}" for name, value, sd in rows]
+        return "\n".join([f"{title:{width}}  value  fold sd", *lines])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        of_all, folds = self.total.metrics(), spread(self.folds)
-        cells = [[name.replace("_", " "), f"{of_all[name]:.4f}", f"{sd:.4f}"] for name, (_, sd) in folds.items()]
         title = f"{len(self.folds)} folds of {wording.plural(self.learned.fitted.census.n_rows)}"
-        return wording.framed(title, [["metric", "value", "fold sd"], *cells])
+        return wording.framed(title, [["metric", "value", "fold sd"], *self._titled()])
+
+    def _titled(self, space: str = " ") -> list[list[str]]:
+        """Every metric as it is printed: name, value, deviation over folds."""
+        of_all, of = self.total.metrics(), headline_of(self.learned.fitted.labels.values)
+        return [
+            [titled(name, of, space), f"{of_all[name]:.4f}", f"{sd:.4f}"]
+            for name, (_, sd) in spread(self.folds).items()
+        ]
 
 
 def cross_validate(

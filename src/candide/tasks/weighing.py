@@ -40,13 +40,15 @@ def weighed(fitted: Fitted, seen: Look, *, new: bool = False, sure: bool = False
     check_weighted(fitted)
     seen, census, settings = _among(fitted, seen), fitted.census, fitted.settings
     if new:
-        blocks = census.plan.blocks(seen.table)
-        found = voices.learn(census, settings, blocks, seen.y, seen.weight, is_counted=False, patient=True)
-        found = replace(found, fresh=found.rows)
+        effective = census if fitted.voices is None else fitted.voices.effective(census)
+        rows = seen.met().pooled().among(fitted.labels)
+        found = voices.learn(effective, settings, rows.training_rows(census.plan), is_counted=False, patient=True)
+        n = min(found.rows, 1) * rows.n_rows
+        found = replace(found, rows=n, fresh=n, copies=None if fitted.voices is None else fitted.voices.copies)
     else:
         if not sure:
             _check_within(census, seen)
-        found = weigh(census, settings, seen.table, seen.y, seen.weight)
+        found = weigh(census, settings, seen.met().pooled().among(fitted.labels))
     return replace(fitted, voices=found)
 
 

@@ -33,6 +33,7 @@ from candide.model.plan import naming
 from candide.rows.arrow import table_in_plain_types
 from candide.rows.kinds import LOOK
 from candide.rows.objects import as_arrow
+from candide.rows.records import are_records, check_column, columns_of
 from candide.rows.remarks import Remark
 from candide.rows.table import Table
 
@@ -97,15 +98,15 @@ def _attach_path(con: Any, path: str, reading: Reading, view: str, found: Attach
         if kind == "csv":
             if not _bytes_in(path):
                 raise InputError(f"{found.name} is empty")
-            hints = CsvHints(reading.delimiter, reading.header, reading.missing)
+            hints = CsvHints(reading.delimiter, reading.header, reading.missing, reading.quote)
             files = _text_files(path, reading, found)
             if len(files) == 1 and not _bytes_in(files[0]):  # but for the mark of its encoding
                 raise InputError(f"{found.name} is empty")
             found.csv = form_of(con, files, hints)
             found.remarks += renamed(found.csv)
-            if found.csv.skip and not found.csv.is_divided:
-                found.remarks += _told_above(above(found.csv)[:-1])
-                found.csv = evened(found.csv, lambda: str(temporary("csv", found)))
+            for part in found.csv.parts or (found.csv,):
+                found.remarks += _told_above(above(part)[:-1]) if part.skip else []
+            found.csv = evened(found.csv, lambda: str(temporary("csv", found)))
             _create(con, view, found.csv.reader({}))
         elif kind == "parquet":
             reader = f"read_parquet({literals(files_of(path))}, union_by_name = true)"
@@ -175,11 +176,15 @@ def _attach_frame(con: Any, data: Any, view: str, found: Attached) -> None:
 
     if isinstance(data, pa.RecordBatchReader):
         data = data.read_all()  # a reader can be read once only
-    elif isinstance(data, Mapping):
+    elif are_records(data):
+        data = columns_of(data)
+    if isinstance(data, Mapping):
         _check_case(list(data))
         data = pa.table({str(name): _arrow_column(name, column) for name, column in Table.of(data).source.items()})
     elif isinstance(data, pa.RecordBatch):
         data = pa.table(data)
+    for name, kind in zip(getattr(data, "columns", ()), getattr(data, "dtypes", ()), strict=False):
+        check_column(name, kind)
     _check_case(getattr(data, "column_names", None) or list(getattr(data, "columns", ())))
     found.held.append(data)
     found.schema = _arrow_schema(data)
@@ -191,7 +196,7 @@ def _attach_frame(con: Any, data: Any, view: str, found: Attached) -> None:
             raise InputTypeError(
                 f"cannot read rows from {type(data).__name__}",
                 remedy="pass a file name, a query, a data frame, an Arrow table, a mapping of columns "
-                "or a DuckDB relation",
+                "a list of dictionaries or a DuckDB relation",
             ) from None
         data = table_in_plain_types(pa.table(data))
         found.held[-1] = data

@@ -9,29 +9,29 @@
 """
 
 import csv
-import glob
 import io
+import os
 import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import groupby, islice
 from types import MappingProxyType
 from typing import IO, Any
 
 import duckdb
 
+from candide import wording
 from candide.engines.duckdb.duckdb_errors import NOT_SO
-from candide.engines.duckdb.encodings import opened
+from candide.engines.duckdb.encodings import matching, opened
 from candide.engines.sql.text import identifier, literal, literals, tuple_of
-from candide.errors import SourceError
+from candide.errors import InputError, SourceError
 from candide.rows.remarks import Remark
 from candide.rows.spelling import PLAIN, Spelling
 
 _LINES = 4096  # enough to know the form by: types are looked at elsewhere
 _MOST = 0.5  # of the lines have as many fields, where one is odd
-_NONE = ("(empty)", "\x00", "")
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -42,6 +42,12 @@ class CsvHints:
     delimiter: str | None = None
     header: bool | None = None
     na: tuple[str, ...] = ()
+    quote: str = '"'  # encloses fields; empty: no field is enclosed
+
+    def __post_init__(self) -> None:
+        if len(self.quote) > 1 or self.quote == self.delimiter or self.quote in ("\n", "\r"):
+            remedy = "pass one character other than the delimiter, or an empty text if no field is enclosed"
+            raise InputError(f"quote is {self.quote!r}", value=self.quote, remedy=remedy)
 
     def options(self) -> list[str]:
         """What is the same for guessing and for reading."""
@@ -75,7 +81,7 @@ def mended(name: str, how: Spelling) -> str:
 class CsvForm:
     """How a CSV is written, and the names of its columns."""
 
-    files: tuple[str, ...]  # paths, or a glob
+    files: tuple[str, ...]
     hints: CsvHints
     names: tuple[str, ...]
     delimiter: str = ","
@@ -85,13 +91,9 @@ class CsvForm:
     skip: int = 0
     ends: str = ""  # what ends its lines, where the sniffer would take what stands within a name for it
     partitions: frozenset[str] = frozenset()  # of the names, those that come from the folders: year=2024/rows.csv
+    parts: tuple["CsvForm", ...] = ()  # of several files, those that are written alike; each may have its own columns
     categories: frozenset[str] = frozenset()  # columns that are said to be such
     texts: frozenset[str] = frozenset()  # columns that are said to be text: whole numbers among them are codes
-
-    @property
-    def is_divided(self) -> bool:
-        """Whether it is several files, which may order their columns differently."""
-        return len(self.files) > 1 or glob.has_magic(self.files[0])
 
     def reader(
         self,
@@ -111,22 +113,23 @@ class CsvForm:
         return read_text(table, {n: kind for n, kind in types.items() if n in as_text}, spelled, written, absent)
 
     def _table(self, types: Mapping[str, str], with_na: bool = True) -> str:
-        """A table function call."""
-        pairs = _pairs({n: types.get(n, "VARCHAR") for n in self.names if n not in self.partitions})
-        form = [f"delim = {literal(self.delimiter)}", f"header = {str(self.header).lower()}"]
-        if self.is_divided:
-            form += [f"types = {pairs}", "union_by_name = true", "hive_types_autocast = false"]
-            if self.partitions:
-                form.append(f"hive_types = {_pairs({n: types.get(n, 'VARCHAR') for n in self.partitions})}")
-        else:
-            form += [
-                "auto_detect = false",
-                f"columns = {pairs}",
-                f"quote = {literal(self.quote)}",
-                f"escape = {literal(self.escape)}",
-                f"skip = {self.skip}",
-                *([f"new_line = {literal(self.ends)}"] if self.ends else []),
-            ]
+        """A table function call, or a union of some."""
+        if self.parts:
+            each = (f"SELECT * FROM {part._table(types, with_na)}" for part in self.parts)
+            return f"({' UNION ALL BY NAME '.join(each)})"
+        form = [
+            "auto_detect = false",
+            f"columns = {_pairs({n: types.get(n, 'VARCHAR') for n in self.names if n not in self.partitions})}",
+            f"delim = {literal(self.delimiter)}",
+            f"header = {str(self.header).lower()}",
+            f"quote = {literal(self.quote)}",
+            f"escape = {literal(self.escape)}",
+            f"skip = {self.skip}",
+            *([f"new_line = {literal(self.ends)}"] if self.ends else []),
+        ]
+        if self.partitions:
+            kinds = _pairs({n: types.get(n, "VARCHAR") for n in self.names if n in self.partitions})
+            form += ["hive_partitioning = true", "hive_types_autocast = false", f"hive_types = {kinds}"]
         hints = self.hints if with_na else replace(self.hints, na=())
         return f"read_csv({literals(self.files)}, {', '.join(form + hints.options())})"
 
@@ -160,15 +163,30 @@ def _pairs(types: Mapping[str, str]) -> str:
 
 
 def form_of(con: Any, files: tuple[str, ...], hints: CsvHints) -> CsvForm:
-    """Find out the form of a CSV, or of several: of the first from its beginning, and the columns of all."""
-    form = _form_of_first(con, files, hints)
+    """Find out the form of a CSV, or of several: how the first is written, and the columns of each."""
+    each = [path for file in files for path in matching(file)]
+    form = _form_of_file(con, each[0] if each else files[0], hints)
     if not any(form.names):
-        raise SourceError("empty", where=_first(files))
-    if not form.is_divided:
-        return form
-    names = tuple(row[0] for row in con.sql(f"DESCRIBE SELECT * FROM {form.reader({})}").fetchall())
-    named = re.findall(r"([^/\\]+)=[^/\\]*[/\\]", _first(files))
-    return replace(form, names=names, partitions=frozenset(names) & frozenset(named) - frozenset(form.names))
+        raise SourceError("empty", where=form.files[0])
+    if len(each) < 2:
+        return form if files == tuple(each) else _with_partitions(form)
+    known = replace(hints, delimiter=form.delimiter, header=form.header)
+    others = (_form_of_file(con, path, known) for path in each[1:] if os.path.getsize(path))
+    alike = groupby((form, *others), key=lambda one: replace(one, files=("",), hints=hints))
+    parts = tuple(_with_partitions(replace(one, files=tuple(f.files[0] for f in same))) for one, same in alike)
+    if len(parts) == 1:
+        return parts[0]
+    names = tuple(dict.fromkeys(name for part in parts for name in part.names))
+    met: dict[str, str] = {}  # names that differ in case only are one to SQL
+    names = tuple(met.setdefault(name.lower(), name) for name in names if name.lower() not in met)
+    return replace(form, names=names, parts=parts, files=tuple(each))
+
+
+def _with_partitions(form: CsvForm) -> CsvForm:
+    """The form with the columns that the folders of its files name, where there are several files."""
+    named = re.findall(r"([^/\\]+)=[^/\\]*[/\\]", form.files[0])
+    more = tuple(name for name in dict.fromkeys(named) if name.lower() not in map(str.lower, form.names))
+    return replace(form, names=form.names + more, partitions=frozenset(more))
 
 
 def above(form: CsvForm) -> list[bytes]:
@@ -177,56 +195,56 @@ def above(form: CsvForm) -> list[bytes]:
         return [file.readline() for _ in range(form.skip + 1)]
 
 
-def evened(form: CsvForm, path: Callable[[], str]) -> CsvForm:
+def evened(form: CsvForm, new_path: Callable[[], str]) -> CsvForm:
     """A form of which all lines end as its header does; those above it often come from another hand.
 
-    Where they end otherwise, the file is written again at the path. The lines keep their numbers.
+    Where they end otherwise, the file is written again at a new path. The lines keep their numbers.
     """
+    if form.parts:
+        return replace(form, parts=tuple(evened(part, new_path) for part in form.parts))
+    if not form.skip:
+        return form
+    return replace(form, files=tuple(_evened(replace(form, files=(path,)), new_path) for path in form.files))
+
+
+def _evened(form: CsvForm, new_path: Callable[[], str]) -> str:
     *head, header = above(form)
     end = b"\r\n" if header.endswith(b"\r\n") else b"\n"
     even = [line.rstrip(b"\r\n") + end for line in head]
     if even == head:
-        return form
-    where = path()
+        return form.files[0]
+    where = new_path()
     with io.BufferedReader(opened(form.files[0])) as file, open(where, "wb") as out:  # type: ignore[type-var]
         for _ in head:
             file.readline()
         out.writelines(even)
         shutil.copyfileobj(file, out, 1 << 20)
-    return replace(form, files=(where,))
+    return where
 
 
-def _first(files: tuple[str, ...]) -> str:
-    if len(files) == 1 and glob.has_magic(files[0]):
-        return next(iter(sorted(glob.glob(files[0], recursive=True))), files[0])
-    return files[0]
-
-
-def _form_of_first(con: Any, files: tuple[str, ...], hints: CsvHints) -> CsvForm:
-    options = ["all_varchar = true", f"sample_size = {_LINES}", *hints.options()]
+def _form_of_file(con: Any, path: str, hints: CsvHints) -> CsvForm:
+    options = ["all_varchar = true", f"sample_size = {_LINES}", f"quote = {literal(hints.quote)}", *hints.options()]
     if hints.delimiter is not None:
         options.append(f"delim = {literal(hints.delimiter)}")
     if hints.header is not None:
         options.append(f"header = {str(hints.header).lower()}")
-    first = _first(files)
-    query = "SELECT Delimiter, Quote, Escape, SkipRows, HasHeader, Columns FROM sniff_csv"
+    query = "SELECT Delimiter, Escape, SkipRows, HasHeader, Columns FROM sniff_csv"
     try:
-        [row] = con.sql(f"{query}({literal(first)}, {', '.join(options)})").fetchall()
+        [row] = con.sql(f"{query}({literal(path)}, {', '.join(options)})").fetchall()
     except duckdb.InvalidInputException as error:
         if "sniffing" not in str(error):
             raise
-        return _by_lines(first, files, hints)
-    delimiter, quote, escape, skip, header, columns = row
+        return _by_lines(path, hints)
+    delimiter, escape, skip, header, columns = row
     names = tuple(column["name"] for column in columns)
     if len(names) == 1 and hints.delimiter is None:  # as if nothing parted fields, where one line has too many or few
-        ours = _by_lines(first, files, hints)
+        ours = _by_lines(path, hints)
         if len(ours.names) > 1:
             return ours
-    quote = '"' if quote in _NONE else quote  # none in the beginning does not mean none at all
-    escape = quote if escape in _NONE else escape
-    form = CsvForm(files, hints, names, delimiter, quote, escape, bool(header), int(skip))
-    if (skip or not header) and hints.header is None:  # a line that is longer than the others may have cost the header
-        ours = _by_lines(first, files, replace(hints, delimiter=delimiter))
+    escape = escape if escape == "\\" and hints.quote else hints.quote  # a doubled quote, unless backslashes are seen
+    form = CsvForm((path,), hints, names, delimiter, hints.quote, escape, bool(header), int(skip))
+    if skip or (not header and hints.header is None):  # a line that is longer than the others may have cost the header
+        ours = _by_lines(path, replace(hints, delimiter=delimiter))
         return form if len(ours.names) == len(names) and ours.header == form.header else ours
     return form
 
@@ -235,9 +253,16 @@ def renamed(form: CsvForm) -> list[Remark]:
     """A remark on each column of the first file that has another name than is written there, as it stands twice."""
     if not form.header:
         return []
-    with opened(_first(form.files)) as file, _text(file) as text:
+    first = form.files[0]
+    with opened(first) as file, _text(file) as text:
         lines = islice(text, form.skip, form.skip + _LINES)
-        written = next((row for _, row in _records(lines, form.delimiter) if row), [])
+        try:
+            written: list[str] = next(
+                (row for row in _reader(lines, form.delimiter, form.quote, form.escape) if row), []
+            )
+        except csv.Error as error:
+            what, line = f"the names of the columns cannot be read: {error}", form.skip + 1
+            raise SourceError(what, where=first, line=line, remedy="mend the line") from None
     return named_twice(written, form.names)
 
 
@@ -256,33 +281,51 @@ def named_twice(written: Sequence[str], names: Sequence[str]) -> list[Remark]:
     return told
 
 
-def _by_lines(first: str, files: tuple[str, ...], hints: CsvHints) -> CsvForm:
+def _by_lines(path: str, hints: CsvHints) -> CsvForm:
     """The form that most lines of a CSV have; reading it says which have not."""
-    with opened(first) as file, _text(file) as text:
+    with opened(path) as file, _text(file) as text:
         lines = list(islice(text, _LINES))
     delimiter, width, most = hints.delimiter or ",", 1, 0.0
     for one in (hints.delimiter,) if hints.delimiter else ",;\t|":
-        widths = Counter(len(row) for _, row in _records(lines, one) if row)
+        widths = Counter(len(row) for _, row in _records(lines, one, hints.quote) if row)
         n, times = widths.most_common(1)[0] if widths else (1, 0)
         if n > 1 and times > most and times >= _MOST * widths.total():
             delimiter, width, most = one, n, times
     before: tuple[int, list[str]] = 0, []
-    for at, row in _records(lines, delimiter):
+    for at, row in _records(lines, delimiter, hints.quote):
         if width == len(row):
             break
         before = (at, row) if row else before
     else:
         at, row = 0, before[1]
     header = not any(map(_is_number, row)) if hints.header is None else hints.header
-    if not header and hints.header is None and len(before[1]) > 1 and not any(map(_is_number, before[1])):
-        what = f"{len(before[1])} names where the rows have {len(row)} fields"
-        raise SourceError(what, where=first, line=before[0] + 1, value=len(before[1]), remedy="mend the line")
+    found = lambda: [row for _, row in _records(lines, delimiter, hints.quote) if len(row) == width]  # noqa: E731
+    if _are_names(before[1], header, hints.header, found):
+        what = f"{wording.plural(len(before[1]), 'name')} where the rows have {wording.plural(len(row), 'field')}"
+        remedy = "mend the line, or delete it if it is a title"
+        raise SourceError(what, where=path, line=before[0] + 1, value=len(before[1]), remedy=remedy)
     names = tuple(distinct(row) if header else distinct([""] * len(row)))
     ends = ""
     if any("\n" in name for name in row):  # a name of two lines, as sheets write it
-        last = next((start for start, _ in _records(lines, delimiter) if start > at), len(lines)) - 1
+        records = _records(lines, delimiter, hints.quote)
+        last = next((start for start, _ in records if start > at), len(lines)) - 1
         ends = r"\r\n" if lines[last].endswith("\r\n") else r"\n"
-    return CsvForm(files, hints, names, delimiter, header=header, skip=at, ends=ends)
+    return CsvForm((path,), hints, names, delimiter, hints.quote, hints.quote, header=header, skip=at, ends=ends)
+
+
+def _are_names(line: Sequence[str], header: bool, asked: bool | None, rows: Callable[[], list[list[str]]]) -> bool:
+    """Whether a line above the rows is their header, with names too many or too few, and not a title.
+
+    It is one where the first row was taken for names, though a value of it is met again in its column.
+    """
+    if asked is not None or not line:
+        return bool(asked and line)  # the names stand in the first line, as was said
+    if len(line) < 2 or any(map(_is_number, line)):
+        return False
+    if not header:
+        return True
+    first, *others = rows()
+    return any(row != first and any(a == b != "" for a, b in zip(first, row, strict=True)) for row in others)
 
 
 def distinct(names: Sequence[str]) -> list[str]:
@@ -304,9 +347,16 @@ def _text(file: IO[bytes]) -> io.TextIOWrapper:
     return io.TextIOWrapper(file, "utf-8-sig", "replace", newline="")
 
 
-def _records(lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def _reader(lines: Iterable[str], delimiter: str, quote: str, escape: str, *, strict: bool = True) -> Any:
+    """Python's reader of a CSV; a strict one raises csv.Error where a quote is out of place."""
+    how: Any = {"quotechar": quote} if quote else {"quoting": csv.QUOTE_NONE}
+    how |= {} if escape == quote else {"escapechar": escape, "doublequote": False}
+    return csv.reader(lines, delimiter=delimiter, strict=strict, **how)
+
+
+def _records(lines: Iterable[str], delimiter: str, quote: str = '"') -> Iterator[tuple[int, list[str]]]:
     """Every record with the number of lines before it."""
-    reader, before = csv.reader(lines, delimiter=delimiter), 0
+    reader, before = _reader(lines, delimiter, quote, quote, strict=False), 0
     try:
         for row in reader:
             yield before, row

@@ -27,10 +27,11 @@ def explained(name: str) -> Iterator[None]:
     """Turn DuckDB's errors into ours."""
     try:
         yield
-    except (duckdb.Error, RuntimeError) as error:
+    except (duckdb.Error, RuntimeError, OSError) as error:
         if isinstance(error, duckdb.InterruptException) or _INTERRUPTED.search(str(error)):
             raise KeyboardInterrupt from None
-        if not isinstance(error, duckdb.Error):
+        of_stream = type(error) is OSError and error.errno is None  # as Arrow passes on what ends a stream of DuckDB's
+        if not isinstance(error, duckdb.Error) and not of_stream:
             raise
         raise _told(name, str(error)) from error
 

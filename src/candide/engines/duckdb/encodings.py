@@ -25,6 +25,7 @@ from candide.errors import InputError, SourceError
 from candide.rows.remarks import Remark
 
 _PIECE = 1 << 20  # bytes read at a time
+_FIRST = 1 << 16  # bytes in which the first line ends
 _PIECES = 64  # of a file that is longer, so many pieces are looked at, from its beginning to its end
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -60,7 +61,7 @@ def in_utf8(files: tuple[str, ...], reading: Reading, name: str, folder: Callabl
     """Text files (paths, or a glob) that can be read in UTF-8; those that cannot are spooled into the folder."""
     said = None if reading.encoding is None else _known(reading.encoding)
     out = Utf8(files)
-    each = [path for file in files for path in _matching(file)]
+    each = [path for file in files for path in matching(file)]
     if said == "utf-8" and reading.errors == "strict" and not any(map(_is_strange, each)):
         return out
     root = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in each]) if each else ""
@@ -70,7 +71,7 @@ def in_utf8(files: tuple[str, ...], reading: Reading, name: str, folder: Callabl
         if found is None and not _is_strange(path):
             continue
         where = folder() / os.path.relpath(os.path.abspath(path), root)  # beside the folders of a divided table
-        spooled[path] = _spool(path, str(where), found.name if found else "utf-8", reading.errors)
+        spooled[path] = _spool(path, str(where), found.name if found else "utf-8-sig", reading.errors)
         if found is not None:
             out.encoding = out.encoding or found.name
             out.remarks += [] if said or found.sure else [_told(path if len(each) > 1 else name, found.name)]
@@ -134,13 +135,20 @@ def _known(name: str) -> str:
     return "utf-8" if found.name in ("utf-8", "ascii", "utf-8-sig") else found.name
 
 
-def _matching(file: str) -> list[str]:
+def matching(file: str) -> list[str]:
+    """The files of a path, or of a glob."""
     return sorted(glob.glob(file, recursive=True)) if glob.has_magic(file) else [file]
 
 
 def _is_strange(path: str) -> bool:
-    """Whether DuckDB does not unpack it."""
-    return _ending(path) in _UNKNOWN_TO_DUCKDB
+    """Whether DuckDB cannot read it: it does not unpack it, or finds no end of a name after the mark of UTF-8."""
+    if _ending(path) in _UNKNOWN_TO_DUCKDB:
+        return True
+    try:
+        with opened(path) as file:
+            return file.read(3) == codecs.BOM_UTF8 and file.read(_FIRST).partition(b"\n")[0].count(b'"') % 2 == 1
+    except (OSError, EOFError, lzma.LZMAError):  # what is wrong is said when it is read
+        return False
 
 
 def _ending(path: str) -> str:

@@ -26,6 +26,7 @@ from candide.rows.spelling import Spelling
 _PLAIN = r"^(0|-?[1-9]\d{0,17})$"
 _ZEROS = r"^\s*[+-]?0\d"  # as codes begin, and numbers do not
 _TRUTH = r"^(?i:true|false)$"
+_NOT_TEXT = {"BIGINT", "HUGEINT", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"}
 
 
 @dataclass
@@ -51,32 +52,41 @@ def csv_type(column: Any, *, is_label: bool = False, is_category: bool = False) 
 def types_of(
     con: Any,
     head: Any,
-    target: str,
+    target: str | None,
     as_text: Collection[str],
     as_numbers: Collection[str],
     reading: Reading,
     codes_in: Collection[str] = (),
+    *,
+    typed: bool = False,
 ) -> Read:
     """The types of all columns; what one column leaves open others may decide.
 
-    ``codes_in`` are columns of text, in which whole numbers are codes.
+    ``codes_in`` are columns of text, in which whole numbers are codes. ``typed``: the source has types of its own, so
+    that truths and times of day would not be text; these stay as they are.
     """
     read, found, codes = Read(), dict[str, Options](), []
     for name, column in zip(head.column_names, head.columns, strict=True):
         kind = csv_type(column, is_label=name == target, is_category=name in as_text)
-        read.types[name] = kind
+        read.types[name] = "VARCHAR" if typed and kind not in _NOT_TEXT else kind
+        if kind == "HUGEINT" and name in codes_in and name not in as_numbers:
+            read.types[name] = "VARCHAR"
         if name == target or name in as_text or kind not in ("VARCHAR", "BIGINT", "DOUBLE"):
             continue
         options = spellings.options_of(con, column, None if kind == "VARCHAR" else kind)
+        if typed and options and not _NOT_TEXT.issuperset(options.kinds.values()):
+            options = None
         if kind == "VARCHAR" and name not in as_numbers and options and options.is_plain:  # all 0 and 1
             continue
-        if options and options.whole and name in codes_in and name not in as_numbers:
+        if options and options.whole and options.is_plain and name in codes_in and name not in as_numbers:
             read.types[name] = "VARCHAR"
         elif options and options.whole and name not in as_numbers and _has_zeros(column):
             read.types[name] = "VARCHAR"
             codes.append(name)
         elif options:
             found[name] = options
+        elif typed:
+            read.types[name] = "VARCHAR"
     chosen = spellings.chosen(found, reading)
     read.types |= {name: options.kinds[key] for name, (options, key) in chosen.items()}
     hows = {name: options.hows[key] for name, (options, key) in chosen.items()}
@@ -124,3 +134,8 @@ def taken_as_missing(columns: Mapping[str, Any], spelled: Mapping[str, Spelling]
             text = f"column {name!r}: {', '.join(map(repr, sorted(met)))} taken as missing"
             remarks.append(Remark("taken-as-missing", text, name))
     return remarks
+
+
+def is_string(table: Any, name: str) -> bool:
+    """Whether a column of an Arrow table holds text, plainly."""
+    return str(table.schema.field(name).type) in ("string", "large_string")

@@ -19,6 +19,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import duckdb
+import pyarrow as pa
 from sqlglot import exp
 
 from candide.engines.base import Folds
@@ -27,6 +28,7 @@ from candide.engines.duckdb import infer, pace
 from candide.engines.duckdb.attach import Attached, attach, temporary
 from candide.engines.duckdb.csv_form import mended, read_text, replaced
 from candide.engines.duckdb.duckdb_errors import explained
+from candide.engines.duckdb.spread import binary_columns, other_texts, other_values, with_others
 from candide.engines.reading import Reading
 from candide.engines.sql.dialect import Expr
 from candide.engines.sql.dialects.duckdb import DuckDBDialect
@@ -62,6 +64,8 @@ class DuckDBSource(SqlSource):
         self.spelled: dict[str, Spelling] = {}
         self.written: dict[str, str] = {}  # of other sources, the names of text that is read as numbers
         self.rows_read = 0
+        self._as_opened: tuple[str, dict[str, str], dict[str, str], Any] | None = None  # before text was read
+        self.spread: dict[str, Any] = {}
         self._folds: dict[Folds, str] = {}
         self._lock: Lock | None = None  # on the rows that queries have read, where one looks on
 
@@ -203,7 +207,7 @@ class DuckDBSource(SqlSource):
         with explained(self.name):  # by no other file, which a stop would leave there
             rows = self._query(f"SELECT * FROM {self.view}")
             self._stoppable(lambda: rows.write_parquet(str(path), use_tmp_file=False))
-        self.attached.relation, self.attached.is_query = None, False
+        self.attached.relation, self.attached.is_query, self._as_opened = None, False, None
         self._create_view(f"read_parquet({literal(str(path))})")
         self._describe()
 
@@ -225,17 +229,55 @@ class DuckDBSource(SqlSource):
     def look(
         self, n: int, target: str, as_text: Sequence[str], as_numbers: Sequence[str] = ()
     ) -> tuple[Any, list[Remark]]:
+        self.spread = {}
         if self.types:  # it was looked at before
             self.types, self.spelled = {}, {}
             self._typed(dict.fromkeys(self.columns, "VARCHAR"), {})
+        if self._as_opened is not None:
+            self.view, self.columns, self.written, self.attached.relation = self._as_opened
+            self._as_opened, self.spelled = None, {}
         head = self.head(n)
-        if self.attached.csv is None or not head.num_rows:
+        if not head.num_rows:
             return head, []
+        if self.attached.csv is None:
+            if head.num_rows == n and not self.attached.is_query:
+                names = [name for name in binary_columns(head) if _NUMBER.match(self.columns[name]) and name != target]
+                self.spread = self._others(names, n)
+            return self._look_at_text(head, target, as_text, as_numbers)
         known = self.attached.csv
         words = {*as_text, *(known.categories - set(as_numbers))}
-        read = infer.types_of(self.con, head, target, words, as_numbers, self.reading, known.texts)
+        names = [name for name in binary_columns(head) if name not in {target, *words}] if head.num_rows == n else []
+        others = other_texts(self.con, known, names, n, lambda: str(temporary("csv", self.attached)))
+        read = infer.types_of(self.con, with_others(head, others), target, words, as_numbers, self.reading, known.texts)
         self._typed(read.types, read.spelled)
+        self.spread = {
+            n: self._read_as(pa.table({n: c}), {n: read.types[n]}, read.spelled)[n] for n, c in others.items()
+        }
         return self._read_as(head, read.types, read.spelled), read.remarks
+
+    def _others(self, names: Sequence[str], n: int) -> dict[str, Any]:
+        with explained(self.name):
+            return self._stoppable(lambda: other_values(self._query, self.view, names, n))
+
+    def _look_at_text(
+        self, head: Any, target: str, as_text: Sequence[str], as_numbers: Sequence[str]
+    ) -> tuple[Any, list[Remark]]:
+        """Have text columns of a source with types that spell numbers or dates read as such, by the rules for files."""
+        kept = {target, *as_text, *self.documents}
+        names = [
+            n for n, kind in self.columns.items() if kind == "VARCHAR" and n not in kept and infer.is_string(head, n)
+        ]
+        texts = head.select(names)
+        read = infer.types_of(self.con, texts, None, (), as_numbers, self.reading, names, typed=True)
+        read.types = {name: kind for name, kind in read.types.items() if kind != "VARCHAR"}
+        if read.types:
+            self._as_opened = self.view, dict(self.columns), dict(self.written), self.attached.relation
+            self._read_again(read)
+            self.spelled |= read.spelled
+            parsed = self._read_as(texts, read.types, read.spelled)
+            for name in read.types:
+                head = head.set_column(head.column_names.index(name), name, parsed.column(name))
+        return head, read.remarks
 
     def read_numbers(self, names: Sequence[str], spelled: Mapping[str, Spelling] | None = None) -> list[Remark]:
         """In the way in which they are written in the head, where they come as text."""
@@ -287,7 +329,7 @@ class DuckDBSource(SqlSource):
             if self.attached.relation is not None:
                 self.attached.relation = self._query(sql)
             else:
-                self.con.execute(f"CREATE TEMP VIEW {self.view}_read AS {sql}")
+                self.con.execute(f"CREATE OR REPLACE TEMP VIEW {self.view}_read AS {sql}")
                 self.view = f"{self.view}_read"
 
     def as_written(self, names: Sequence[str]) -> list[tuple[str, Any]]:

@@ -25,7 +25,7 @@ from candide import wording
 from candide.engines.reading import Reading
 from candide.engines.sql.text import literal
 from candide.rows.remarks import Remark
-from candide.rows.spelling import MINUS, NAS, RAISED, SPACES, Spelling, is_currency, number
+from candide.rows.spelling import BLANKS, MINUS, NAS, RAISED, SPACES, Spelling, is_currency, number
 
 _WHOLE = r"^\s*[+-]?\d{1,18}\s*$"
 _WIDE = r"^\s*[+-]?\d{1,38}\s*$"
@@ -68,6 +68,9 @@ _DATES: tuple[tuple[str, dict[str, str]], ...] = (  # a pattern, and the forms t
     (r"\d{1,2}-[A-Za-z]{3}-\d{4}", {_YEAR: "%d-%b-%Y"}),
     (r"\d{1,2}-[A-Za-z]{3}-\d{2}", {_YEAR: "%d-%b-%y"}),
 )
+_LATE = (r"^\s*(1[3-9]|[23]\d)[/-]", r"^\s*\d{1,2}[/-](1[3-9]|[23]\d)[/-]")
+_FEW = 32  # values that tell most of the time that a column does not hold dates
+_MOSTLY = 0.9  # of the values are dates, where a column is one of dates
 _TIMES = (
     ("", ""),
     (r" \d{1,2}:\d{2}", " %H:%M"),
@@ -166,6 +169,8 @@ def _numbers(values: Any, plain: Spelling, is_plain: bool) -> dict[str, Spelling
     for decimal, parts in zip(".,", _PARTS, strict=True):
         tried = (replace(plain, decimal=decimal, thousands=part, unit=unit) for part in parts)
         first = plain if is_plain and decimal == "." else None
+        if not first and _any(values, f"[{BLANKS[-2:]}]"):  # which no cast takes: they are removed with the thousands'
+            tried = (how for how in tried if how.thousands)
         if how := first or next((how for how in tried if all_match(values, f"^(?:{how.pattern})$")), None):
             found[decimal] = how
     if len(found) > 1 and not _any(values, "[.,]"):  # both are the same
@@ -184,18 +189,54 @@ def _dates(con: Any, values: Any, plain: Spelling) -> tuple[dict[str, Spelling],
     return {}, ""
 
 
+def date_examples(column: Any) -> list[str]:
+    """One value of each format, where a column of text holds dates in more than one; else none.
+
+    >>> date_examples(pa.array(["2024-01-05", "06.01.2024", "2024-01-07"])), date_examples(pa.array(["a", "b"]))
+    (['06.01.2024', '2024-01-05'], [])
+    >>> date_examples(pa.array(["13/10/2024", "10/13/2024"]))
+    ['13/10/2024', '10/13/2024']
+    """
+    few = column.slice(0, _FEW).drop_null().to_pylist()
+    if 2 * sum(any(map(str.isdigit, text)) for text in few) <= len(few):
+        return []
+    left, n, examples = _without_words(column.unique())[0], 0, list[str]()
+    n_values = len(left)
+    for day, forms in _DATES:
+        is_one = pc.match_substring_regex(left, rf"^\s*{day}([ T]\d{{1,2}}:\d{{2}}.*)?\s*$")
+        dates, left = left.filter(is_one), left.filter(pc.invert(is_one))
+        n += len(dates)
+        if not len(dates):
+            continue
+        examples.append(dates[0].as_py())
+        if len(forms) > 1:  # a day after the 12th comes first in one value, and second in another
+            firsts = [dates.filter(pc.match_substring_regex(dates, late)) for late in _LATE]
+            examples[-1:] = [late[0].as_py() for late in firsts] if all(map(len, firsts)) else examples[-1:]
+    return examples if len(examples) > 1 and n >= _MOSTLY * n_values else []
+
+
 def _kind_of_date(form: str) -> str:
     return "TIMESTAMP" if ":" in form else "DATE"
 
 
 def _parse(con: Any, values: Any, forms: list[str]) -> bool:
     """Whether all values are dates in these forms."""
+    if con is None:  # rows in memory, whose dates Python reads
+        return all(_is_date(text, form) for text in values.unique().to_pylist() for form in forms)
     con.register("looked", pa.table({"x": values}))
     try:
         each = ", ".join(f"count(try_strptime(trim(x), {literal(form)}))" for form in forms)
         return set(con.sql(f"SELECT {each} FROM looked").fetchall()[0]) == {len(values)}
     finally:
         con.unregister("looked")
+
+
+def _is_date(text: str, form: str) -> bool:
+    try:
+        datetime.strptime(text.strip(), form)
+    except ValueError:
+        return False
+    return True
 
 
 def _any(values: Any, pattern: str) -> bool:
@@ -248,6 +289,7 @@ def _told(
         read = datetime.strptime(text.strip(), how.date).isoformat(" ").removesuffix(" 00:00:00")
         as_what, why = f"the date {read}", f"the {key} comes first" if key != _YEAR else ""
         swap = "--day-first (day_first=True)" if key == _MONTH else "--no-day-first (day_first=False)"
+        swap = f"{swap} if the {_DAY if key == _MONTH else _MONTH} comes first"
     elif kind not in _NUMBERS:  # as SQL writes it, which is read in one way only
         as_what, why, swap = f"a {_WRITTEN.get(kind, 'date')}", "", ""
     else:
@@ -255,11 +297,11 @@ def _told(
         if why and "," not in text:
             why = "as other columns have decimal commas"
         swap = "--decimal , (decimal=',')" if key == "." else "--decimal . (decimal='.')"
+        swap = f"{swap} if the decimal separator is a {'comma' if key == '.' else 'point'}"
     told = f"{wording.columns(names)}: {text!r} is read as {as_what}{f' ({why})' if why else ''}"
     if otherwise:
         told = f"{told}; the rows of the model were written otherwise"
     if is_open:
-        told = f"{told}, and could be otherwise"
-        return Remark("read-as-open", told, names[0], f"pass {swap} if it is")
+        return Remark("read-as-open", f"{told}, but this is ambiguous", names[0], f"pass {swap}")
     remedy = "" if fitted else f"pass --event {names[0]}=categorical (events={{...}}) to keep it as text"
     return Remark("read-as", told, names[0], remedy)

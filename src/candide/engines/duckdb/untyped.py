@@ -24,6 +24,7 @@ from itertools import chain
 from typing import Any
 from urllib.parse import quote
 
+from candide import wording
 from candide.engines.duckdb.csv_form import CsvForm, CsvHints, distinct, named_twice
 from candide.engines.duckdb.encodings import opened
 from candide.engines.duckdb.formats import chosen_table
@@ -204,7 +205,7 @@ def _arff_rows(lines: Iterator[tuple[int, str]], attributes: list[_Attribute], w
         else:
             values = _fields(text)
         if len(values) != len(attributes):
-            what = f"{len(values)} fields where {len(attributes)} are expected"
+            what = f"{wording.plural(len(values), 'field')} where {len(attributes)} are expected"
             raise SourceError(what, where=where, line=number, value=len(values), remedy="mend the line")
         yield [_value(one, value, where, number) for one, value in zip(attributes, values, strict=True)]
 

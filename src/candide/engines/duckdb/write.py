@@ -1,6 +1,9 @@
 """Writing Arrow batches to a file in a stream, through the writers of DuckDB and of Arrow."""
 
+import os
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -14,28 +17,63 @@ from candide.files import replacing
 
 
 def _copy(schema: pa.Schema, batches: Iterator[pa.RecordBatch], path: Path, options: str) -> int:
-    """Write all batches; the number of rows comes back. The error of a batch is raised as it is."""
+    """Write all batches; the number of rows comes back. The error of a batch, or of the disk, is raised as it is.
+
+    After an error DuckDB is given no more rows and ends as usual: it neither comes to an end itself where its disk is
+    full, nor lets go of what it reads where that fails.
+    """
     failed: list[BaseException] = []
 
-    def kept() -> Iterator[pa.RecordBatch]:
+    def until_failed() -> Iterator[pa.RecordBatch]:
         try:
-            yield from batches
-        except BaseException as error:
+            for batch in batches:
+                if failed:
+                    return
+                yield batch
+        except Exception as error:
             failed.append(error)
-            raise
 
-    reader = pa.RecordBatchReader.from_batches(schema, kept())
+    reader = pa.RecordBatchReader.from_batches(schema, until_failed())
     con = duckdb.connect()
     try:
         con.register("scored", reader)
-        copy = f"COPY (SELECT * FROM scored) TO {literal(str(path))} ({options}, USE_TMP_FILE false)"
-        return stoppable(con, lambda: con.execute(copy).fetchall()[0][0])
+        with _piped(path, failed) as target:
+            copy = f"COPY (SELECT * FROM scored) TO {literal(target)} ({options}, USE_TMP_FILE false)"
+            n = stoppable(con, lambda: con.execute(copy).fetchall()[0][0])
     except duckdb.Error as error:
-        if failed:
-            raise failed[0] from None
-        raise InputError(f"cannot write {path.name}: {str(error).strip().splitlines()[0]}") from error
+        failed.append(InputError(f"cannot write {path.name}: {str(error).strip().splitlines()[0]}"))
     finally:
         con.close()
+    if failed:
+        raise failed[0] from None
+    return n
+
+
+@contextmanager
+def _piped(path: Path, failed: list[BaseException]) -> Iterator[str]:
+    """The name of a pipe whose bytes are written to a file; an error of the disk is kept, and the rest is dropped."""
+    if os.name != "posix":
+        yield str(path)
+        return
+    source, target = os.pipe()
+
+    def drain() -> None:
+        with open(source, "rb", buffering=0) as pipe, open(path, "wb", buffering=0) as out:
+            while piece := pipe.read(1 << 20):
+                try:
+                    rest = memoryview(b"" if failed else piece)
+                    while rest:
+                        rest = rest[out.write(rest) :]
+                except OSError as error:
+                    failed.append(error)
+
+    thread = threading.Thread(target=drain, name="candide-writer", daemon=True)
+    thread.start()
+    try:
+        yield f"/dev/fd/{target}"
+    finally:
+        os.close(target)
+        thread.join()
 
 
 def _parquet(schema: pa.Schema, batches: Iterator[pa.RecordBatch], path: Path) -> int:

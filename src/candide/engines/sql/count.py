@@ -27,12 +27,13 @@ from candide.engines.sql.column import Column
 from candide.engines.sql.dialect import Dialect, Expr, number
 from candide.engines.sql.source import SqlSource, fold_of, project
 from candide.engines.sql.statistics import levels_key, levels_met, statistic
-from candide.errors import InputError
+from candide.errors import InputError, TooLargeError
 from candide.model.census import Census
 from candide.model.plan import Part, Plan
 from candide.rows.labels import Labels, is_absent
 from candide.rows.matching import read_levels
 from candide.tally import Tally
+from candide.tally.base import LARGEST
 
 SETS = 30  # grouping sets in one query: the mask of their columns must fit into 32 bits
 
@@ -239,13 +240,9 @@ def _tally(part: Part, columns: list[Column], answers: Mapping[str, Sequence[Any
         met = zip(part.encodings, columns, strict=True)
         part = replace(part, encodings=tuple(Levels(levels_met(c, answers)) if c.is_level else e for e, c in met))
     tally = statistic(part).build(part, columns, answers)
-    for state in tally.arrays().values():
-        if not np.isfinite(state).all():
-            j = int(np.argwhere(~np.isfinite(state))[0][1])
-            name = columns[j].name if state.shape[1] == len(columns) else columns[0].name
-            raise InputError(
-                "infinite, or too large to square", column=name, remedy="make the value missing, or drop the row"
-            )
+    if (cell := tally.too_large()) is not None:
+        name, remedy = columns[tally.place(cell[1])[0]].name, "make the value missing, or drop the row"
+        raise TooLargeError(f"a value is infinite, or sums of values exceed {LARGEST:g}", column=name, remedy=remedy)
     return part, tally
 
 

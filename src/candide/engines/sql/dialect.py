@@ -66,6 +66,7 @@ class Dialect:
     name = ""
     grouping_sets = False  # whether one query may well group rows in several ways
     read = ""  # the number of any value ``{}``, null where it is none; without it such text ends the query
+    read_typed = ""  # the same by type: dates, times and durations as days, an error for types that have no number
     stacks = False  # or makes of each row several, to be grouped in one way
 
     # Types and values
@@ -97,7 +98,12 @@ class Dialect:
         """The value as a double; where it may be text, null for one that spells no number."""
         if kind != ANY_NUMBER or not self.read:
             return self.double(x)
-        return exp.var(self.read.replace("{}", x.sql(self.name)))  # as it is written: sqlglot would change types
+        return exp.var(self.typed_number(x.sql(self.name), x.name))  # as it is written: sqlglot would change types
+
+    def typed_number(self, x: str, name: str) -> str:
+        """The SQL of a value of the column ``name`` as a double, whatever its type is."""
+        of = {"": x, "name": exp.Literal.string(name).sql(self.name)}
+        return re.sub(r"\{(name)?\}", lambda found: of[found[1] or ""], self.read_typed or self.read)
 
     def text(self, x: Expr) -> Expr:
         """The value as text."""

@@ -20,6 +20,7 @@ from functools import reduce
 from operator import add
 from typing import Any
 
+from candide import wording
 from candide.engines.base import Counted, Prepared, Rows
 from candide.engines.sql.column import Column
 from candide.engines.sql.count import Asked, censuses_of, check_weights, places
@@ -85,7 +86,7 @@ def parse(text: str, delimiter: str | None = None, decimal: str | None = None) -
 
 def _line(row: int, width: int, names: Mapping[str, int], cells: Sequence[str]) -> Line:
     if len(cells) != width:
-        what = f"{len(cells)} cells of {width}: it is cut short, or text in it is not quoted"
+        what = f"{wording.plural(len(cells), 'cell')} of {width}: it is cut short, or text in it is not quoted"
         raise InputError(what, row=row, value=len(cells), remedy=AS_CSV)
     what, place, label, level = (cells[names[name]] for name in HEADER[:4])
     if (what := what.strip()) not in _KNOWN:

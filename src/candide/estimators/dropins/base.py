@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from numpy.typing import NDArray
 
 from candide.errors import InputError
@@ -21,6 +20,7 @@ from candide.model.model import Model
 from candide.model.plan import Part, Plan
 from candide.rows.blocks import Block, Codes, Floats
 from candide.rows.labels import Labels
+from candide.rows.remarks import Remark, warn
 from candide.rows.table import Table, numbered
 from candide.tally import KINDS
 from candide.tally.base import class_weights
@@ -36,6 +36,7 @@ class DropIn(Classifier):
     def with_prior(self, **params: Any) -> Self:
         """The same counts under other parameters: a new classifier, no second look at the rows.
 
+        >>> import numpy as np
         >>> from candide import BernoulliNB
         >>> model = BernoulliNB().fit([[1, 0], [1, 1], [0, 1]], ["a", "a", "b"])
         >>> np.exp(model.with_prior(alpha=0.5).feature_log_prob_).round(3).tolist()
@@ -77,6 +78,13 @@ class DropIn(Classifier):
         check_width(self, len(table.names))
         return table
 
+    def _check_number_of_classes(self, y: NDArray, labels: Labels) -> None:
+        """A warning where other estimators refuse: scikit-learn's classes take any number of labels."""
+        try:
+            super()._check_number_of_classes(y, labels)
+        except InputError as error:
+            warn([Remark("many-classes", str(error))], stacklevel=3)
+
     def _plan(self, table: Table) -> Plan:
         columns = table.names if isinstance(table.names[0], str) else numbered(len(table.names))
         return Plan(columns, (Part(self._event(), columns),))
@@ -106,9 +114,9 @@ class DropIn(Classifier):
             tally: Any = KINDS[spec.kind].of(block, codes, weight, n_classes=len(class_weight), spec=spec)
         except InputError:  # what a tally refuses itself is a value below zero
             raise rows.negative(block, table.names, who) from None
-        finite = all(np.isfinite(state).all() for state in tally.arrays().values())
-        if not finite or rows.has_absent(block, tally.n, class_weight, weight):
-            raise rows.not_finite(block, table.names, who)
+        cell = tally.too_large()
+        if cell is not None or rows.has_absent(block, tally.n, class_weight, weight):
+            raise rows.not_finite(block, table.names, who, None if cell is None else tally.place(cell[1])[0])
         return part, tally
 
     def _announced(self, classes: Any) -> Labels:

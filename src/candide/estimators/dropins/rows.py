@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.errors import InputError, InputTypeError
-from candide.rows.blocks import Block, Csr, Floats
+from candide.rows.blocks import Block, Csr, Floats, largest_in
 
 _ROWS = 65536  # looked at together when a bad value is searched for
 _IN_PLACE = (np.float64, np.float32, np.int64, np.int32)  # what the sparse kernels read
@@ -123,12 +123,14 @@ def _not_a_number(X: Any) -> tuple[int, Any, Any] | None:
     return None
 
 
-def not_finite(block: Block, names: Sequence[Any], who: str) -> InputError:
-    """The error that says where a value is NaN or infinite."""
+def not_finite(block: Block, names: Sequence[Any], who: str, at: int | None = None) -> InputError:
+    """The error that says where a value is NaN or infinite, or too large in the column ``at``."""
     where = next(_places(block, lambda x: ~np.isfinite(x)), None)
     if where is None:
         what = f"Input X contains infinity or a value too large to square and add up in float64; {who} needs smaller"
-        return InputError(f"{what} numbers", remedy="rescale the columns")
+        row, value = (None, None) if at is None else largest_in(block, at)
+        column = None if at is None else names[at]
+        return InputError(f"{what} numbers", column=column, row=row, value=value, remedy="rescale the columns")
     row, column, value = where
     kind = "NaN" if np.isnan(value) else "infinity or a value too large"
     return InputError(

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from candide.distributions.base import LARGEST_SCORED
 from candide.export.onnx.graph import Graph, Tensor
 from candide.export.onnx.together import together
 from candide.export.scorer.numbers import STIRLING, numbers, triangles
@@ -58,6 +59,7 @@ def lomax(graph: Graph, part: Part, x: Tensor, constant: NDArray, exponent: NDAr
 
 
 def negative_binomial(graph: Graph, part: Part, x: Tensor, shape: NDArray, constant: NDArray, slope: NDArray) -> Tensor:
+    x = within_range(graph, x)
     return graph.where(x < 0.0, -np.inf, log_rising(graph, shape, x) + constant - x * slope)
 
 
@@ -67,6 +69,11 @@ def switch(graph: Graph, part: Part, x: Tensor, no: NDArray, yes: NDArray) -> Te
 
 def share(graph: Graph, part: Part, x: Tensor, no: NDArray, yes: NDArray) -> Tensor:
     return times(graph, x, yes) + times(graph, 1.0 - x, no)
+
+
+def within_range(graph: Graph, x: Tensor) -> Tensor:
+    """Amounts that are small enough to be scored, as the model itself takes them; an infinity stays one."""
+    return graph.where((x > LARGEST_SCORED) & (x < np.inf), LARGEST_SCORED, x)
 
 
 def times(graph: Graph, x: Tensor, slope: NDArray) -> Tensor:
@@ -86,6 +93,7 @@ def quadratic(graph: Graph, part: Part, x: Tensor, constant: NDArray, slope: NDA
 def polynomial(graph: Graph, part: Part, x: Tensor, k: int) -> Tensor:
     part = {**part, "square": part.get("square", [0.0] * len(numbers(part["slope"])))}
     x = graph.where(x.is_nan, 0.0, x) if part.get("zero") else x
+    x = within_range(graph, x) if part.get("zero") or part.get("low") is not None else x
     return each(quadratic, "constant", "slope", "square")(graph, part, x, k)
 
 
@@ -122,7 +130,7 @@ def cells(graph: Graph, part: Part, x: Tensor, k: int) -> Tensor:
 
 
 def dirichlet_multinomial(graph: Graph, part: Part, x: Tensor, k: int) -> Tensor:
-    counts = graph.where(x.is_nan, 0.0, x)
+    counts = within_range(graph, graph.where(x.is_nan, 0.0, x))
     length = counts.sum(1, keep=True)
     none = length.equals(0.0)
     norm = log_rising(graph, np.array(numbers(part["total"])), length) / graph.where(none, 1.0, length)  # (row, class)

@@ -5,7 +5,7 @@
  * @typedef {string | number | bigint | boolean | Date | null | undefined | string[]} Value  a string[] is a text in words
  * @typedef {{[column: string]: Value}} Row  null, undefined and "" are missing
  * @typedef {string | number | boolean} Label
- * @typedef {"number" | "level" | "text" | "date" | "boolean"} Kind
+ * @typedef {"number" | "level" | "text" | "date" | "time" | "boolean"} Kind
  * @typedef {{name: string, kind: Kind, levels: Label[], range: [number, number] | null, missing: boolean}} Column
  * @typedef {{name: string, columns: string[], contributions: number[]}} Said  nats, one a class
  * @typedef {{log_prior: number[], voices: Said[], scores: number[], probabilities: number[], label: Label | null}} Score

@@ -4,6 +4,7 @@ import { bytes, cholesky, logRising, numbers, product, solve, sum } from "./numb
 import { MANNERS } from "./texts.js";
 
 const LOG_2PI = Math.log(2 * Math.PI);
+const LARGEST = 1e290; // of amounts: larger ones count as this, for log x! of them is not finite
 
 /** The numbers of some names, undefined where there are none. */
 const held = (part, ...names) => names.map((name) => part[name] && numbers(part[name]));
@@ -33,7 +34,10 @@ export const RULES = {
   }),
   negative_binomial: each((part) => {
     const [shape, constant, slope] = held(part, "shape", "constant", "slope");
-    return (x, i) => (x < 0 ? -Infinity : logRising(shape[i], x) + constant[i] - x * slope[i]);
+    return (given, i) => {
+      const x = Math.min(given, LARGEST);
+      return x < 0 ? -Infinity : logRising(shape[i], x) + constant[i] - x * slope[i];
+    };
   }),
   switch: each((part) => {
     const [no, yes] = held(part, "no", "yes");
@@ -51,7 +55,8 @@ export const RULES = {
       if (x < low || (part.open && x === low)) return -Infinity;
       return constant[i] + (x === 0 ? 0 : x * slope[i]) + (square ? x * x * square[i] : 0);
     })(part, k);
-    return part.zero ? (x, out) => term(x.map((one) => (Number.isNaN(one) ? 0 : one)), out) : term;
+    if (part.zero) return (x, out) => term(x.map((one) => (Number.isNaN(one) ? 0 : Math.min(one, LARGEST))), out);
+    return part.low === undefined ? term : (x, out) => term(x.map((one) => Math.min(one, LARGEST)), out);
   },
   log(part, k) {
     const of = RULES[part.of.rule](part.of, k);
@@ -97,7 +102,7 @@ export const RULES = {
   dirichlet_multinomial(part, k) {
     const [alpha, total] = held(part, "alpha", "total");
     return (x, out) => {
-      const counts = x.map((one) => (Number.isNaN(one) ? 0 : one));
+      const counts = x.map((one) => (Number.isNaN(one) ? 0 : Math.min(one, LARGEST)));
       const length = sum(counts);
       for (let c = 0; c < k; c += 1) {
         const norm = logRising(total[c], length);

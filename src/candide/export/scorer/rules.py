@@ -14,6 +14,7 @@ from candide.export.scorer.numbers import cholesky, log_rising, numbers, product
 from candide.export.scorer.texts import MANNERS
 
 LOG_2PI = math.log(2 * math.pi)
+LARGEST = 1e290  # of amounts: larger ones count as this, for log x! of them is not finite
 Terms = list[list[float]]
 Rule = Callable[[list[Any]], Terms]
 
@@ -54,6 +55,7 @@ def lomax(part: Any, x: float, constant: float, exponent: float, rate: float) ->
 
 @each("shape", "constant", "slope")
 def negative_binomial(part: Any, x: float, shape: float, constant: float, slope: float) -> float:
+    x = min(x, LARGEST)
     return -math.inf if x < 0 else log_rising(shape, x) + constant - x * slope
 
 
@@ -78,7 +80,9 @@ def quadratic(part: Any, x: float, constant: float, slope: float, square: float)
 def polynomial(part: dict[str, Any], k: int) -> Rule:
     whole = {**part, "square": part.get("square", [0.0] * len(numbers(part["slope"])))}
     of = quadratic(whole, k)
-    return (lambda x: of([0.0 if one != one else one for one in x])) if part.get("zero") else of
+    if part.get("zero"):
+        return lambda x: of([0.0 if one != one else min(one, LARGEST) for one in x])
+    return of if "low" not in part else lambda x: of([min(one, LARGEST) for one in x])
 
 
 def log(part: dict[str, Any], k: int) -> Rule:
@@ -125,7 +129,7 @@ def dirichlet_multinomial(part: dict[str, Any], k: int) -> Rule:
     alpha, total = rows(numbers(part["alpha"]), k), numbers(part["total"])
 
     def make(x: list[float]) -> Terms:
-        counts = [0.0 if one != one else one for one in x]
+        counts = [0.0 if one != one else min(one, LARGEST) for one in x]
         length = sum(counts)
         norm = [log_rising(one, length) / length if length else 0.0 for one in total]
         return [

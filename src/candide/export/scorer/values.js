@@ -5,6 +5,7 @@ const FIGURES = "\\d+(?:_\\d+)*";
 const FLOAT = new RegExp(`^[+-]?(?:${FIGURES}\\.?(?:${FIGURES})?|\\.${FIGURES})(?:[eE][+-]?${FIGURES})?$`); // as Python's
 const ISO = /^(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)(?::(\d\d)(\.\d+)?)?(?: ?(Z|UTC|[+-]\d\d(?::?\d\d)?))?)?$/;
 const CLOCK = /^(\d\d):(\d\d)(?::(\d\d)(\.\d+)?)?$/;
+const TRUTHS = [["true", "false"], ["yes", "no"], ["y", "n"], ["t", "f"], ["on", "off"]];
 const PERIOD = /^(-)?P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$/;
 const SPAN = /^(?:(-?\d+) days?(?:,? |$))?(?:([+-])?(\d+):(\d\d):(\d\d(?:\.\d+)?))?$/;
 const DAY = 86400e6; // microseconds
@@ -22,21 +23,9 @@ function refused(column, value, why, remedy) {
   return Object.assign(error, { column: column.name, value, remedy });
 }
 
-/** A text as Python's float reads it: figures and spaces of all scripts. */
-function ascii(text) {
-  const figure = /\p{Nd}/u;
-  const value = (letter) => {
-    const code = letter.codePointAt(0);
-    let first = code; // of figures that follow each other in tens
-    while (figure.test(String.fromCodePoint(first - 1))) first -= 1;
-    return String((code - first) % 10);
-  };
-  return /^[\0-\x7f]*$/.test(text) ? text : text.replace(/\x85|(?!\ufeff)\s/g, " ").replace(/\p{Nd}/gu, value);
-}
-
 /** The number that a text spells; undefined where it spells none. */
 function numberIn(text) {
-  const bare = ascii(text).replace(/^[\t-\r ]+|[\t-\r ]+$/g, "");
+  const bare = text.replace(/^[\t-\r \u00a0\u202f]+|[\t-\r \u00a0\u202f]+$/g, "");
   if (/^[+-]?nan$/i.test(bare)) return NaN;
   if (/^[+-]?inf(inity)?$/i.test(bare)) return Infinity;
   return FLOAT.test(bare) ? Number(bare.replaceAll("_", "")) : undefined;
@@ -98,6 +87,20 @@ function meaning(text) {
   return long === null ? null : `duration ${long}`;
 }
 
+/** The boolean that a word stands for; undefined where it is another word. */
+function truth(text) {
+  const word = text.toLowerCase();
+  const pair = TRUTHS.find((words) => words.includes(word));
+  return pair && pair[0] === word;
+}
+
+/** The booleans that levels stand for: those of a pair of words of which both are there, or nothing else is. */
+function truths(texts) {
+  const words = new Set(texts.map((text) => text.toLowerCase()));
+  const known = TRUTHS.filter((pair) => pair.every((word) => words.has(word)) || [...words].every((word) => pair.includes(word)));
+  return new Map(texts.filter((text) => known.flat().includes(text.toLowerCase())).map((text) => [text, truth(text)]));
+}
+
 /** Where the levels of a column are found, whatever a value is written as. */
 export class Levels {
   constructor(levels) {
@@ -105,10 +108,12 @@ export class Levels {
     this.typed = new Map(); // those that are no text, by what they are
     this.meant = new Map(); // those that are text, by what they spell; NEW where several spell the same
     this.days = !levels.some((level) => level?.type === "moment");
+    this.truths = levels.some((level) => typeof level === "boolean");
+    const words = truths(levels.filter((level) => typeof level === "string"));
     levels.forEach((level, code) => {
       if (typeof level === "string") {
         this.text.set(level, code);
-        const key = meaning(level);
+        const key = words.has(level) ? `truth ${words.get(level)}` : meaning(level);
         if (key !== null) this.meant.set(key, this.meant.has(key) ? NEW : code);
       } else this.typed.set(keyOf(level), code);
     });
@@ -117,7 +122,7 @@ export class Levels {
   /** The place of a level; NEW where the value is none of them, ABSENT where there is no value. */
   place(value) {
     if (isMissing(value) && !(value === "" && this.text.has(""))) return ABSENT;
-    if (typeof value === "string") return this.text.get(value) ?? this.alike(meaning(value));
+    if (typeof value === "string") return this.text.get(value) ?? this.alike(meaning(value) ?? this.word(value));
     const key = keyOf(value instanceof Date ? { type: "moment", value: value.getTime() * 1e3 } : value);
     if (this.typed.has(key)) return this.typed.get(key);
     if (this.text.has(String(value))) return this.text.get(String(value));
@@ -126,6 +131,12 @@ export class Levels {
     const truth = `truth ${Boolean(value)}`; // a truth is 1 or 0 where no text is its own
     const ways = typeof value === "boolean" ? [truth, key] : value === 0 || value === 1 ? [key, truth] : [key];
     return ways.map((way) => this.meant.get(way) ?? NEW).find((code) => code !== NEW) ?? NEW;
+  }
+
+  /** What a word means among levels that are booleans. */
+  word(text) {
+    const means = this.truths ? truth(text) : undefined;
+    return means === undefined ? null : `truth ${means}`;
   }
 
   alike(key) {
@@ -158,7 +169,7 @@ export function numberOf(column, value) {
   if (typeof read === "string") read = numberIn(read);
   if (typeof read === "boolean" || typeof read === "bigint") read = Number(read);
   if (typeof read !== "number") {
-    const what = column.kind === "date" ? "date" : "number";
+    const what = ["date", "time"].includes(column.kind) ? column.kind : "number";
     throw refused(column, value, `is not a ${what}`, `pass a ${what}, or null where it is missing`);
   }
   const infinite = read === Infinity || read === -Infinity;
@@ -187,13 +198,16 @@ function spelled(column, text) {
   const how = column.spelled ?? {};
   const bare = text.trim();
   if ((how.missing ?? []).includes(bare.toLowerCase())) return NaN;
+  if (column.kind === "time") {
+    const key = meaning(bare) ?? "";
+    return key.startsWith("duration ") ? Number(key.slice(9)) / DAY : text;
+  }
   if (column.kind === "date") {
     const at = dated(bare, how.date || "%Y-%m-%d") ?? moment(bare);
     return at === null ? text : at / DAY;
   }
-  const known = ascii(text);
-  if (!how.pattern || !new RegExp(`^(?:${how.pattern})$`).test(known)) return text;
-  const plain = how.put.reduce((left, [old, put]) => left.replaceAll(old, put), known).trim();
+  if (!how.pattern || !new RegExp(`^(?:${how.pattern})$`).test(text)) return text;
+  const plain = how.put.reduce((left, [old, put]) => left.replaceAll(old, put), text).trim();
   return Number(how.percent ? `${plain}e-2` : plain);
 }
 

@@ -16,9 +16,11 @@ ABSENT, NEW = -1, -2  # of values that are no level
 DAY = dt.timedelta(days=1)
 EPOCH = dt.datetime(1970, 1, 1)
 NUMBER = re.compile(r"\s*[+-]?(?:(?P<whole>\d+)|\d+\.\d*|\.\d+)(?P<power>[eE][+-]?\d{1,3})?\s*", re.ASCII)
-ISO = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?")
+BLANKS = " \t\n\r\f\v\u00a0\u202f"  # around a number
+ISO = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?", re.ASCII)
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?P<time>[ T]\d\d:\d\d(:\d\d(\.\d+)?)?( ?(Z|UTC|[+-]\d\d(:?\d\d)?))?)?", re.ASCII)
 CLOCK = re.compile(r"\d\d:\d\d(:\d\d(\.\d+)?)?", re.ASCII)
+TRUTHS = (("true", "false"), ("yes", "no"), ("y", "n"), ("t", "f"), ("on", "off"))
 PERIOD = re.compile(r"(-)?P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.ASCII)
 SPAN = re.compile(r"(?:(-?\d+) days?(?:,? |$))?(?:([+-])?(\d+):(\d\d):(\d\d(?:\.\d+)?))?", re.ASCII)
 
@@ -71,6 +73,19 @@ def meaning(text: str) -> Any:
         return None
 
 
+def truth(text: str) -> bool | None:
+    """The boolean that a word stands for; None where it is another word."""
+    word = text.lower()
+    return next((word == yes for yes, no in TRUTHS if word in (yes, no)), None)
+
+
+def truths(texts: list[str]) -> dict[str, bool]:
+    """The booleans that levels stand for: those of a pair of words of which both are there, or nothing else is."""
+    words = {text.lower() for text in texts}
+    known = {word for pair in TRUTHS if words >= set(pair) or words <= set(pair) for word in pair}
+    return {text: bool(truth(text)) for text in texts if text.lower() in known}
+
+
 def duration(text: str) -> dt.timedelta | None:
     iso, span = PERIOD.fullmatch(text), SPAN.fullmatch(text)
     found = iso or span
@@ -100,10 +115,12 @@ class Levels:
         self.typed: dict[Any, int] = {}  # those that are no text, by what they are
         self.meant: dict[tuple[bool, Any], int] = {}  # those that are text, by what they spell; NEW: several do
         self.days = all(not isinstance(level, dict) or level["type"] != "moment" for level in levels)
+        self.truths = any(isinstance(level, bool) for level in levels)
+        words = truths([level for level in levels if isinstance(level, str)])
         for code, level in enumerate(levels):
             if isinstance(level, str):
                 self.text[level] = code
-                if (means := meaning(level)) is not None:
+                if (means := words.get(level, meaning(level))) is not None:
                     key = isinstance(means, bool), means
                     self.meant[key] = NEW if key in self.meant else code
             elif isinstance(level, dict):
@@ -118,6 +135,8 @@ class Levels:
             return ABSENT
         if isinstance(value, str):
             means = None if value in self.text else meaning(value)
+            if means is None and self.truths:
+                means = truth(value)
             return self.text.get(value, NEW) if means is None else self._typed(means)
         value = plain(value)
         means = moment(value)
@@ -125,8 +144,8 @@ class Levels:
             if code is not None:
                 return code
         if (code := self._typed(means)) == NEW:
-            truth = isinstance(value, bool)
-            ways = (self.meant.get((one, means), NEW) for one in (truth, not truth))
+            is_truth = isinstance(value, bool)
+            ways = (self.meant.get((one, means), NEW) for one in (is_truth, not is_truth))
             code = next((one for one in ways if one != NEW), NEW)
         return code
 
@@ -154,9 +173,11 @@ def number_of(column: dict[str, Any], value: Any) -> float:
     if isinstance(read, dt.datetime):
         return (read - EPOCH) / DAY
     try:
+        if isinstance(read, str) and not ((read := read.strip(BLANKS)).isascii() and read == read.strip()):
+            raise ValueError("not a number")
         number = read / DAY if isinstance(read, dt.timedelta) else float(read)
     except (TypeError, ValueError, OverflowError):
-        what = "date" if column["kind"] == "date" else "number"
+        what = column["kind"] if column["kind"] in ("date", "time") else "number"
         raise refused(column, value, f"is not a {what}", f"pass a {what}, or None where it is missing") from None
     if math.isinf(number):
         raise refused(column, value, "is not a finite number", "pass None where it is missing")
@@ -192,6 +213,9 @@ def text_value(column: dict[str, Any], text: str) -> Any:
     how, bare = column.get("spelled", {}), text.strip()
     if bare.lower() in how.get("missing", ()):
         return math.nan
+    if column["kind"] == "time":
+        since = meaning(bare)
+        return since if isinstance(since, dt.timedelta) else text
     if column["kind"] != "date":
         if "pattern" not in how or not re.fullmatch(how["pattern"], text):
             return text

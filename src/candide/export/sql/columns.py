@@ -1,11 +1,11 @@
 """Columns: how a query reads those of a table: as numbers, and as what levels are compared with.
 
 >>> from candide.export.sql.layers import words
->>> age = Column(Layers(words("duckdb"), "t"), {"name": "age", "kind": "number"}, ["-1"])
+>>> age = Column(Layers(words("trino"), "t"), {"name": "age", "kind": "number"}, ["-1"])
 >>> age.read_number()
 'TRY_CAST(t0."age" AS DOUBLE)'
 >>> print(age.read_key(["cook", "smith"]))
-NULLIF(NULLIF((CAST(t0."age" AS VARCHAR) COLLATE C), ''), '-1')
+NULLIF(NULLIF(CAST(t0."age" AS VARCHAR), ''), '-1')
 """
 
 import datetime as dt
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from candide.errors import InputError
-from candide.export.scorer.values import NEW, NUMBER, Levels
+from candide.export.scorer.values import NEW, NUMBER, Levels, meaning
 from candide.export.sql.layers import Layers
 from candide.export.sql.words import number
 
@@ -25,6 +25,8 @@ _LARGEST = number(1.7976931348623157e308)
 _WHOLE = 2**53  # up to here a double is one whole number
 _TAG, _TRUTH = "number ", "truth "  # before what is not text
 _EPOCH = dt.datetime(1970, 1, 1)
+_DAY = 86_400_000_000  # microseconds
+_WORDS = {True: ("true", "1", "1.0", "yes", "y", "t", "on"), False: ("false", "0", "0.0", "no", "n", "f", "off")}
 
 
 class Column:
@@ -52,20 +54,41 @@ class Column:
         return self.layers.let(f"CASE WHEN {there} THEN {x} END")
 
     def read_number(self) -> str:
-        """A number, or the days of a date; text as in the rows fitted, where the column holds text."""
-        how, is_date = self.about.get("spelled"), self.about["kind"] == "date"
-        plain = self.words.days.replace("{}", self._utc) if is_date else self.words.parsed(self.raw)
-        if how is None:
-            return plain
-        if is_date:  # of text there are no days, even where it is never asked for them
-            plain = self.words.days.replace("{}", self.words.moment.replace("{}", self._utc))
+        """A number, or days of a date, a time or a duration; text as in the rows fitted, where the column holds text.
+
+        What a column of another type holds is an error, in databases that know types.
+        """
+        how, kind = self.about.get("spelled"), self.about["kind"]
+        is_text, own = self.words.is_text.replace("{}", self.raw), self._own_number(kind)
+        if how is not None:
+            read = self._as_spelled(how, kind)
+        elif kind == "time":
+            text = self._text(["", *self.na])
+            read = f"COALESCE({self.words.clock.replace('{}', text)}, {self.words.parsed(text)})"
+        elif kind == "date" and own != (days := self.words.days.replace("{}", self._utc)):
+            read = days
+        else:
+            return own
+        return f"CASE WHEN {is_text} THEN {read} ELSE {own} END" if is_text else read
+
+    def _own_number(self, kind: str) -> str:
+        """The number of what is not text."""
+        if kind == "time" and not self.words.clock:
+            what = f"it holds times of day or durations, which a query of {self.words.name} cannot read"
+            raise InputError(what, column=self.name, remedy="export it to python or js, or fit it as numbers")
+        if kind != "date" or self.words.name in ("duckdb", "sqlite"):
+            return self.words.typed(self.raw, str(self.name))
+        when = self._utc if "spelled" not in self.about else self.words.moment.replace("{}", self._utc)
+        return self.words.days.replace("{}", when)  # of text there are none, even where it is never asked for them
+
+    def _as_spelled(self, how: dict[str, Any], kind: str) -> str:
+        """The number of a text, in the form that the rows fitted had."""
         text = self._text(["", *self.na])
-        read = self._date(text, how["date"]) if is_date else self._spelled(text, how)
-        if how["missing"]:
-            gone = ", ".join(map(self.words.string, how["missing"]))
-            read = f"CASE WHEN LOWER({text}) NOT IN ({gone}) THEN {read} END"
-        is_text = self.words.is_text.replace("{}", self.raw)
-        return f"CASE WHEN {is_text} THEN {read} ELSE {plain} END" if is_text else read
+        read = self._date(text, how["date"]) if kind == "date" else self._spelled(text, how)
+        if not how["missing"]:
+            return read
+        gone = ", ".join(map(self.words.string, how["missing"]))
+        return f"CASE WHEN LOWER({text}) NOT IN ({gone}) THEN {read} END"
 
     def _text(self, missing: Sequence[str], text: str = "TRIM({})", end: str = "") -> str:
         text = text.replace("{}", self.words.text.replace("{}", self.raw))
@@ -94,16 +117,37 @@ class Column:
         sort = _sort(levels)
         if sort is float:
             self._check_whole(levels)
-            return self._number_or_new(self._exact(levels))
+            return self._of_one_value(self._number_or_new(self._exact(levels)), self.words.number)
         if sort is bool:
-            return f"LOWER({self._text([''], '{}')})"
+            return self._of_one_value(f"LOWER({self._text([''], '{}')})")
         if sort in ("day", "moment"):
-            return getattr(self.words, sort).replace("{}", self._utc)
+            return self._of_one_value(self._moment_or_new(levels, sort), "DATE" if sort == "day" else "TIMESTAMP")
         if sort is not str:
             what = "its levels are times, or of several types"
             raise InputError(what, column=self.name, remedy="export it to python or js")
         text = self._text([*([] if "" in levels else [""]), *self.na], self.words.letters, self.words.end)
-        return self._tagged(text, self._meant(levels), levels)
+        return self._of_one_value(self._tagged(text, self._meant(levels), levels))
+
+    def _of_one_value(self, key: str, kind: str = "TEXT") -> str:
+        """What is read of a value, and an error of a list or a structure, where the database knows types."""
+        if not self.words.is_nested:
+            return key
+        what = self.words.string(f"column {str(self.name)!r} holds lists or structures, and a row has one value")
+        nested, fail = (one.replace("{}", self.raw) for one in (self.words.is_nested, self.words.fail))
+        fail = fail.replace("{type}", kind).replace("{what}", what)
+        return f"CASE WHEN {nested} AND {self.raw} IS NOT NULL THEN {fail} ELSE {key} END"
+
+    def _moment_or_new(self, levels: Sequence[Any], sort: str) -> str:
+        """A day or a time; of what is none of them a day that is not among the levels."""
+        when, text = getattr(self.words, sort).replace("{}", self._utc), self._text(["", *self.na])
+        other = self._moment({"value": self._unused_day(levels)}, sort)
+        return f"CASE WHEN {when} IS NULL AND {text} IS NOT NULL THEN {other} ELSE {when} END"
+
+    @staticmethod
+    def _unused_day(levels: Sequence[Any]) -> int:
+        """The microseconds of a day that none of the levels is."""
+        used = {level["value"] for level in levels}
+        return next(day for day in range(-(2**55) // _DAY * _DAY, 0, _DAY) if day not in used)
 
     @property
     def _utc(self) -> str:
@@ -122,13 +166,22 @@ class Column:
         text = self._text(["", *self.na])
         if not self.words.read:
             return x
-        return f"CASE WHEN {x} IS NULL AND LOWER({text}) <> 'nan' THEN {_LARGEST} ELSE {x} END"
+        words = f"WHEN LOWER({text}) = 'true' THEN 1e0 WHEN LOWER({text}) = 'false' THEN 0e0"
+        return (
+            f"CASE WHEN {x} IS NOT NULL OR LOWER({text}) = 'nan' THEN {x} {words} WHEN {text} <> '' THEN {_LARGEST} END"
+        )
 
     def _tagged(self, text: str, meant: dict[float, list[int]], levels: Sequence[str]) -> str:
         """Text; a number of the table is the one level that spells it, of several the one with its letters.
 
-        So is a truth.
+        So is a truth, a date, a time of day and a duration.
         """
+        if times := self._meant_times(levels):
+            x, is_time = self.words.typed(self.raw, str(self.name)), self.words.is_time.replace("{}", self.raw)
+            span, is_day = self.words.whole.replace("{}", f"{x} * 864e8"), self.words.is_day.replace("{}", self.raw)
+            named = self.words.joined.format(f"CASE WHEN {is_day} THEN 'moment ' ELSE 'duration ' END", span)
+            own = ", ".join(self.words.string(levels[place]) for places in times.values() for place in places)
+            text = f"CASE WHEN {is_time} AND {text} NOT IN ({own}) THEN {named} ELSE {text} END"
         if self._truths(levels):
             truth = self.words.is_truth.replace("{}", self.raw)
             named = self.words.joined.format(f"'{_TRUTH}'", text)
@@ -163,6 +216,17 @@ class Column:
                 found[float(one)] = [place]
         return found
 
+    def _meant_times(self, levels: Sequence[str]) -> dict[str, list[int]]:
+        """The dates, times of day and durations that levels spell, in microseconds, and their places."""
+        found: dict[str, list[int]] = {}
+        for place, level in enumerate(levels if self.words.is_time else ()):
+            means = meaning(level)
+            since = means - _EPOCH if isinstance(means, dt.datetime) else means
+            if isinstance(since, dt.timedelta):
+                kind = "moment" if isinstance(means, dt.datetime) else "duration"
+                found.setdefault(f"{kind} {since // dt.timedelta(microseconds=1)}", []).append(place)
+        return found
+
     def _check_whole(self, levels: Sequence[Any]) -> None:
         for level in levels:
             if isinstance(level, int) and abs(level) > _WHOLE:
@@ -175,7 +239,7 @@ class Column:
         sort, out = _sort(levels), []
         for place, level in enumerate(levels):
             if sort is bool:
-                out += [(f"'{word}'", place) for word in (("true", "1", "1.0") if level else ("false", "0", "0.0"))]
+                out += [(f"'{word}'", place) for word in _WORDS[level]]
             elif sort is float:
                 out.append((number(level), place))
             elif sort is str:
@@ -186,6 +250,7 @@ class Column:
             alone = {x: places[0] for x, places in self._meant(levels).items() if len(places) == 1}
             out += [(self._tag(self.words.double(number(x))), place) for x, place in alone.items()]
             out += [(f"'{_TRUTH}{word}'", place) for word, place in self._truths(levels).items()]
+            out += [(f"'{text}'", places[0]) for text, places in self._meant_times(levels).items() if len(places) == 1]
         return out
 
     def _moment(self, level: dict[str, Any], sort: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
+from candide.distributions.base import LARGEST_SCORED
 from candide.errors import InputError
 from candide.export.scorer.numbers import numbers, rows
 from candide.export.sql.blocks import discriminants
@@ -194,7 +195,9 @@ def _add_cells(scoring: Scoring, place: str, held: dict[int, list[float]], usual
 def dirichlet_multinomial(scoring: Scoring, part: Part) -> None:
     """Of counts; what the length says is shared out among them, so that weights have their part of it."""
     layers, alpha, total = scoring.layers, rows(numbers(part["alpha"]), scoring.k), numbers(part["total"])
-    counts = [layers.let(f"COALESCE({scoring.x(read)}, 0e0)") for read in part["reads"]]
+    read_counts = [layers.let(f"COALESCE({scoring.x(read)}, 0e0)") for read in part["reads"]]
+    most = number(LARGEST_SCORED)
+    counts = [layers.let(f"CASE WHEN {n} > {most} THEN {most} ELSE {n} END") for n in read_counts]
     length, own = layers.let(added(counts)), weights(part)
     heard = layers.let(added([f"{number(w)} * {n}" for w, n in zip(own, counts, strict=True)]))
     for c in range(scoring.k):

@@ -12,14 +12,16 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from candide.engines.sql.dialects import spark
-from candide.engines.sql.dialects.postgres import IS_TEXT
+from candide.engines.sql.dialects import duckdb, spark
+from candide.engines.sql.dialects.postgres import DAYS, IS_TEXT, SPANS, types_of
 from candide.engines.sql.dialects.table import dialect
 from candide.errors import InputError, unknown
 
 _LATER = "CAST(EXTRACT(EPOCH FROM {}) AS DOUBLE PRECISION) / 86400e0"
 _PG_TYPE = "PG_TYPEOF({{}}) = CAST('{}' AS REGTYPE)"
 _ZONED = "':[0-9.]+ ?(Z|UTC|[-+][0-9:]+)$'"  # a text that ends with a time in a zone
+_NO_TEXT = "SUBSTR(CAST({} AS TEXT), 1, 0)"  # without which PostgreSQL would fail before it reads a row
+_SPAN = "'^(-?[0-9]+ days?,? ?)?([-+]?[0-9]+:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)?)?$'"  # a time of day or a duration
 NEVER = -1e300  # the score of what cannot be; some of them add up without leaving the range of numbers
 
 
@@ -42,6 +44,7 @@ class Words:
     end: str = ""  # of such a text, where blanks at the end make no difference
     utc: str = "{}"  # a time, where it may have a zone
     days: str = ""  # of a date or a time, since 1970
+    clock: str = ""  # days of a text that is a time of day or a duration, NULL of another
     day: str = "CAST({} AS DATE)"
     moment: str = "CAST({} AS TIMESTAMP)"
     log: str = "LN"
@@ -53,6 +56,11 @@ class Words:
     position: str = ""  # of a value in a list of a few, from 1 on, where that is quicker than such a table
     list: str = ""  # what is at a place, from 0 on, of a list of constants, where that is quicker than such a table
     is_short: str = ""  # whether a column holds numbers of 32 bits, which are what their decimals spell
+    is_nested: str = ""  # whether a column holds lists or structures
+    fail: str = ""  # what ends the query with a message {what} in the place of a value {} of some {type}
+    is_time: str = ""  # whether a column holds times of day or durations, or dates where ``is_day`` says which
+    is_day: str = "FALSE"
+    whole: str = "CAST(CAST(ROUND({}) AS BIGINT) AS VARCHAR)"  # a number as the text of a whole one
     is_truth: str = ""  # whether a column holds truths
     is_text: str = ""  # whether a column holds text; without it the columns that the model read from text do
     folds: bool = True  # whether names that differ by case only are the same, even in quotes
@@ -97,6 +105,10 @@ class Words:
         """A value of the table as a number."""
         return self.read.replace("{}", x) or self.double(x)
 
+    def typed(self, x: str, name: str) -> str:
+        """A value of the column ``name`` as a number, or as days where it is a date, a time or a duration."""
+        return dialect(self.name).typed_number(x, name) or self.double(x)
+
     def most(self, *values: str) -> str:
         return f"{self.extremes[0]}({', '.join(values)})"
 
@@ -123,6 +135,18 @@ class Words:
 
 _LIST = "FROM_JSON('[{}]', 'ARRAY<{}>')"  # one word to the parser of Spark, which is slow
 _HALVED = "CASE WHEN {} < 5e-1 THEN 2e0 * ATANH({} / (2e0 + {})) ELSE LN(1e0 + {}) END"
+# Of "1 day, 02:30:05.25" the days, and hours, minutes and seconds after them, with a sign of their own
+_REST = "LTRIM(SUBSTR({}, INSTR({}, 'day') + CASE WHEN INSTR({}, 'day') THEN 3 ELSE 0 END), 's, ')"
+_PARTS = "LTRIM(rest, '-+')".replace("rest", _REST)
+_CLOCK = (
+    "(36e2 * CAST(SUBSTR(x, 1, INSTR(x, ':') - 1) AS REAL) + 6e1 * CAST(SUBSTR(x, INSTR(x, ':') + 1, 2) AS REAL) "
+    "+ CAST(SUBSTR(x, INSTR(x, ':') + 4) AS REAL))"
+).replace("x", _PARTS)
+_SQLITE_CLOCK = (
+    "CASE WHEN {} GLOB '*[0-9]:[0-9][0-9]*' OR {} GLOB '*[0-9] day*' THEN "
+    "CASE WHEN {} LIKE '%day%' THEN CAST({} AS REAL) ELSE 0e0 END "
+    f"+ CASE WHEN {_REST} LIKE '-%' THEN -1e0 ELSE 1e0 END * {_CLOCK} / 86400e0 END"
+)
 _WORDS = (
     Words(
         "bigquery",
@@ -145,14 +169,19 @@ _WORDS = (
     Words(
         "duckdb",
         letters="({} COLLATE C)",
-        utc="CASE WHEN TYPEOF({}) = 'TIMESTAMP WITH TIME ZONE' "
+        utc=f"CASE WHEN {duckdb.IS_ZONED} "
         f"OR (TYPEOF({{}}) = 'VARCHAR' AND REGEXP_MATCHES(CAST({{}} AS VARCHAR), {_ZONED})) "
         "THEN MAKE_TIMESTAMP(EPOCH_US(TRY_CAST({} AS TIMESTAMPTZ))) ELSE TRY_CAST({} AS TIMESTAMP) END",
         days="EPOCH({}) / 86400e0",
         log1p=_HALVED,
+        clock=f"CASE WHEN REGEXP_MATCHES({{}}, {_SPAN}) THEN EPOCH(TRY_CAST({{}} AS INTERVAL)) / 86400e0 END",
+        is_nested=r"REGEXP_MATCHES(TYPEOF({}), '\]$|^(STRUCT|MAP|UNION)')",
+        fail="ERROR({what})",
+        is_time="REGEXP_MATCHES(TYPEOF({}), '^(DATE|TIME|INTERVAL)')",
+        is_day="REGEXP_MATCHES(TYPEOF({}), '^(DATE|TIMESTAMP)')",
         is_short="TYPEOF({}) = 'FLOAT'",
         is_truth="TYPEOF({}) = 'BOOLEAN'",
-        is_text="TYPEOF({}) = 'VARCHAR'",
+        is_text="REGEXP_MATCHES(TYPEOF({}), '^(VARCHAR$|JSON$|ENUM)')",
         dot="LIST_DOT_PRODUCT({}, [{}])",
     ),
     Words(
@@ -177,6 +206,11 @@ _WORDS = (
         days=_LATER,
         log1p=_HALVED,
         fence="OFFSET 0",
+        clock=f'CASE WHEN {{}} COLLATE "C" ~ {_SPAN} THEN {_LATER.replace("{}", "CAST({} AS INTERVAL)")} END',
+        is_nested="CAST(PG_TYPEOF({}) AS TEXT) LIKE '%[]'",
+        fail=f"CAST(CAST(CAST({{what}} || {_NO_TEXT} AS INT) AS TEXT) AS {{type}})",
+        is_time=f"PG_TYPEOF({{}}) IN ({types_of(*SPANS, *DAYS)})",
+        is_day=f"PG_TYPEOF({{}}) IN ({types_of(*DAYS)})",
         is_short=_PG_TYPE.format("real"),
         is_truth=_PG_TYPE.format("boolean"),
         is_text=IS_TEXT,
@@ -207,10 +241,11 @@ _WORDS = (
         "sqlite",
         number="REAL",
         text="CAST({} AS TEXT)",
-        days="(JULIANDAY({}) - 24405875e-1)",
+        days="(STRFTIME('%s', {}) + (STRFTIME('%f', {}) - STRFTIME('%S', {}))) / 86400e0",  # JULIANDAY has fewer digits
         day="DATE({})",
         moment="STRFTIME('%Y-%m-%d %H:%M:%f000', {})",
         log1p=_HALVED,
+        clock=_SQLITE_CLOCK,
         extremes=("MAX", "MIN"),
         fence="LIMIT -1",
         table="(SELECT {numbered} FROM (VALUES {rows})) AS {name}",

@@ -88,9 +88,8 @@ def confusions(page: PageSummary, room: int) -> tuple[list[int | float], int]:
 
 
 def listed(some: Sequence[VoiceSummary]) -> list[Any]:
-    """What a list shows of voices: title, kind, weight, strength and the sentence."""
-    figures = [(one, [one.weight, one.strength or 0.0]) for one in some]
-    return [[one.title, one.kind, *(float(f"{v:.3g}") for v in pair), one.sentence] for one, pair in figures]
+    """What a list shows of voices: title, label, strength and the sentence."""
+    return [[one.title, one.label, float(f"{one.strength or 0.0:.3g}"), one.sentence] for one in some]
 
 
 def case(page: PageSummary) -> dict[str, Any]:
@@ -103,7 +102,21 @@ def case(page: PageSummary) -> dict[str, Any]:
     rounded = {name: round(v) if name in whole else _short(v) for name, v in typical.items() if isinstance(v, float)}
     names = [[one.title, *(map(str, one.columns) if len(one.columns) > 1 else ())] for one in page.voices]
     by = {} if page.policy is None else {"policy": page.policy}
-    return {**by, "titles": names, "shares": page.shares, "whole": sorted(whole), "typical": typical | rounded}
+    totals = {str(one.columns[0]): _total(page, one) for one in alone if one.n_terms > 1 and one.said}
+    return {
+        **by,
+        "totals": totals,
+        "titles": names,
+        "shares": page.shares,
+        "whole": sorted(whole),
+        "typical": typical | rounded,
+    }
+
+
+def _total(page: PageSummary, one: VoiceSummary) -> dict[str, Any]:
+    """The total effect of a column by its values: hundredths of a nat of each level, step or point of a curve."""
+    said = [_wholes(values, 100) for values in (one.said[1:] if len(page.shares) == 2 else one.said)]
+    return {"s": one.shape, "v": said, **({"x": list(map(_short, one.at))} if one.at else {})}
 
 
 def voices(page: PageSummary, room: int) -> tuple[list[Any], int]:

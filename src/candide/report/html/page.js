@@ -186,10 +186,10 @@ const attend = (one) => one.addEventListener("toggle", () => one.open && open(on
 voices.forEach(attend);
 
 // A voice of the list that was not in the page as it was made.
-function listed([title, kind, weight, strength, sentence], at) {
+function listed([title, label, strength, sentence], at) {
   const bar = make("span", { class: "bar" });
   bar.style.width = `${100 * strength / known.most}%`;
-  const head = make("summary", {}, make("span", { class: "name" }, title), " ", make("span", { class: "kind" }, `${kind}, weight ${weight.toFixed(2)}`),
+  const head = make("summary", {}, make("span", { class: "name" }, title), " ", make("span", { class: "kind" }, label),
     make("span", { class: "strength" }, bar), make("span", { class: "n" }, strength.toFixed(3)), make("span", { class: "small" }));
   const out = make("details", { class: "voice", "data-at": at }, head, make("div", { class: "body" }, make("p", {}, sentence)));
   attend(out);

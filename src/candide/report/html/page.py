@@ -15,7 +15,7 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from candide import __version__, wording
 from candide.export.javascript import scorer
@@ -31,7 +31,21 @@ _ROWS = (100, 60, 30, 15)
 _LEAST, MOST, _FEW, _MANY = 200_000, 1_000_000, 100, 1000
 _MATRIX = 30  # classes whose confusions can be read in a matrix; of more they are a list
 _AREAS = ("auc", "weighted_auc", "average_precision")
+_HEIGHT = 800  # of a page in a notebook
 _CLASSES = 100  # that are listed with their shares
+
+
+class PageText(str):
+    """The text of a page, which a notebook shows as a page, and not as its source."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        size = f"{len(self.encode()) / 1e3:.0f} kB"
+        return f"<report of {size} in HTML: report(..., out='report.html') writes it to a file>"
+
+    def _repr_html_(self) -> str:
+        return f'<iframe srcdoc="{escape(str(self))}" style="width: 100%; height: {_HEIGHT}px; border: 0"></iframe>'
 
 
 def render(page: PageSummary, *, whole: bool = False) -> str:

@@ -1,4 +1,4 @@
-// A case to try: every voice on one scale of nats, and the probabilities live. The scorer is the exported model's own, so
+// A case to try: every column with its total effect on one scale of nats, and the probabilities live. The scorer is the exported model's own, so
 // what stands here is what `predict_proba` gives. The state is in the fragment of the address: a case can be sent.
 
 // The scorer, its parameters and their numbers as the page was made with them: five letters are four bytes, deflated. Of
@@ -36,6 +36,7 @@ const columns = new Map(model.columns.map((one) => [one.name, one]));
 const key = (name, of) => JSON.stringify([name, ...of]);
 const speakers = new Map(model.voices.map((one) => [key(one.name, one.columns), one]));
 const heard = known.titles.map(([name, ...of]) => speakers.get(key(name, of.length ? of : [name]))).filter(Boolean);
+const joint = heard.filter((one) => one.columns.length > 1), alone = heard.filter((one) => one.columns.length === 1);
 const own = new Set(heard.filter((one) => one.columns.length === 1).map((one) => one.columns[0]));
 const others = new Set(heard.flatMap((one) => one.columns).filter((name) => !own.has(name))); // heard with others alone
 const row = Object.create(null); // a column may be called __proto__
@@ -54,9 +55,23 @@ const date = (value) => new Date(value * DAY).toISOString().slice(0, 10);
 const isNumber = (column) => column.kind === "number" || column.kind === "date";
 const missing = (value) => value === null || value === undefined || value === "";
 
+// The total effect of a value of a column, over all terms that it is in; null where its own term is all of it.
+function total(column, value, c) {
+  if (!Object.hasOwn(known.totals, column.name)) return null;
+  if (missing(value)) return 0;
+  const { s, v, x } = known.totals[column.name], two = known.shares.length === 2, nats = two ? v[0] : v[c];
+  const sign = two && c === 0 ? -0.01 : 0.01, at = column.kind === "date" ? days(value) : +value;
+  if (s === "levels") return sign * (nats[column.levels.indexOf(value)] ?? 0);
+  let k = x.findIndex((end) => at <= end);
+  if (s === "steps") return sign * nats[k < 0 ? x.length : k];
+  if (k <= 0) return sign * nats[k < 0 ? x.length - 1 : 0];
+  const part = (at - x[k - 1]) / (x[k] - x[k - 1]);
+  return sign * (nats[k - 1] + part * (nats[k] - nats[k - 1]));
+}
+
 // Along an axis: of levels a tick each, of numbers points of a curve.
 function along(voice, column, c) {
-  const say = (value) => effect(voice.say({ [column.name]: value }), c);
+  const say = (value) => total(column, value, c) ?? effect(voice.say({ [column.name]: value }), c);
   if (isNumber(column)) {
     const [low, high] = column.range || [0, 1], n = 60;
     return Array.from({ length: n + 1 }, (_, k) => low + (high - low) * k / n).map((x) => ({ value: column.kind === "date" ? date(x) : x, at: say(column.kind === "date" ? date(x) : x), x }));
@@ -112,15 +127,14 @@ function control(column) {
 // The name of a voice; of a long one three lines are shown, and all of it where it is pointed at.
 const named = ({ name }) => make("span", { class: "name", title: name.length > LONG ? name : undefined }, name);
 
-// One voice: its name, its axis on the common scale, how its columns are set, and what it says now.
+// One column: its name, its axis on the common scale, how it is set, and what it contributes now.
 function line(voice) {
-  const column = voice.columns.length === 1 ? columns.get(voice.columns[0]) : null;
+  const column = columns.get(voice.columns[0]);
   if (!voice.say) return silent(voice, column);
   const axis = make("svg", { class: "axis", viewBox: `0 0 ${WIDE} ${TALL}`, "aria-hidden": "true" });
-  const told = make("span", { class: "n" }), set = column && control(column);
-  const how = set ? set.node : make("div", { class: "control soft" }, voice.columns.length > 6 ? `set by ${voice.columns.length} columns` : `set by ${voice.columns.join(", ")}`);
-  const out = { voice, column, axis, told, set, node: make("div", { class: "line" + (column ? "" : " joint") }, named(voice), axis, how, told) };
-  if (column && column.levels.length && !isNumber(column)) drag(axis, (part) => nearest(out, part));
+  const told = make("span", { class: "n" }), set = control(column);
+  const out = { voice, column, axis, told, set, node: make("div", { class: "line" }, named(voice), axis, set.node, told) };
+  if (column.levels.length && !isNumber(column)) drag(axis, (part) => nearest(out, part));
   return out;
 }
 
@@ -201,6 +215,15 @@ function update() {
     meters[k].text.textContent = percent(p);
   });
   const said = new Map(model.voices.map((voice, i) => [voice, effect(found.voices[i].contributions, c)]));
+  let left = 0; // of joint terms, without the parts that are in the total effects of columns
+  for (const voice of joint) left += said.get(voice);
+  for (const voice of alone) {
+    const column = columns.get(voice.columns[0]), whole = total(column, row[column.name], c);
+    if (whole === null) continue;
+    left += said.get(voice) - whole;
+    said.set(voice, whole);
+  }
+  rest.told.textContent = signed(left);
   const most = Math.max(...rows.map((one) => one.voice ? Math.abs(said.get(one.voice)) : 0));
   if (most > scale) {
     scale = most * 1.04;
@@ -244,21 +267,24 @@ function set(values) {
 // The axes for a class. The scale is that of all of them, so that lengths can be compared.
 function build() {
   const c = towards();
-  rows = [...heard, ...[...others].map((name) => ({ name, columns: [name] }))].slice(0, shown).map(line);
+  rows = [...alone, ...[...others].map((name) => ({ name, columns: [name] }))].slice(0, shown).map(line);
   for (const one of rows) one.points = one.column && one.voice ? along(one.voice, one.column, c) : [];
   scale = Math.max(0.5, ...rows.flatMap((one) => one.points.map((p) => Math.abs(p.at))).filter((v) => v < 50)) * 1.04;
   rows.filter((one) => one.voice).forEach(draw);
-  const left = heard.length + others.size - rows.length;
-  const rest = make("button", { type: "button" }, `Show ${left} more`);
-  rest.addEventListener("click", () => { shown = Infinity; build(); update(); });
-  const head = make("div", { class: "line head" }, make("span", {}, "voice"), make("span", { class: "ends" }, make("span", {}, `\u2190 against ${known.classes[c]}`), make("span", {}, `for ${known.classes[c]} \u2192`)), make("span", {}, "value"), make("span", { class: "n" }, "nats"));
-  axes.replaceChildren(head, ...rows.map((one) => one.node), prior.node, total, ...(left > 0 ? [rest] : []));
+  const left = alone.length + others.size - rows.length;
+  const button = make("button", { type: "button" }, `Show ${left} more`);
+  button.addEventListener("click", () => { shown = Infinity; build(); update(); });
+  const head = make("div", { class: "line head" }, make("span", {}, "column"), make("span", { class: "ends" }, make("span", {}, `\u2190 against ${known.classes[c]}`), make("span", {}, `for ${known.classes[c]} \u2192`)), make("span", {}, "value"), make("span", { class: "n" }, "nats"));
+  axes.replaceChildren(head, ...rows.map((one) => one.node), ...(joint.length ? [rest.node] : []), prior.node, whole, ...(left > 0 ? [button] : []));
 }
 
 const prior = { told: make("span", { class: "n" }) };
 prior.node = make("div", { class: "line" }, make("span", { class: "name" }, "class shares and bias"), make("span"), make("span"), prior.told);
+const rest = { told: make("span", { class: "n" }) };
+const of = joint.length === 1 ? "of 1 joint term" : `of ${joint.length} joint terms`;
+rest.node = make("div", { class: "line joint" }, make("span", { class: "name" }, `what is left ${of}`), make("span"), make("span", { class: "soft" }, "beyond the columns one by one"), rest.told);
 const sum = make("span", { class: "n" });
-const total = make("div", { class: "line total" }, make("span", { class: "name" }, "together"), make("span"), make("span"), sum);
+const whole = make("div", { class: "line total" }, make("span", { class: "name" }, "together"), make("span"), make("span"), sum);
 const axes = make("div", { class: "axes" });
 const other = chosen.cloneNode(true);
 other.removeAttribute("id");

@@ -36,6 +36,7 @@ class UpdateSummary(Summary):
     classes: Mapping[Any, float]  # weights
     new_classes: tuple[NewClass, ...]
     notes: tuple[str, ...]
+    output: str | None = None  # None: in the model's own file
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,12 +73,12 @@ def of_changes(found: Comparison) -> ChangeSummary:
     )
 
 
-def of_update(model: str, done: str, change: Change) -> UpdateSummary:
-    """The summary of a change that was made to a model file."""
+def of_update(model: str, done: str, change: Change, output: str | None = None) -> UpdateSummary:
+    """The summary of a change that was made to a model file, or is kept in another."""
     after = change.fitted.census
     weights = dict(zip(after.labels.values, after.class_weight.tolist(), strict=True))
     return UpdateSummary(
-        model, done, change.rows, after.n_rows, weights, tuple(change.new_classes), tuple(change.notes)
+        model, done, change.rows, after.n_rows, weights, tuple(change.new_classes), tuple(change.notes), output
     )
 
 

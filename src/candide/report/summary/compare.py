@@ -15,6 +15,7 @@ from candide import wording
 from candide.report.record import Summary
 from candide.report.summary.scores import JUDGED_BY
 from candide.tasks.compare import Compared, Difference
+from candide.tasks.metrics import headline_of, titled
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,11 @@ class CompareSummary(Summary):
     metrics: Mapping[str, Mapping[str, float]]  # by setting, of all rows
     differences: tuple[DifferenceSummary, ...]  # of all but the first, against it
     verdicts: tuple[str, ...]  # one for each but the first
+    metrics_of: Mapping[str, str]  # the class that a metric is of, or "macro"
+
+    def title(self, metric: str) -> str:
+        """The name of a metric as it is printed."""
+        return titled(metric, self.metrics_of)
 
 
 def of_compared(found: Compared) -> CompareSummary:
@@ -51,7 +57,8 @@ def of_compared(found: Compared) -> CompareSummary:
     verdicts = tuple(_verdict(first, name, [d for d in found.differences if d.name == name]) for name in others)
     totals = {name: one.metrics() for name, one in found.totals.items()}
     one = found.validations[first]
-    return CompareSummary(one.total.n, len(one.folds), tuple(found.names), totals, each, verdicts)
+    of = headline_of(one.learned.fitted.labels.values)
+    return CompareSummary(one.total.n, len(one.folds), tuple(found.names), totals, each, verdicts, of)
 
 
 def _verdict(first: str, name: str, differences: list[Difference]) -> str:

@@ -7,11 +7,13 @@ from typing import Any
 from candide import wording
 from candide.errors import unknown
 from candide.explain.cells import cells
+from candide.explain.effects import Effects
 from candide.explain.features import FeatureScore, feature_scores
 from candide.explain.voices import Voices, said, voices
 from candide.model.fitted import Fitted
 from candide.report.record import Summary
 from candide.report.summary.columns import ColumnSummary, counted, given_the_class, remarks, strongest_first
+from candide.report.summary.effects import EffectSummary, effects_of
 from candide.report.summary.scores import ScoreSummary, TrustSummary, of_scores, of_trust
 from candide.rows.table import Name
 from candide.tasks.decide import Chosen
@@ -52,6 +54,7 @@ class ModelSummary(Summary):
     voices: Voices | None = None  # of a weighted model, strongest first; None: every column counts once
     weights: str | None = None  # from which rows they were learned, in words
     policy: str = ""  # how it decides, where that is not by the most probable class
+    effects: tuple[EffectSummary, ...] = ()  # of a weighted model: the total effect of each column, largest first
 
 
 @dataclass(frozen=True, repr=False)
@@ -103,6 +106,7 @@ def of_model(
         classes=tuple(whole.classes[c] for c in at),
         columns=tuple(_of_classes(shown[j], at) for j in some or range(len(whole.columns))),
         voices=whole.voices and (whole.voices.of([shown[j].column for j in some]) if some else whole.voices),
+        effects=tuple(one for one in whole.effects if not some or one.column in [shown[j].column for j in some]),
         narrowed=True,
     )
 
@@ -132,8 +136,8 @@ def _of_model(fitted: Fitted, levels: int) -> ModelSummary:
     settings, known = fitted.settings, counted(fitted)
     some = len(fitted.labels) > 0  # where every row was forgotten there are no classes to tell apart
     scores = tuple(feature_scores(fitted)) if fitted.has_counts and some else None
-    speak = _heard(fitted) if some else None
-    in_order = _in_order(speak)
+    effects = _effects(fitted) if some else None
+    in_order = _in_order(effects)
     strongest = tuple(in_order(known)) if fitted.has_counts else None
     return ModelSummary(
         fitted.rows,
@@ -149,7 +153,8 @@ def _of_model(fitted: Fitted, levels: int) -> ModelSummary:
         scores,
         sum(one.chosen for one in scores) if scores and settings.select else None,
         (*remarks(known), *map(str, stale(fitted))),
-        voices=speak,
+        voices=None if effects is None else effects.voices,
+        effects=effects_of(effects) if effects else (),
         weights=_weights(fitted),
         policy=_policy(fitted),
     )
@@ -170,17 +175,17 @@ def _weights(fitted: Fitted) -> str | None:
     return "\n".join([voices.said(fitted.rows or voices.counted), *lines])
 
 
-def _heard(fitted: Fitted) -> Voices | None:
-    return None if fitted.voices is None else voices(fitted)
+def _effects(fitted: Fitted) -> Effects | None:
+    return None if fitted.voices is None else Effects(fitted)
 
 
-def _in_order(speak: Voices | None) -> Callable[[Sequence[ColumnSummary]], list[ColumnSummary]]:
-    """What puts columns in order: how much each tells, or where they are weighted how strong its own voice is."""
-    if speak is None:
+def _in_order(effects: Effects | None) -> Callable[[Sequence[ColumnSummary]], list[ColumnSummary]]:
+    """What puts columns in order: how much each tells, or where they are weighted how large its total effect is."""
+    if effects is None:
         return strongest_first
-    own = {one.columns[0]: one.strength for one in speak if len(one.columns) == 1}
-    silent = {one.column: 0.0 for one in speak.silent}
-    return lambda columns: strongest_first(replace(c, strength=(own | silent).get(c.column)) for c in columns)
+    silent = {one.column: 0.0 for one in effects.voices.silent}
+    known = silent | {one.column: one.importance for one in effects.all}
+    return lambda columns: strongest_first(replace(c, strength=known.get(c.column)) for c in columns)
 
 
 def _strengths(strongest: Sequence[ColumnSummary]) -> dict[Name, float]:
@@ -198,7 +203,7 @@ def of_fit(
     fitted: Fitted = learned.fitted
     columns = counted(fitted, {one.name: one.kind for one in learned.columns})
     used = {one.column for one in columns}
-    strongest = tuple(_in_order(_heard(fitted))(columns))
+    strongest = tuple(_in_order(_effects(fitted))(columns))
     return FitSummary(
         fitted.census.n_rows,
         fitted.target,
@@ -220,7 +225,7 @@ def of_demo(run: Any) -> DemoSummary:
     """The summary of a run of the demo."""
     fitted: Fitted = run.learned.fitted
     scores = of_scores(fitted, run.scores)
-    rows, strongest = fitted.census.n_rows, _in_order(_heard(fitted))(counted(fitted))
+    rows, strongest = fitted.census.n_rows, _in_order(_effects(fitted))(counted(fitted))
     return DemoSummary(rows + round(scores.rows), rows, classes_of(fitted), tuple(strongest), scores)
 
 
@@ -238,7 +243,8 @@ def in_short(title: str, fitted: Fitted) -> str:
     counted = "" if fitted.rows is None else f"{wording.plural(fitted.rows)}, "
     note = f"{counted}{wording.plural(len(fitted.labels), 'class', 'classes')}: {classes}; report() makes a page of it"
     note = f"decides: {_policy(fitted)}; {note}" if _policy(fitted) else note
-    found = voices(fitted)[:_STRONGEST] if len(fitted.labels) > 1 else Voices(())
+    every = voices(fitted) if len(fitted.labels) > 1 else Voices(())
+    found = every[:_STRONGEST]
     rows = [["voice", "kind", "weight", "nats"]]
-    rows += [[one.title, one.kind, f"{one.weight:.2f}", said(one.strength)] for one in found]
+    rows += [[one.title, every.printed_kind(one), f"{one.weight:.2f}", said(one.strength)] for one in found]
     return wording.framed(title, rows, 2, [one.strength or 0.0 for one in found], note)

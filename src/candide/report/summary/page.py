@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 
 from candide import wording
-from candide.explain.axes import Axis, axis
+from candide.explain.axes import axis
+from candide.explain.effects import ColumnEffect, Effects
 from candide.explain.voices import Voice, voices
 from candide.model.fitted import Fitted
 from candide.report.record import Summary
 from candide.report.summary.check import CheckSummary
 from candide.report.summary.drift import DriftSummary
+from candide.report.summary.effects import class_shown, sentence
 from candide.report.summary.models import ModelSummary, of_model
 from candide.report.summary.rows import DecisionSummary
 from candide.report.summary.verdict import Verdict, of_judged
@@ -50,6 +52,12 @@ class VoiceSummary:
     bars: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())  # the edges of a histogram, and the share in each bar
     terms: tuple[tuple[tuple[str, float], ...], ...] = ()  # for each class its words, and their log-odds
     typical: str | float | None = None  # a value that is often met: a level by its name, or the middle of numbers
+    n_terms: int = 1  # that a column is in: what is shown of it is its total effect over all of them
+
+    @property
+    def label(self) -> str:
+        """What stands beside the title: the weight of a term, or in how many terms a column is."""
+        return f"{self.kind}, in {self.n_terms} terms" if self.n_terms > 1 else f"{self.kind}, weight {self.weight:.2f}"
 
 
 @dataclass(frozen=True)
@@ -112,8 +120,8 @@ def of_page(
     """The page of a model, with what it scores on some data where it was judged, and what may be wrong with these."""
     fitted = fitted_of(model)
     found, shares = of_model(fitted, _LEVELS), fitted.shares
-    towards = 1 if len(shares) == 2 else int(np.argmax(shares)) if len(shares) else 0
-    speak = [_voice(fitted, one, towards) for one in voices(fitted)] if len(shares) > 1 else []
+    towards = class_shown(shares)
+    speak = _voices(fitted, towards) if len(shares) > 1 else []
     target = "the class" if fitted.target is None else fitted.target
     return PageSummary(
         f"What tells {target}",
@@ -151,16 +159,24 @@ def _surprises(judged: Judged) -> list[SurpriseSummary]:
     return [SurpriseSummary(one.row, one.label, float(np.exp(-one.nats)), why.get(one.row)) for one in judged.surprises]
 
 
-def _voice(fitted: Fitted, one: Voice, c: int) -> VoiceSummary:
-    found = axis(fitted, one)
+def _voices(fitted: Fitted, c: int) -> list[VoiceSummary]:
+    """Every voice, strongest first; a column with its total effect over all terms that it is in."""
+    known = voices(fitted)
+    effects = {one.column: one for one in Effects(fitted, known).all if one.terms > 1}
+    found = [_voice(fitted, one, c, effects.get(one.columns[0]) if one.kind == "column" else None) for one in known]
+    return sorted(found, key=lambda one: np.inf if one.strength is None else -one.strength)
+
+
+def _voice(fitted: Fitted, one: Voice, c: int, total: ColumnEffect | None = None) -> VoiceSummary:
+    found = axis(fitted, one) if total is None else total.axis
     every = [] if found.nats is None else [found.against(fitted.shares, k) for k in range(len(fitted.labels))]
     return VoiceSummary(
         one.title,
         one.columns,
         one.kind,
         one.weight,
-        one.strength,
-        _sentence(fitted, found, c),
+        one.strength if total is None else total.importance,
+        sentence(fitted, found, c),
         found.shape,
         found.names,
         tuple(map(_plain, every)),
@@ -169,36 +185,9 @@ def _voice(fitted: Fitted, one: Voice, c: int) -> VoiceSummary:
         ((), ()) if found.bars is None else (_plain(found.bars[0]), _plain(found.bars[1])),
         tuple(tuple((term.term, term.log_odds) for term in some) for some in found.terms),
         found.typical,
+        1 if total is None else total.terms,
     )
 
 
 def _plain(values: Floats | None) -> tuple[float, ...]:
     return () if values is None else tuple(values.ravel().tolist())
-
-
-def _sentence(fitted: Fitted, one: Axis, c: int) -> str:
-    """Where a voice says most for a class, and where most against it."""
-    label = wording.value(fitted.labels.values[c])
-    if one.terms:
-        words = ", ".join(term.term for term in one.terms[c][:8])
-        return f"Speaks most for {label} by {words}."
-    if one.nats is None:
-        columns = wording.listing([str(name) for name in one.voice.columns], 6)
-        return f"Weighs {columns} together; it has no cells that could be drawn." if len(one.voice.columns) > 1 else ""
-    said = one.against(fitted.shares, c)
-    met = np.ones(said.shape, bool) if one.often is None else one.often > 0
-    seen = np.where(met & np.isfinite(said), said, 0.0)
-    high, low = (np.unravel_index(int(at), said.shape) for at in (seen.argmax(), seen.argmin()))
-    parts = []
-    if seen[high] > 0:
-        parts.append(f"most for {label} at {_place(one, high)} ({seen[high]:+.2f} nats)")
-    if seen[low] < 0:
-        parts.append(f"most against it at {_place(one, low)} ({seen[low]:+.2f})")
-    return f"Says {', and '.join(parts)}." if parts else ""
-
-
-def _place(one: Axis, at: tuple[Any, ...]) -> str:
-    if one.names:
-        return " and ".join(wording.value(names[i]) for names, i in zip(one.names, at, strict=True))
-    assert one.at is not None
-    return wording.number(float(one.at[at[0]]))

@@ -28,7 +28,7 @@ from candide.tasks.curves import POINTS, Curve, Threshold
 from candide.tasks.decide import Chosen
 from candide.tasks.fold_bootstrap import FEW, intervals_of
 from candide.tasks.held_out import HeldOut
-from candide.tasks.metrics import AVERAGES, BY_CLASS
+from candide.tasks.metrics import AVERAGES, BY_CLASS, headline_of, titled
 from candide.tasks.models import Model, fitted_of
 from candide.tasks.scores import METRICS, ClassScore, Scores, by_shares, spread
 
@@ -43,10 +43,16 @@ class MetricSummary:
     value: float  # of all rows, as the confusion matrix: a mean over folds counts classes as often as folds hold them
     fold_mean: float
     fold_sd: float
-    baseline: float
+    baseline: float  # NaN where the class shares have none to compare with
     meaning: str
     low: float = float("nan")  # between which values it would lie on other rows, in 95 of 100 cases
     high: float = float("nan")
+    of: str = ""  # the class it is of, or "macro"; empty where it is of all classes alike
+
+    @property
+    def title(self) -> str:
+        """The name as it is printed."""
+        return titled(self.name, {self.name: self.of} if self.of else {})
 
 
 @dataclass(frozen=True)
@@ -106,12 +112,13 @@ class ScoreSummary(Summary):
 class TrustSummary(Summary):
     """What a weighted model chose to hear, and what it may be trusted for: scores on rows that were held out."""
 
-    rows: int  # of the look, divided into folds
+    rows: int  # of the sample, divided into folds
     folds: int
     voices: Mapping[str, int]  # how many of each kind
     model: Mapping[str, float]  # metrics by name
     plain: Mapping[str, float]  # those of naive Bayes on the same rows
     baseline: Mapping[str, float]  # and of the class shares
+    of_rows: int = 0  # of which the rows are a sample; 0: they are all
 
 
 JUDGED_BY = ("accuracy", "auc", "log_loss")  # metrics by which a fit is judged in one line
@@ -121,8 +128,9 @@ def of_trust(model: Model, found: HeldOut) -> TrustSummary:
     """The summary of rows that were held out while a model was fitted."""
     heard = sorted(voices(fitted_of(model)), key=lambda one: len(one.columns))
     kinds = Counter(one.kind for one in heard)
-    each = [{name: one.metrics()[name] for name in JUDGED_BY} for one in (found.scores, found.of_plain, found.shares)]
-    return TrustSummary(len(found.seen), found.folds, dict(kinds), *each)
+    scores = (found.scores, found.of_plain, found.shares)
+    model, plain, baseline = ({name: one.metrics()[name] for name in JUDGED_BY} for one in scores)
+    return TrustSummary(found.seen.n_rows, found.folds, dict(kinds), model, plain, baseline, found.n_all)
 
 
 def of_scores(
@@ -137,10 +145,13 @@ def of_scores(
     folds = [scores] if isinstance(scores, Scores) else list(scores)
     total = reduce(add, folds)
     expected = expected_shares(fitted)
-    of_all, baseline, of_folds = total.metrics(), by_shares(total, expected).metrics(), spread(folds)
+    of_all, baseline, of_folds = total.metrics(), _baseline(total, expected), spread(folds)
     drawn, unknown = intervals_of(folds, by=intervals_by), (float("nan"), float("nan"))
+    of = headline_of(fitted.labels.values)
     metrics = [
-        MetricSummary(name, of_all[name], *of_folds[name], baseline[name], meaning, *drawn.get(name, unknown))
+        MetricSummary(
+            name, of_all[name], *of_folds[name], baseline[name], meaning, *drawn.get(name, unknown), of.get(name, "")
+        )
         for name, meaning in METRICS.items()
     ]
     confusion = tuple(map(tuple, total.confusion.tolist()))
@@ -154,9 +165,18 @@ def of_scores(
         known["decided"] = _decided(fitted, total, by_shares(total, expected, fitted.rule))
         if total.coverage < 1:
             some = f"the {wording.percent(total.coverage)} of the rows that are decided"
-            of = f"accuracy, precision, recall, F1 and the confusion are of {some}"
-            notes = (*notes, f"{of}; baseline, log-loss, AUC and thresholds are of all rows")
+            figures = f"accuracy, precision, recall, F1 and the confusion are of {some}"
+            notes = (*notes, f"{figures}; baseline, log-loss, AUC and thresholds are of all rows")
     return ScoreSummary(total.n, len(folds), tuple(metrics), labels, confusion, notes, **known)
+
+
+def _baseline(total: Scores, expected: Floats) -> dict[str, float]:
+    """The metrics of the class shares; NaN where these are right by definition, or give no row to the class."""
+    shares = by_shares(total, expected)
+    found = {**shares.metrics(), "calibration_error": float("nan")}
+    if len(expected) == 2 and not shares.counts.predicted[1]:
+        found["precision"] = float("nan")
+    return found
 
 
 def expected_shares(fitted: Fitted) -> Floats:

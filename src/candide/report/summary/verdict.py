@@ -5,9 +5,9 @@
 >>> demo = run(400)
 >>> found = of_judged(demo.learned.fitted, Judged(demo.scores, (), ()))
 >>> found.sentences[0]
-'On 100 rows it names the right class in 92%; always thyme, the class that it expects most, would be right in 36%.'
+'On 100 rows it names the right class in 93%; always thyme, the class that it expects most, would be right in 36%.'
 >>> found.confusions[0].sentence
-"'lavender' is taken for 'sage' in 5 of 32 rows (15.6%)."
+"'lavender' is taken for 'sage' in 4 of 32 rows (12.5%)."
 """
 
 from dataclasses import dataclass

@@ -19,7 +19,9 @@ def _(found: ChangeSummary) -> Parts:
     shown = [
         panel(text, "candide diff"),
         _moves(
-            "Classes", found.classes, lambda m: (str(m.label), _change(m.before, m.after, m.status, wording.percent))
+            "Classes",
+            found.classes,
+            lambda m: (wording.label(m.label), _change(m.before, m.after, m.status, wording.percent)),
         ),
         _moves(
             "Columns",
@@ -39,7 +41,11 @@ def _(found: ChangeSummary) -> Parts:
 
 @parts.register
 def _(found: UpdateSummary) -> Parts:
-    text = f"{wording.plural(found.rows)} {found.done} {found.model}, which now has {found.rows_in_model:,}"
+    text = f"{wording.plural(found.rows)} {found.done} {found.model}"
+    if found.output is None:
+        text += f", which now has {found.rows_in_model:,}"
+    else:
+        text += f"; the model of {wording.plural(found.rows_in_model)} is kept in {found.output}"
     return [escape(text), *notes(found.notes)]
 
 
@@ -58,7 +64,7 @@ def _(found: WeighSummary) -> Parts:
 @parts.register
 def _(found: AdaptSummary) -> Parts:
     rows = [
-        [escape(str(one.label)), *map(wording.percent, (one.before, one.after)), _between(one.low, one.high)]
+        [escape(wording.label(one.label)), *map(wording.percent, (one.before, one.after)), _between(one.low, one.high)]
         for one in found.shares
     ]
     title = f"What {wording.plural(found.rows)} say of the shares of the classes"

@@ -10,11 +10,14 @@ def _(found: CompareSummary) -> Parts:
     title = f"Cross-validated on the same {found.folds} folds of {wording.plural(found.rows)}"
     names = [escape(name) for name in found.names]
     each = list(found.metrics[found.names[0]])
-    rows = [[_called(metric), *(_number(found.metrics[name][metric]) for name in found.names)] for metric in each]
+    rows = [
+        [escape(found.title(metric)), *(_number(found.metrics[name][metric]) for name in found.names)]
+        for metric in each
+    ]
     shown: Parts = [Sheet(title, "metric", *names, rows=rows)]
     for name, verdict in zip(found.names[1:], found.verdicts, strict=True):
         lines = [
-            [_called(one.metric), f"{one.mean:+.4f}", f"{one.low:+.4f} to {one.high:+.4f}", _word(one)]
+            [escape(found.title(one.metric)), f"{one.mean:+.4f}", f"{one.low:+.4f} to {one.high:+.4f}", _word(one)]
             for one in found.differences
             if one.name == name
         ]
@@ -27,10 +30,6 @@ def _word(one: DifferenceSummary) -> str:
     if not one.matters:
         return "[dim]may be chance[/dim]"
     return "[green]better[/green]" if one.better else "[red]worse[/red]"
-
-
-def _called(metric: str) -> str:
-    return metric.replace("_", " ")
 
 
 def _number(value: float) -> str:

@@ -7,6 +7,7 @@ from candide import wording
 from candide.explain.features import FeatureScore
 from candide.explain.voices import Silent, Voices, said
 from candide.report.summary import ClassSummary, ColumnSummary, DemoSummary, FitSummary, ModelSummary
+from candide.report.summary.effects import EffectSummary
 from candide.report.terminal.layout import MOST, Commands, Hanging, Parts, Sheet, escape, notes, panel, parts
 from candide.report.terminal.scores import confusion, cross_validated, metrics, trusted
 
@@ -52,8 +53,9 @@ def _(found: ModelSummary) -> Parts:
         text += f"\n[dim]{escape('; '.join(known))}[/dim]"
     shown: Parts = [panel(text, "candide show"), classes(found.classes)]
     if found.narrowed:  # somebody asked for some columns or classes, and has seen the rest
-        return shown + [given(one, found.classes) for one in found.columns] + voice_table(found.voices)
-    shown += voice_table(found.voices)
+        given_class = [given(one, found.classes) for one in found.columns]
+        return shown + given_class + effect_table(found.effects) + voice_table(found.voices)
+    shown += effect_table(found.effects) + voice_table(found.voices)
     if found.counted is not None:
         shown += [columns(found.counted), *notes(found.notes)]
     elif found.strengths:
@@ -89,7 +91,7 @@ def classes(some: Sequence[ClassSummary]) -> Sheet:
     heads = ["class", *(["counted"] if with_weights else []), "share", *(["bias"] if with_bias else [])]
     rows = [
         [
-            escape(str(one.label)),
+            escape(wording.label(one.label)),
             *([wording.weight(one.weight or 0.0)] if with_weights else []),
             f"{one.share:6.1%}",
             *([f"{one.bias:+.3f}"] if with_bias else []),
@@ -103,10 +105,21 @@ def legend(some: Sequence[ClassSummary]) -> str:
     """What the figures of classes and columns are: of a weighted model, or of one in which columns count once."""
     if any(one.bias is not None for one in some):
         return (
-            "[dim]nats per row: how far a column by itself moves the log-odds of two classes; "
+            "[dim]nats per row: how far a column moves the log-odds of two classes, over all voices that it is in; "
             "bias: nats that a class has beside its share[/dim]"
         )
     return "[dim]nats per row: evidence that a column depends on the class; at 0 or below it tells nothing[/dim]"
+
+
+def effect_table(effects: Sequence[EffectSummary]) -> Parts:
+    """The total effect of each column, where some column is in several terms."""
+    if all(one.terms < 2 for one in effects):
+        return []
+    rows = [
+        [escape(str(one.column)), str(one.terms), said(one.importance), escape(one.sentence)] for one in effects[:MOST]
+    ]
+    title = "Total effects of columns [dim](over all voices that a column is in)[/dim]"
+    return [Sheet(title, "column", "voices", "nats", "how", text=["how"], vital=["nats"], rows=rows)]
 
 
 def voice_table(voices: Voices | None) -> Parts:
@@ -119,7 +132,7 @@ def voice_table(voices: Voices | None) -> Parts:
     rows = [
         [
             escape(one.title),
-            one.kind,
+            voices.printed_kind(one),
             "" if one.answers is None else f"{one.answers:,}",
             f"{one.weight:.3f}",
             said(one.strength),
@@ -132,6 +145,11 @@ def voice_table(voices: Voices | None) -> Parts:
         "[dim]weight: of a column 1 is as much as in naive Bayes; "
         "nats: how far a voice moves the log-odds of two classes, in the mean of the rows[/dim]"
     )
+    if any(voices.printed_kind(one) == "own term" for one in voices):
+        shown.append(
+            "[dim]own term: what a column contributes beside the other voices that it is in; "
+            "a negative weight corrects these. Its total effect is above.[/dim]"
+        )
     silent = [(escape(str(one.column)), escape(_silence(one))) for one in voices.silent[:MOST]]
     if more := len(voices.silent) - len(silent):
         silent.append(("", f"and {wording.plural(more, 'more column')} without a voice"))
@@ -199,7 +217,7 @@ def given(one: ColumnSummary, labels: Sequence[ClassSummary]) -> Sheet:
     if not one.given:
         return Sheet(f"{title} [dim]: empty[/dim]", "")
     given = {name: values for name, values in one.given.items() if name not in one.less}
-    names = [escape(str(each.label)) for each in labels]
+    names = [escape(wording.label(each.label)) for each in labels]
     if len(names) > _ACROSS and len(given) <= _ACROSS:  # classes down, where these are many and all else is short
         rows = [
             [label, *(wording.figure(name, values[c], one.is_date) for name, values in given.items())]

@@ -26,7 +26,7 @@ def _(found: DecisionSummary) -> Parts:
     if decision.decided:
         text = f"{escape(decision.decided)}\n{text}"
     if found.label is not None:
-        text += f"\nlabelled {escape(str(found.label))}"
+        text += f"\nlabelled {escape(wording.label(found.label))}"
     rows = [[escape(one.title), escape(one.shown), wording.nats(one.nats)] for one in decision.contributions[:_LINES]]
     if more := len(decision.contributions[_LINES:]):
         rows.append([f"and {more:,} more", "", wording.nats(found.nats_after(_LINES))])
@@ -83,7 +83,7 @@ class Marked:
 @parts.register
 def _(found: TextSummary) -> Parts:
     likely = sorted(found.probabilities.items(), key=lambda pair: -pair[1])
-    shares = [[escape(str(label)), f"{p:.4f}"] for label, p in likely]
+    shares = [[escape(wording.label(label)), f"{p:.4f}"] for label, p in likely]
     words = [[escape(one.term), f"{one.count:g}", wording.nats(one.weight)] for one in found.words]
     label = escape(str(found.prediction))
     title = "Words that decided"

@@ -31,7 +31,7 @@ def _in_detail(found: ScoreSummary) -> Parts:
     by_class = list[list[str]]()
     for one in found.by_class:
         figures = map(_number, (one.precision, one.recall, one.f1, one.auc, one.average_precision))
-        by_class.append([escape(str(one.label)), wording.weight(one.rows), *figures, _times(one.lift)])
+        by_class.append([escape(wording.label(one.label)), wording.weight(one.rows), *figures, _times(one.lift)])
     heads = "class", "rows", "precision", "recall", "F1", "AUC", "PR-AUC", "lift"
     title = "By class [dim](lift: of the tenth of the rows that are its most probable ones)[/dim]"
     shown.append(Sheet(title, *heads, spare=["PR-AUC", "lift"], rows=by_class))
@@ -57,7 +57,7 @@ def _decisions(found: ScoreSummary) -> Parts:
 
 
 def _thresholds(found: ScoreSummary) -> Sheet:
-    label = escape(str(found.thresholds[0].label))
+    label = escape(wording.label(found.thresholds[0].label))
     title = f"If rows are taken for {label} from a probability on"
     rows = [
         [f"{one.threshold:g}", wording.percent(one.flagged), *map(_number, (one.precision, one.recall, one.f1))]
@@ -77,7 +77,9 @@ def trusted(found: TrustSummary) -> Parts:
     each = {"this model": found.model, "naive Bayes": found.plain, "class shares": found.baseline}
     right = f"right in {wording.percent(found.model['accuracy'])} of the rows held out"
     line = f"[bold]Heard:[/bold] {heard}; {right}. {_verdict(found)}"
-    title = f"On rows held out [dim]({found.folds} folds of {wording.plural(found.rows)})[/dim]"
+    some = wording.plural(max(found.rows, found.of_rows))
+    some = f"a sample of {found.rows:,} of {some}" if found.rows < found.of_rows else some
+    title = f"On rows held out [dim]({found.folds}-fold cross-validation on {some})[/dim]"
     names = [name.replace("_", "-").replace("auc", "AUC") for name in found.model]
     rows = [[who, *(f"{v:.3f}" for v in of.values())] for who, of in each.items()]
     return [line, Sheet(title, "", *names, rows=rows)]
@@ -99,7 +101,7 @@ def metrics(found: ScoreSummary, title: str) -> Sheet:
     for one in found.metrics:
         values = [_number(one.value), *([_number(one.fold_sd)] if several else []), _number(one.baseline)]
         between = "" if one.low != one.low else f"{_number(one.low)} to {_number(one.high)}"
-        rows.append([one.name.replace("_", " "), values[0], between, *values[1:], f"[dim]{one.meaning}[/dim]"])
+        rows.append([escape(one.title), values[0], between, *values[1:], f"[dim]{one.meaning}[/dim]"])
     heads = ["metric", "value", "95 %", *(["± fold sd"] if several else []), "baseline", "meaning"]
     title += ", most probable class" if found.chosen is not None else ""
     title = f"{title} [dim](95 %: on other such {found.intervals_by}; baseline: class shares)[/dim]"
@@ -110,10 +112,10 @@ def confusion(found: ScoreSummary) -> RenderableType:
     """True classes down, predicted classes across; under a threshold that was chosen too, if one was."""
     if (at := found.chosen) is None:
         return _matrix(found, "Confusion")
-    title = f"Confusion, {escape(str(at.label))} from what the other folds choose on"
+    title = f"Confusion, {escape(wording.label(at.label))} from what the other folds choose on"
     own = sum(found.confusion[found.labels.index(at.label)])
     taken, wrong = at.recall * own, at.false_positive_rate * (found.rows - own)
-    label, rest = escape(str(at.label)), f"not {escape(str(at.label))}"
+    label, rest = escape(wording.label(at.label)), f"not {escape(wording.label(at.label))}"
     counts = {rest: (found.rows - own - wrong, wrong), label: (own - taken, taken)}
     rows = [[name, *(wording.weight(round(n, 6)) for n in each)] for name, each in counts.items()]
     return Group(
@@ -124,7 +126,7 @@ def confusion(found: ScoreSummary) -> RenderableType:
 def _matrix(found: ScoreSummary, title: str) -> RenderableType:
     if len(found.labels) > 12:
         return f"[dim]The confusion matrix of {len(found.labels)} classes is in --json.[/dim]"
-    names = [escape(str(label)) for label in found.labels]
+    names = [escape(wording.label(label)) for label in found.labels]
     rows = [[name, *map(wording.weight, row)] for name, row in zip(names, found.confusion, strict=True)]
     return Sheet(title, "true \\ predicted", *names, rows=rows)
 

@@ -5,10 +5,26 @@ from sqlglot import exp
 from candide.engines.sql.dialect import Dialect, Expr, call, days_of_seconds, number
 from candide.rows.labels import Labels
 
+_FINE = "TIMESTAMPTZ_NS"  # which no function takes
+_ZONED = ("TIMESTAMP WITH TIME ZONE", _FINE)
+IS_ZONED = f"TYPEOF({{}}) IN {_ZONED}"
+_NUMBERS = "'^(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*|BOOLEAN|VARCHAR|JSON|ENUM.*|\"NULL\")$'"
+
 
 class DuckDBDialect(Dialect):
     name = "duckdb"
-    read = "TRY_CAST({} AS DOUBLE)"
+    read = (  # of text without no-break spaces around it, too
+        "COALESCE(TRY_CAST({} AS DOUBLE), "
+        "TRY_CAST(TRIM(CAST({} AS VARCHAR), CONCAT(' ', CHR(160), CHR(8239))) AS DOUBLE))"
+    )
+    read_typed = (  # TYPEOF of a column is a constant, and the other branches cost nothing
+        f"CASE WHEN REGEXP_MATCHES(TYPEOF({{}}), {_NUMBERS}) THEN {read} "
+        f"WHEN {IS_ZONED} THEN EPOCH(TRY_CAST({{}} AS TIMESTAMPTZ)) / 86400e0 "
+        "WHEN REGEXP_MATCHES(TYPEOF({}), '^(DATE|TIMESTAMP)') THEN EPOCH(TRY_CAST({} AS TIMESTAMP)) / 86400e0 "
+        "WHEN TYPEOF({}) LIKE 'TIME%' THEN EPOCH(TRY_CAST({} AS TIME)) / 86400e0 "
+        "WHEN TYPEOF({}) = 'INTERVAL' THEN EPOCH(TRY_CAST({} AS INTERVAL)) / 86400e0 "
+        "WHEN {} IS NOT NULL THEN ERROR('column ' || {name} || ': cannot read ' || TYPEOF({}) || ' as a number') END"
+    )
     grouping_sets = True
 
     def total(self, x: Expr) -> Expr:
@@ -24,7 +40,7 @@ class DuckDBDialect(Dialect):
         return call("lgamma", x)
 
     def days(self, x: Expr, kind: str) -> Expr:
-        return days_of_seconds(call("epoch", x))
+        return days_of_seconds(call("epoch", exp.cast(x, "TIMESTAMPTZ") if kind == _FINE else x))
 
     def hash(self, x: Expr) -> Expr:
         return call("hash", x)
@@ -34,8 +50,8 @@ class DuckDBDialect(Dialect):
 
     def level(self, x: Expr, kind: str) -> Expr:
         """Finer and zoned times as timestamps in UTC, a float by its shortest decimal, of JSON what it says."""
-        if kind == "TIMESTAMP WITH TIME ZONE":
-            return call("make_timestamp", call("epoch_us", x))
+        if kind in _ZONED:
+            return call("make_timestamp", call("epoch_us", exp.cast(x, "TIMESTAMPTZ")))
         if kind in ("FLOAT", "TIME_NS", "TIMESTAMP_NS", "TIMESTAMP_MS", "TIMESTAMP_S"):
             whole = {"FLOAT": "DOUBLE"}.get(kind, kind.partition("_")[0])
             return exp.cast(exp.cast(x, "TEXT") if kind == "FLOAT" else x, whole)

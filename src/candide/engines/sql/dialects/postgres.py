@@ -6,9 +6,23 @@ from sqlglot import exp
 
 from candide.engines.sql.dialect import LIKE_A_NUMBER, Dialect, Expr, as_double, call, days_of_seconds, number
 
-_TEXTS = ", ".join(f"CAST({one!r} AS REGTYPE)" for one in ("text", "varchar", "bpchar"))
-IS_TEXT = f"PG_TYPEOF({{}}) IN ({_TEXTS})"
-_SIZE = "ABS(CAST(CAST({} AS TEXT) AS NUMERIC))"  # which a double may be too small for
+
+def types_of(*names: str) -> str:
+    """Types, as ``PG_TYPEOF`` names those of columns."""
+    return ", ".join(f"CAST({name!r} AS REGTYPE)" for name in names)
+
+
+IS_TEXT = f"PG_TYPEOF({{}}) IN ({types_of('text', 'varchar', 'bpchar')})"
+SPANS, DAYS = ("time", "interval"), ("date", "timestamp", "timestamptz")
+_EPOCH = "CAST(EXTRACT(EPOCH FROM CAST(CAST({{}} AS TEXT) AS {})) AS DOUBLE PRECISION) / 86400e0"  # by way of text
+_TIMES = [
+    (types_of(*kinds), _EPOCH.format(of))
+    for kinds, of in ((SPANS, "INTERVAL"), (DAYS[:2], "TIMESTAMP"), (DAYS[2:], "TIMESTAMPTZ"))
+]
+# Text without no-break spaces around it and underscores within
+_LETTERS = 'CAST({} AS TEXT) COLLATE "C"'
+_BARE = f"REGEXP_REPLACE(BTRIM({_LETTERS}, CONCAT(' ', CHR(160))), '([0-9])_(?=[0-9])', '\\1', 'g')"
+_SIZE = f"ABS(CAST({_BARE} AS NUMERIC))"  # which a double may be too small for
 
 
 class PostgresDialect(Dialect):
@@ -20,9 +34,14 @@ class PostgresDialect(Dialect):
         "WHEN PG_TYPEOF({}) = CAST('real' AS REGTYPE) THEN "
         "CAST(CAST(CAST({} AS TEXT) AS REAL) AS DOUBLE PRECISION) "  # all its bits, not what its decimals spell
         f"WHEN NOT {IS_TEXT} THEN CAST(CAST({{}} AS TEXT) AS DOUBLE PRECISION) "
-        f'WHEN CAST({{}} AS TEXT) COLLATE "C" ~ {LIKE_A_NUMBER} '
+        f"WHEN {_BARE} ~ {LIKE_A_NUMBER} "
         f"THEN CASE WHEN {_SIZE} < 3e-324 THEN 0e0 WHEN {_SIZE} <= {sys.float_info.max!r} "  # others end the query
-        "THEN CAST(CAST({} AS TEXT) AS DOUBLE PRECISION) END END"
+        f"THEN CAST({_BARE} AS DOUBLE PRECISION) END END"
+    )
+    read_typed = (
+        "CASE "
+        + "".join(f"WHEN PG_TYPEOF({{}}) IN ({types}) THEN {epoch} " for types, epoch in _TIMES)
+        + f"ELSE {read} END"
     )
     grouping_sets = True
 

@@ -25,7 +25,10 @@ DAYS = f"{_ZONED} {_MICROS} / 864e8 ELSE {_ON_CLOCK} END"
 
 class SparkDialect(Dialect):
     name = "spark"
-    read = "TRY_CAST({} AS DOUBLE)"
+    read = (  # of text without no-break spaces around it and underscores within, too
+        "COALESCE(TRY_CAST({} AS DOUBLE), TRY_CAST(REGEXP_REPLACE(REGEXP_REPLACE(CAST({} AS STRING), "
+        "'^[ \u00a0\u202f]+|[ \u00a0\u202f]+$', ''), '(?<=[0-9])_(?=[0-9])', '') AS DOUBLE))"
+    )
     stacks = True
 
     def parts(self, text: str) -> list[str]:

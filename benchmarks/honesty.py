@@ -1,0 +1,25 @@
+"""Honesty: whether what the default model reports of itself holds on rows that it has not seen.
+
+Noise tables, repeated rows, changes that must not matter, printed against true log-loss, and false alarms of drift.
+"""
+
+import importlib
+from typing import Any
+
+PARTS = ("repeats", "invariance", "noise", "drift")
+
+
+def options(parser: Any) -> None:
+    """The options of this subject."""
+    parser.add_argument("--part", choices=PARTS, help="measure one part alone")
+
+
+def run(*, quick: bool = False, part: str | None = None) -> str:
+    """Measure and print everything; return the section for RESULTS.md."""
+    sections = []
+    for name in (part,) if part else PARTS:
+        module = importlib.import_module(f"benchmarks.honesty_{name}")
+        title = (module.__doc__ or name).split("\n")[0]
+        print(f"\n{title}", flush=True)
+        sections.append(f"### {title}\n\n{module.run(quick=quick)}")
+    return "\n\n".join(sections)

@@ -1,0 +1,129 @@
+"""Number and date formats of text columns in memory: decided by the rules for files, with the same notes.
+
+>>> table = Table.of({"price": ["€ 1,787.00", "€ 79.50"] * 5, "job": ["cook", "smith"] * 5})
+>>> formats = formats_of(table)
+>>> formats.spelled["price"].unit, formats.read(table).numbers(("price",))[:2].ravel().tolist()
+('€', [1787.0, 79.5])
+>>> [remark.code for remark in formats.remarks]
+['read-as']
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from candide.rows.labels import is_arrow
+from candide.rows.remarks import Remark
+from candide.rows.spelling import NAS, PLAIN, Spelling
+from candide.rows.table import Name, Table
+from candide.rows.written import has_declared_levels, in_types, is_text
+
+if TYPE_CHECKING:
+    from candide.engines.reading import Reading
+
+_FEW = 64  # values that tell most of the time that a column holds words
+
+
+@dataclass(frozen=True)
+class TextFormats:
+    """How columns of text write numbers and dates, and the notes on these."""
+
+    spelled: dict[str, Spelling] = field(default_factory=dict)
+    dates: frozenset[Name] = frozenset()
+    remarks: list[Remark] = field(default_factory=list, compare=False)
+
+    def read(self, table: Table) -> Table:
+        """The same rows with numbers and dates in the place of text."""
+        return in_types(table, self.spelled, self.dates) if self.spelled else table
+
+    def of_model(self, columns: Collection[Name], dates: Collection[Name]) -> dict[str, Any]:
+        """What a model of some columns remembers, some of which are dates by their type."""
+        names = {str(name) for name in columns}
+        spelled = {name: how for name, how in self.spelled.items() if name in names and how != PLAIN}
+        return {"spelled": spelled, "dates": frozenset(columns) & (self.dates | frozenset(dates))}
+
+
+NO_FORMATS = TextFormats()
+
+
+def formats_of(table: Table, events: Any = "auto", reading: "Reading | None" = None) -> TextFormats:
+    """Decide which text columns hold numbers or dates, from the rows that kinds of columns are decided from.
+
+    Columns that ``events`` declares to be categories or text are kept as they are written.
+    """
+    texts = text_columns(table)
+    as_text, as_numbers = declared_columns(events, table.names) if texts else (set(), set())
+    names = {str(name): name for name in texts if name not in as_text}
+    if not names:
+        return NO_FORMATS
+    import pyarrow as pa
+
+    from candide.engines.duckdb import infer
+    from candide.engines.reading import Reading
+    from candide.rows.kinds import rows_of_look
+
+    most = rows_of_look(len(table.names))
+    heads = {text: _strings(table.head(name, most)) for text, name in names.items()}
+    heads = {text: head for text, head in heads.items() if head is not None}
+    if not heads:
+        return NO_FORMATS
+    wanted = [str(name) for name in as_numbers]
+    read = infer.types_of(None, pa.table(heads), None, (), wanted, reading or Reading(), heads, typed=True)
+    spelled = {text: read.spelled.get(text, PLAIN) for text, kind in read.types.items() if kind != "VARCHAR"}
+    dates = {names[text] for text, kind in read.types.items() if kind.startswith(("DATE", "TIMESTAMP"))}
+    return TextFormats(spelled, frozenset(dates), read.remarks)
+
+
+def declared_columns(events: Any, names: Collection[Name]) -> tuple[set[Name], set[Name]]:
+    """The columns that are declared to be categories or text, and those that are declared to be numbers."""
+    from candide.events import event_of
+    from candide.model.plan import for_each, is_one, named_events
+
+    if is_one(events):
+        asked = dict.fromkeys(names, event_of(events))
+    else:
+        events = for_each(events, names)
+        asked = named_events(events) if isinstance(events, Mapping) else {}
+    as_text = {name for name, event in asked.items() if event.encoding.as_written}
+    return as_text, asked.keys() - as_text
+
+
+def text_columns(table: Table) -> list[Name]:
+    """The columns that hold text which may spell numbers or dates, as their first values tell."""
+    if table.is_sparse or (isinstance(table.source, np.ndarray) and table.source.dtype.kind not in "OUS"):
+        return []
+    held = table.source if isinstance(table.source, dict) else {}
+    names = [name for name in table.names if not has_declared_levels(held.get(name))]
+    heads = {name: table.head(name, _FEW) for name in names}
+    heads |= {
+        name: table.column(name) for name, head in heads.items() if is_arrow(head) and head.null_count == len(head)
+    }
+    return [name for name in names if _may_spell(heads[name])]
+
+
+def _may_spell(column: Any) -> bool:
+    """Whether a column is text, and each of some values has a digit or may stand for a missing one."""
+    if not is_text(column):
+        return False
+    values = column.to_pylist() if is_arrow(column) else column.tolist()
+    texts = [value for value in values if isinstance(value, str)]
+    return all(any(map(str.isdigit, text)) or text.strip().lower() in NAS for text in texts)
+
+
+def _strings(column: Any) -> Any:
+    """An Arrow array of text; None where a value is neither text nor missing."""
+    import pyarrow as pa
+
+    from candide.rows.labels import is_absent
+
+    if is_arrow(column):
+        return column.cast(pa.string())
+    values = [None if is_absent(value) else value for value in column.tolist()]
+    if not all(value is None or isinstance(value, str) for value in values):
+        return None
+    try:
+        return pa.array(values, pa.string())
+    except UnicodeEncodeError:  # half of a character
+        return None

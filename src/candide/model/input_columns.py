@@ -1,0 +1,80 @@
+"""Input columns: one rule, through every entry point, for rows that do not have exactly the columns of a model.
+
+Columns are matched by name, in any order. One that rows to be scored lack is missing in every row, with a warning;
+rows that have none of the model's columns are an error. Other columns are ignored, with a warning where the name
+resembles one of the model's.
+
+>>> compare_columns("rows.csv", ["Age", "job"], ("age", "job"))[0].remedy
+"did you mean 'Age' for 'age'?"
+>>> [str(note) for note in compare_columns("rows.csv", ["age", "job", "Job"], ("age", "job"))]
+["rows.csv: column 'Job' is ignored; the model reads 'job'"]
+"""
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from candide import wording
+from candide.errors import InputError
+from candide.rows.remarks import Remark
+
+_SEARCHED = 1000  # unknown names among which a similar one is searched
+_HINTS = 3  # suggested spellings in one message
+
+
+def compare_columns(
+    where: str, columns: Collection[Any], expected: Sequence[Any], ignored: Iterable[Any] = ()
+) -> list[Remark]:
+    """Return the warnings on the columns of rows to be scored; raise an error where none is expected.
+
+    ``ignored`` are further names that may be there: the target, or columns that were left out of the model.
+    """
+    given, wanted = dict.fromkeys(map(str, columns)), dict.fromkeys(map(str, expected))
+    known = {*wanted, *map(str, ignored)}
+    unknown = [name for name in given if name not in known][:_SEARCHED]
+    absent = [name for name in wanted if name not in given]
+    near = similar_names(absent, unknown)
+    hint = suggestion(near)
+    if absent and len(absent) == len(wanted):
+        what = (
+            f"{where} has none of the model's columns {wording.listing(absent)}; it has {wording.listing(list(given))}"
+        )
+        raise InputError(what, value=absent, remedy=hint)
+    notes = []
+    if absent:
+        text = f"{where} lacks {wording.listing(absent)}: taken as missing in every row"
+        notes.append(Remark("column-absent", text, absent[0], hint, tuple(absent)))
+    by_letters = {_letters(name): name for name in wanted if name in given} if unknown else {}
+    for name in unknown:
+        if name not in near.values() and _letters(name) in by_letters:
+            text = f"{where}: column {name!r} is ignored"
+            remedy = f"the model reads {by_letters[_letters(name)]!r}"
+            notes.append(Remark("column-unknown", text, name, remedy, (name,)))
+    return notes
+
+
+def similar_names(absent: Sequence[str], unknown: Sequence[str]) -> dict[str, str]:
+    """Return, for some of the absent names, the unknown one that is spelled most like it.
+
+    >>> similar_names(["age", "job"], ["AGE ", "colour"])
+    {'age': 'AGE '}
+    """
+    others = {name.lower(): name for name in unknown}
+    pairs = [(name, close) for name in absent[:_HINTS] for close in get_close_matches(name.lower(), others, 1)]
+    return {name: others[close] for name, close in pairs}
+
+
+def suggestion(near: dict[str, str]) -> str:
+    """Return the question that suggests spellings, empty where there is none.
+
+    >>> suggestion({"age": "Age"}), suggestion({})
+    ("did you mean 'Age' for 'age'?", '')
+    """
+    listed = ", ".join(f"{given!r} for {wanted!r}" for wanted, given in near.items())
+    return f"did you mean {listed}?" if listed else ""
+
+
+def _letters(name: str) -> str:
+    """Return a name without case, blanks and punctuation."""
+    return re.sub(r"[\W_]+", "", name).casefold()

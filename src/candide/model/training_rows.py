@@ -1,0 +1,79 @@
+"""Rows that weights are learned from: their blocks, classes, weights, and what leaving one of them out takes away.
+
+Words are learned from further rows, because they are very many. What the other terms contribute to these is where words
+begin; it is worked out some rows at a time, and only its sum is kept.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from candide.model import weights
+from candide.model.census import Census
+from candide.model.model import prior_for
+from candide.model.settings import Settings
+from candide.rows.blocks import Block, Codes, Floats, rows_of
+
+_AT_ONCE = 1 << 12  # rows that are scored together
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRows:
+    """Rows as blocks of a plan. Equal rows may be pooled: then a weight is not what leaving the row out takes away."""
+
+    blocks: Sequence[Block]
+    y: Codes
+    weight: Floats | None = None  # (row,) how often it counts
+    left_out: Floats | None = None  # (row,) what leaving it out takes from the counts; None: its weight
+    fold: Codes | None = None  # (row,) the fold whose rows do not choose the bins that it is scored by
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def removed(self) -> Floats | None:
+        """(row,) what leaving it out takes from the counts; None where that is 1."""
+        return self.weight if self.left_out is None else self.left_out
+
+    def teaching(self, class_weight: Floats) -> Floats | None:
+        """(row,) how often each counts while weights are learned: never, where most have a class of their own.
+
+        Left out, such a row is of a class that nothing is known of: all that it could teach is to avoid its own class.
+        """
+        removed = np.ones(len(self)) if self.removed is None else self.removed
+        alone = class_weight[self.y] < 1.5 * removed
+        if alone.mean() < 0.5:
+            return self.weight
+        return np.where(alone, 0.0, 1.0 if self.weight is None else self.weight)
+
+    def some(self, rows: slice) -> "TrainingRows":
+        """Some of the rows."""
+        parts = (self.y, self.weight, self.left_out, self.fold)
+        own = (None if part is None else part[rows] for part in parts)
+        return TrainingRows([rows_of(block, rows) for block in self.blocks], *own)  # type: ignore[arg-type]
+
+
+@dataclass(eq=False)
+class FurtherRows:
+    """Rows that words are learned from, and which of them every other term is learned from."""
+
+    rows: TrainingRows
+    at: Codes
+    offset: Floats | float = 0.0  # (row, class) what terms other than words contribute
+
+    def score_terms(
+        self, census: Census, settings: Settings, weight: Sequence[Floats], held_out: Callable[..., Floats]
+    ) -> None:
+        """Add up what the other terms contribute with these weights, each row left out of its own."""
+        self.offset = np.zeros((len(self.rows), len(census.labels)))
+        for i, (part, tally, each) in enumerate(zip(census.plan.parts, census.tallies, weight, strict=True)):
+            if part.event.hears_words or not each.any():
+                continue
+            prior, own = prior_for(part.event, settings.priors), self.rows.blocks[i : i + 1]
+            alone = TrainingRows(own, self.rows.y, self.rows.weight, self.rows.left_out, self.rows.fold)
+            for start in range(0, len(self.rows), _AT_ONCE):
+                some = alone.some(slice(start, min(start + _AT_ONCE, len(self.rows))))
+                room = weights.room(len(some), len(census.labels), len(each))
+                terms = held_out(part, tally, prior, some.blocks[0], some, room)
+                self.offset[start : start + len(some)] += weights.kept(terms) @ each

@@ -1,0 +1,60 @@
+"""What must not matter to the default model: order, names of labels, columns without information, signs."""
+
+import numpy as np
+import pytest
+
+import candide as cd
+
+
+def table(n, seed, classes):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, classes, n)
+    X = {f"x{j}": rng.normal(size=n) + s * y for j, s in enumerate((0.8, 0.3, 0.0))}
+    X["count"] = rng.poisson(5, n) + y
+    X["gaps"] = np.where(rng.random(n) < 0.2, np.nan, rng.normal(size=n) + 0.3 * y)
+    X["sign"] = np.where(rng.random(n) < 0.4 + 0.1 * y, 1.0, -1.0)
+    X["job"] = np.array(list("abcd"))[(rng.integers(0, 4, n) + (rng.random(n) < 0.3) * y) % 4]
+    return X, y
+
+
+CASES = [(150, 2), (400, 3)]
+
+
+@pytest.fixture(scope="module", params=CASES, ids=str)
+def fitted(request):
+    n, classes = request.param
+    (X, y), (asked, _) = table(n, 0, classes), table(300, 1, classes)
+    return X, y, asked, cd.BayesClassifier().fit(X, y).predict_proba(asked)
+
+
+def same(found, want):
+    np.testing.assert_allclose(found, want, atol=1e-6)
+
+
+def test_the_order_of_rows_and_columns(fitted):
+    X, y, asked, want = fitted
+    rng = np.random.default_rng(2)
+    rows, names = rng.permutation(len(y)), rng.permutation(list(X))
+    shuffled = {name: X[name][rows] for name in names}
+    same(cd.BayesClassifier().fit(shuffled, y[rows]).predict_proba({n: asked[n] for n in names}), want)
+
+
+def test_names_and_order_of_labels(fitted):
+    X, y, asked, want = fitted
+    names = np.array(["zeta", "alpha", "mu"])
+    model = cd.BayesClassifier().fit(X, names[y])
+    same(model.predict_proba(asked)[:, [list(model.classes_).index(names[c]) for c in np.unique(y)]], want)
+
+
+@pytest.mark.parametrize("value", [3.0, np.nan, "k"])
+def test_a_column_that_is_constant_or_empty(fitted, value):
+    X, y, asked, want = fitted
+    more = [{**rows, "more": np.full(len(rows["x0"]), value)} for rows in (X, asked)]
+    same(cd.BayesClassifier().fit(more[0], y).predict_proba(more[1]), want)
+
+
+@pytest.mark.parametrize("name", ["x0", "count", "gaps", "sign"])
+def test_a_column_that_is_negated(fitted, name):
+    X, y, asked, want = fitted
+    found = cd.BayesClassifier().fit({**X, name: -X[name]}, y).predict_proba({**asked, name: -asked[name]})
+    same(found, want)

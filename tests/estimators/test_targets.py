@@ -1,0 +1,65 @@
+"""Labels that are a quantity or an identifier: one rule and one message for cd.fit and the estimators."""
+
+import numpy as np
+import pytest
+
+import candide as cd
+from candide.errors import InputError
+from candide.rows.remarks import RemarkWarning
+from candide.tasks.learn import learn
+
+N = 1500
+X = {"a": np.random.default_rng(0).normal(size=N)}
+Y = np.arange(N) * 7 % 1201  # 1,201 different whole numbers
+MESSAGE = "1,201 different values in the first 1,500 rows: an identifier or a quantity, not a class"
+LABELS = {"integers": Y, "floats": Y.astype(float), "text": Y.astype(str), "objects": Y.astype(object)}
+
+
+@pytest.mark.parametrize("y", LABELS.values(), ids=LABELS)
+@pytest.mark.parametrize("make", [cd.BayesClassifier, cd.NaiveBayes, cd.GaussianBayes])
+def test_estimators_refuse_a_quantity(make, y):
+    for verb in (make().fit, make().partial_fit):
+        with pytest.raises(InputError, match=MESSAGE) as caught:
+            verb(np.column_stack([X["a"], X["a"] ** 2]), y)
+        assert caught.value.value == 1201
+        assert "partial_fit(X, y, classes=...)" in caught.value.remedy
+
+
+@pytest.mark.parametrize("y", LABELS.values(), ids=LABELS)
+@pytest.mark.parametrize("model", ["naive", "bayes"])
+def test_fit_of_a_table_refuses_the_same(model, y):
+    with pytest.raises(InputError, match=MESSAGE) as caught:
+        cd.fit({**X, "y": y}, target="y", model=model)
+    assert (caught.value.column, caught.value.value) == ("y", 1201)
+
+
+def test_text_refuses_the_same():
+    with pytest.raises(InputError, match=MESSAGE):
+        cd.TextNB().fit([f"word {i % 9}" for i in range(N)], Y)
+
+
+def test_dropins_warn_and_stay_as_scikit_learn_is():
+    from sklearn.naive_bayes import GaussianNB
+
+    rows = X["a"][:, None]
+    with pytest.warns(RemarkWarning, match=MESSAGE):
+        ours = cd.GaussianNB().fit(rows, Y)
+    np.testing.assert_allclose(ours.predict_proba(rows[:9]), GaussianNB().fit(rows, Y).predict_proba(rows[:9]))
+
+
+def test_declared_classes_are_taken():
+    model = cd.NaiveBayes().partial_fit(X, Y, classes=np.arange(1201)).partial_fit(X, Y)
+    assert len(model.classes_) == 1201
+
+
+def test_whole_numbers_are_classes_however_they_are_held():
+    y = np.arange(300) % 26  # more than the fractions that may be classes
+    for values in (y, y.astype(float), y.astype(str)):
+        learned = learn({"a": X["a"][:300], "y": values}, "y", model="naive")
+        assert len(learned.fitted.labels) == 26
+        assert not [one for one in learned.remarks if one.code == "label-measurement"]
+
+
+def test_fractions_are_a_quantity_from_fewer_on():
+    with pytest.raises(InputError, match="not a class"):
+        cd.fit({**X, "y": np.round(np.arange(N) % 30 / 7, 3)}, target="y")

@@ -1,0 +1,111 @@
+"""Total effects of columns: the direction that the data show, where the own term of a column has a negative weight."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import candide as cd
+from candide import plot
+from candide.cli import cli
+from candide.explain.effects import Effects, additive_parts
+from candide.explain.voices import voices
+from candide.plot.drawable import Drawable
+from candide.plot.nomogram import scales
+from candide.report import make, summary
+from candide.report.html import data
+from candide.report.json import facts
+
+
+def rows(n=2000):
+    """Two numbers that move together, both of which raise the odds, one of them with a third."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=n)
+    z, w = x + 0.3 * rng.normal(size=n), rng.normal(size=n)
+    yes = rng.random(n) < 1 / (1 + np.exp(-(x + 0.5 * z + x * w)))
+    return {"x": x, "z": z, "w": w, "y": np.where(yes, "yes", "no")}
+
+
+@pytest.fixture(scope="module")
+def model():
+    found = cd.fit(rows(), "y")
+    own = {one.title: one.weight for one in voices(found.fitted_) if one.kind == "column"}
+    assert own["x"] < 0 or own["z"] < 0  # what the tests are about
+    return found
+
+
+@pytest.mark.parametrize("name", ["x", "z"])
+def test_a_column_that_raises_the_odds_is_shown_to_raise_them(model, name):
+    table = rows()
+    odds = [np.mean(table["y"][part] == "yes") for part in np.array_split(np.argsort(table[name]), 4)]
+    assert (np.diff(odds) > 0).all()
+    effect = Effects(model.fitted_).of(name)
+    assert effect.terms > 1
+    assert (np.diff(effect.axis.against(model.fitted_.shares, 1)) > 0).all()
+    [line] = scales(Drawable.of(model), 1, [name])
+    assert (np.diff(line.nats) > 0).all()
+    heights = [bar.get_height() for bar in plot.voice(model, name).patches]
+    assert (np.diff(heights) > 0).all()
+
+
+def test_the_model_is_shown_with_total_effects(model):
+    found = summary.of_model(model)
+    text = str(found)
+    for one in found.effects:
+        assert (np.diff(one.effects["yes"]) > 0).all()
+        assert f"Says most for yes at {one.values[-1]}" in one.sentence
+        assert one.sentence[:20] in text
+    told = {one["column"]: one for one in facts(found)["effects"]}
+    assert set(told) == {"x", "z"}
+    assert json.dumps(facts(found))
+    for text in (str(found), str(voices(model.fitted_)), model._repr_html_()):
+        lines = [line for line in text.splitlines() if "-0." in line and line.startswith(("x ", "z "))]
+        assert all("own term" in line for line in lines)  # never as if it were the column's
+
+
+def test_the_page_has_total_effects(model):
+    page = make.make(model, rows(), "y").page
+    alone = {one.title: one for one in page.voices if one.kind == "column"}
+    for name in ("x", "z"):
+        assert (np.diff(alone[name].said[1]) > 0).all()
+        assert "weight" not in alone[name].label
+        total = data.case(page)["totals"][name]
+        assert np.array(total["v"][0]) / 100 == pytest.approx(alone[name].said[1], abs=0.006)
+
+
+def test_the_command_shows_them(model, tmp_path):
+    model.save(tmp_path / "m.candide")
+    shown = CliRunner().invoke(cli, ["show", str(tmp_path / "m.candide")], catch_exceptions=False).output
+    assert "Total effects of columns" in shown
+
+
+def test_the_parts_of_an_additive_table_are_all_of_it():
+    rng = np.random.default_rng(0)
+    a, b, c = rng.normal(size=(4, 2)), rng.normal(size=(3, 2)), rng.normal(size=(5, 2))
+    table = a[:, None, None] + b[None, :, None] + c[None, None, :]
+    weight = rng.random((4, 3, 5)) * (rng.random((4, 3, 5)) < 0.8)
+    parts = additive_parts(table, weight)
+    back = parts[0][:, None, None] + parts[1][None, :, None] + parts[2][None, None, :]
+    off = (table - back)[weight > 0]
+    assert np.ptp(off, axis=0) == pytest.approx(0.0, abs=1e-6)
+
+
+def test_a_pair_is_split_between_its_columns():
+    rng = np.random.default_rng(1)
+    a, b = rng.choice(list("pq"), 3000), rng.choice(list("uv"), 3000)
+    odds = np.where(a == "q", 1.0, -1.0) + np.where((a == "q") & (b == "v"), 2.0, 0.0)
+    y = np.where(rng.random(3000) < 1 / (1 + np.exp(-odds)), "yes", "no")
+    fitted = cd.BayesClassifier().fit({"a": a, "b": b}, y).fitted_
+    found = {one.column: one.axis.against(fitted.shares, 1) for one in Effects(fitted).all}
+    assert np.diff(found["a"])[0] == pytest.approx(3.0, abs=0.5)  # 2 where b is u, 4 where it is v
+    assert np.diff(found["b"])[0] == pytest.approx(1.0, abs=0.5)  # 0 where a is p, 2 where it is q
+
+
+def test_without_joint_terms_it_is_the_own_term():
+    table = rows(300)
+    fitted = cd.fit(table, "y", model="naive", events="gaussian").fitted_
+    effects = Effects(fitted)
+    assert [one.terms for one in effects.all] == [1, 1, 1]
+    assert not effects.shift("x", [0.0, 1.0]).any()
+    assert [one.importance for one in effects.all] == [one.strength for one in voices(fitted)]

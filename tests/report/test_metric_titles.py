@@ -1,0 +1,83 @@
+"""Precision and F1 are printed with the class or the average they are of, and no baseline where there is none."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from sklearn import metrics as sk
+
+import candide as cd
+from candide import tasks
+from candide.cli import cli
+from candide.report import make, summary
+from candide.report.json import facts
+
+
+def table(k, n=300):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=n)
+    score = x + rng.normal(size=n)
+    names = np.array(["no", "yes"] if k == 2 else ["low", "mid", "high"])
+    return {"x": x, "y": names[np.digitize(score, [1.0] if k == 2 else [-1.0, 1.0])]}
+
+
+TITLES = {2: ["precision (yes)", "f1 (yes)", "PR-AUC (yes)"],
+          3: ["precision (macro)", "f1 (macro)", "auc (macro)", "PR-AUC (macro)"]}  # fmt: skip
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_every_printout_names_what_a_metric_is_of(k, tmp_path):
+    rows = table(k)
+    model = cd.fit(rows, "y", model="naive")
+    scores = tasks.evaluate(model, rows, "y")
+    folds = tasks.cross_validate(rows, "y", folds=3, model="naive")
+    compared = tasks.compare(rows, "y", {"one": {"model": "naive"}, "two": {"model": "naive"}}, folds=3)
+    printed = [
+        str(summary.of_scores(model, scores)),
+        str(summary.of_compared(compared)),
+        str(folds),
+        folds._repr_html_(),
+        make.make(model, rows, "y").text,
+    ]
+    for text in printed:
+        assert all(title in text.replace("average_precision", "PR-AUC") for title in TITLES[k])
+    for text in (str(scores), scores._repr_html_()):
+        assert ("f1 (second class)" if k == 2 else "f1 (macro)") in text
+    of = "yes" if k == 2 else "macro"
+    for found in (facts(summary.of_scores(model, scores)), facts(summary.of_compared(compared))):
+        assert found["metrics_of"]["precision"] == found["metrics_of"]["f1"] == of
+        assert json.dumps(found)
+
+
+def test_of_two_classes_precision_and_f1_are_those_of_the_second():
+    rows = table(2)
+    model = cd.fit(rows, "y", model="naive")
+    found = {one.name: one.value for one in summary.of_scores(model, tasks.evaluate(model, rows, "y")).metrics}
+    given = model.predict({"x": rows["x"]})
+    assert found["precision"] == pytest.approx(sk.precision_score(rows["y"], given, pos_label="yes"))
+    assert found["f1"] == pytest.approx(sk.f1_score(rows["y"], given, pos_label="yes"))
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_the_calibration_error_has_no_baseline(k, tmp_path):
+    rows = table(k)
+    model = cd.fit(rows, "y", model="naive")
+    found = summary.of_scores(model, tasks.evaluate(model, rows, "y"))
+    [line] = (line for line in str(found).splitlines() if line.startswith("calibration error"))
+    assert "0.0000" not in line
+    assert "calibration_error" not in facts(found)["baseline"]
+    page = make.make(model, rows, "y").text
+    assert ">nan<" not in page
+    assert '<td class="n soft">0.0000</td><td class="soft">confidence' not in page
+
+
+def test_the_command_prints_it_in_json(tmp_path):
+    import pyarrow as pa
+    from pyarrow import csv
+
+    csv.write_csv(pa.table(table(2)), tmp_path / "t.csv")
+    typed = ["evaluate", str(tmp_path / "t.csv"), "--target", "y", "--folds", "3", "--model", "naive", "--json"]
+    found = json.loads(CliRunner().invoke(cli, typed, catch_exceptions=False).output)
+    assert found["metrics_of"] == {"precision": "yes", "f1": "yes", "average_precision": "yes"}
+    assert found["precision"]["value"] == pytest.approx(found["by_class"][1]["precision"])

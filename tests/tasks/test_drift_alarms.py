@@ -1,0 +1,122 @@
+"""False alarms of drift: columns that have not changed are named in one list of a hundred, whatever their type."""
+
+import sys
+
+import numpy as np
+import pytest
+from benchmarks import honesty_drift
+
+import candide as cd
+from candide import tasks
+from candide.explain import drift as compare
+from candide.explain.level_tests import LevelCounts
+from candide.report import summary
+
+pytestmark = pytest.mark.filterwarnings("ignore:column.*levels in")
+
+ALLOWED = 0.02
+
+
+def shares(name):
+    ranks = np.arange(1, 5001)
+    return {"zipf": ranks**-1.3, "long": ranks[:500] ** -1.0, "even": np.ones(200), "few": ranks[:5] ** -1.0}[name]
+
+
+@pytest.mark.parametrize("sizes", honesty_drift.SIZES)
+@pytest.mark.parametrize("name", ["zipf", "long", "even", "few"])
+def test_levels_that_have_not_changed_are_not_named(name, sizes):
+    rng, p = np.random.default_rng(7), shares(name)
+    tables = [np.stack([rng.multinomial(n, p / p.sum()) for n in sizes]).astype(float) for _ in range(1000)]
+    found = [LevelCounts(table).test()[0] for table in tables]
+    assert np.mean(np.array(found) < 0.01) <= ALLOWED
+    assert np.mean(np.array(found) < 0.2) > 0.05  # and the test is not one that never finds anything
+
+
+def levels(rng, n, p, first=0):
+    return np.array([f"level {first + code}" for code in rng.choice(len(p), n, p=p / p.sum())])
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_a_long_tail_that_has_not_changed_is_not_named(given):
+    rng, wrong = np.random.default_rng(0), 0
+    for _ in range(12):
+        before, after = ({"shop": levels(rng, n, shares("zipf"))} for n in (500, 300))
+        model = cd.fit(before | {"y": rng.choice(["a", "b"], 500)}, "y", model="naive")
+        found = tasks.drift(model, after, before=before if given else None)
+        wrong += bool(found.moved)
+        assert found.columns[0].moved < 0.25
+    assert wrong <= 1
+
+
+def test_a_long_tail_that_has_changed_is_named():
+    rng = np.random.default_rng(0)
+    p = shares("zipf")
+    before = {"shop": levels(rng, 500, p), "y": rng.choice(["a", "b"], 500)}
+    model = cd.fit(before, "y", model="naive")
+    [one] = tasks.drift(model, {"shop": levels(rng, 300, np.r_[p[0] / 4, p[1:]])}).moved
+    assert one.level == "level 0"
+    rare = np.where(rng.random(300) < 0.5, levels(rng, 300, p), levels(rng, 300, np.ones(900), first=5000))
+    [one] = tasks.drift(model, {"shop": rare}).moved
+    assert one.level == "never met"
+    assert one.moved > 0.25
+
+
+def test_unseen_levels_are_counted_alike_in_files_and_memory(tmp_path):
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
+    rng = np.random.default_rng(1)
+    before = {"shop": levels(rng, 500, shares("zipf")), "y": rng.choice(["a", "b"], 500)}
+    after = {"shop": levels(rng, 300, shares("zipf"))}
+    model = cd.fit(before, "y", model="naive")
+    csv.write_csv(pa.table(after), tmp_path / "new.csv")
+    parquet.write_table(pa.table(after), tmp_path / "new.parquet")
+    [expected] = tasks.drift(model, after).columns
+    for name in ("new.csv", "new.parquet"):
+        [one] = tasks.drift(model, str(tmp_path / name)).columns
+        assert one.p == pytest.approx(expected.p, rel=1e-9)
+        assert one.moved == pytest.approx(expected.moved, rel=1e-9)
+
+
+def test_levels_beyond_the_bound_count_as_one_row_each(monkeypatch):
+    rng = np.random.default_rng(1)
+    ids = [f"id {i}" for i in range(800)]
+    model = cd.fit(
+        {"id": ids[:500], "y": rng.choice(["a", "b"], 500)}, "y", model="naive", events={"id": "categorical"}
+    )
+    [whole] = tasks.drift(model, {"id": ids[500:]}).columns
+    monkeypatch.setattr(sys.modules["candide.tasks.drift"], "_LEVELS", 40)
+    [cut] = tasks.drift(model, {"id": ids[500:]}).columns
+    assert whole.p == cut.p == 1.0
+    assert whole.moved == pytest.approx(cut.moved)
+
+
+@pytest.mark.parametrize("sizes", honesty_drift.SIZES)
+def test_means_of_skewed_numbers_have_not_moved(sizes):
+    rng, p = np.random.default_rng(3), []
+    for _ in range(1000):
+        sides = [np.where(rng.random(n) < 0.9, 0.0, rng.lognormal(0, 1.5, n)) for n in sizes]
+        p.append(compare._means_test(sizes, *(tuple(f(side) for side in sides) for f in (np.mean, np.var))))
+    assert np.mean(np.array(p) < 0.01) <= ALLOWED
+
+
+def test_a_few_new_rows_of_one_value_are_no_move():
+    rng = np.random.default_rng(0)
+    fees = np.where(rng.random(2000) < 0.97, 0.0, rng.lognormal(size=2000))
+    before = {"fee": fees, "y": rng.choice(["a", "b"], 2000)}
+    model = cd.fit(before, "y", model="naive", events={"fee": "gaussian"})
+    for given in (None, before):
+        assert not tasks.drift(model, {"fee": np.zeros(50)}, before=given).moved
+        assert tasks.drift(model, {"fee": np.zeros(1000)}, before=given).moved
+    stuck = tasks.drift(model, {"fee": np.full(20, 3.5)})
+    assert stuck.moved
+    assert "nan" not in str(summary.of_drift(stuck))
+
+
+def test_the_benchmark_finds_changes_and_no_others():
+    found = honesty_drift.measure(500, 300, 4)
+    names = set(honesty_drift.COLUMNS) - {"text"}
+    assert set(found["compared"]) - {"the whole list"} == names
+    assert max(found["counts"].values(), default=0) <= 1
+    assert max(found["rows"].values(), default=0) <= 1
+    assert sum(found["changed"][name] >= 2 for name in names) >= 0.8 * len(names)
