@@ -121,11 +121,11 @@ def test_every_type_of_postgres_is_read_as_predict_reads_it_or_refused(model, po
 
 def of_duckdb(kind):
     """What a value of a type is in Python, as DuckDB reads it."""
-    return lambda text: duckdb.execute(f"SELECT CAST(? AS {kind})", [text]).fetchone()[0]
+    return lambda text: duckdb.connect().execute(f"SELECT CAST(? AS {kind})", [text]).fetchone()[0]
 
 
 def seconds(text):
-    return duckdb.execute("SELECT EPOCH(CAST(? AS INTERVAL))", [text]).fetchone()[0]
+    return duckdb.connect().execute("SELECT EPOCH(CAST(? AS INTERVAL))", [text]).fetchone()[0]
 
 
 POSTGRES_VALUES = {kind: of_duckdb(kind) for kind in POSTGRES} | {
