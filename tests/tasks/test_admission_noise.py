@@ -50,8 +50,41 @@ def test_noise_of_many_columns_is_predicted_by_the_class_prior(kind, shares):
         p = cd.BayesClassifier().fit(X[:100], y[:100]).predict_proba(X[100:])
         prior = np.bincount(y[:100]) / 100
         excess.append(float(np.mean(np.log(prior[y[100:]]) - np.log(p[np.arange(1000), y[100:]]))))
-    assert np.mean(excess) < 0.04
-    assert max(excess) < 0.12
+    assert np.mean(excess) < 0.01
+    assert max(excess) < 0.03
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_columns", "kind", "shares", "seed"),
+    [
+        (100, 20, "levels", (0.9, 0.1), 0),  # a column of noise with a chi-square of 17 on 4 degrees of freedom
+        (300, 50, "numbers", (0.5, 0.5), 13),  # two pairs pass the score test
+        (100, 200, "numbers", (0.5, 0.5), 18),  # three columns of 200 have a cut
+        (100, 200, "numbers", (1 / 3, 1 / 3, 1 / 3), 22),
+    ],
+)
+def test_even_the_worst_of_many_tables_of_noise_is_predicted_about_as_by_the_class_prior(
+    n_rows, n_columns, kind, shares, seed
+):
+    """These tables of `benchmarks/honesty_noise.py` cost .11 to .16 before the score was shrunk."""
+    n = n_rows + 4000
+    rng = np.random.default_rng([n, n_columns, ("numbers", "levels").index(kind), len(shares), seed])
+    if kind == "numbers":
+        values = rng.normal(size=(n, n_columns))
+    else:
+        values = np.array(list("abcde"), object)[rng.integers(0, 5, (n, n_columns))]
+    X, y = pd.DataFrame(values).add_prefix("x"), rng.choice(len(shares), n, p=shares)
+    p = cd.BayesClassifier().fit(X[:n_rows], y[:n_rows]).predict_proba(X[n_rows:])
+    prior = np.bincount(y[:n_rows]) / n_rows
+    assert np.mean(np.log(prior[y[n_rows:]]) - np.log(p[np.arange(4000), y[n_rows:]])) < 0.1
+
+
+def test_weak_but_clear_signal_is_kept():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(4300, 100))).add_prefix("x")
+    y = (rng.random(4300) < 1 / (1 + np.exp(-X.to_numpy()[:, :3] @ [1.0, -1.0, 1.0]))).astype(int)
+    p = cd.BayesClassifier().fit(X[:300], y[:300]).predict_proba(X[300:])[np.arange(4000), y[300:]]
+    assert -np.log(p).mean() < 0.605
 
 
 @pytest.mark.parametrize("shares", [(0.5, 0.5), (0.9, 0.1), (1 / 3, 1 / 3, 1 / 3)])

@@ -282,6 +282,8 @@ def learn(
     ``is_counted`` says that the rows were counted, and each is to be left out while it teaches. Words learn from
     ``more`` of them.
     """
+    from candide.model.shrinkage import shrink_to_prior
+
     if not teaches(rows.y):
         return untaught(census)
     terms = terms_of(census, settings, rows) if is_counted else fresh_terms(census, settings, rows.blocks)
@@ -295,7 +297,7 @@ def learn(
         weight = rows.teaching(census.class_weight) if is_counted else rows.weight
         found = balance(census, rows.y, weight, terms, heard, found, patient=patient)
     assert found is not None
-    return found
+    return shrink_to_prior(census, rows.y, weight, terms, found)
 
 
 def teaches(y: Codes) -> bool:

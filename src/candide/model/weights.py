@@ -17,6 +17,8 @@ noise, and a chi-square Q with d degrees, the slope of the likelihood is Q - d a
 weight to the mean of its group, by as much as the classes are uncertain: then the curvature agrees with the slope's
 variance, and chance is not taken for evidence.
 
+The best of many terms still looks good by chance: see :mod:`candide.model.shrinkage`.
+
 >>> rng = np.random.default_rng(0)
 >>> y = rng.integers(0, 2, 500)
 >>> clear = (1.5 * (y - 0.5) + rng.normal(size=500))[:, None] * np.array([-0.5, 0.5])  # what a voice says of each class

@@ -41,6 +41,7 @@ from candide.model.admission import admit, is_needed, score_test
 from candide.model.census import Census
 from candide.model.plan import Part, Plan, for_each, is_one, named_events, plan_of
 from candide.model.settings import Settings
+from candide.model.shrinkage import shrink_to_prior
 from candide.rows.blocks import Codes, Floats
 from candide.rows.kinds import Column, inspect
 from candide.rows.labels import Labels
@@ -90,9 +91,9 @@ def compose(
     if 0 < len(composer.texts) < len(composer.parts):  # once more, now that all others have spoken
         composer.hear()
         composer.listen()
-    assert composer.found is not None
+    found = composer.shrunk()
     copies = None if seen.copies is None or (seen.copies == 1.0).all() else seen.copies
-    return composer.plan, replace(composer.found, copies=copies, rows=seen.n_rows, counted=seen.n_rows)
+    return composer.plan, replace(found, copies=copies, rows=seen.n_rows, counted=seen.n_rows)
 
 
 def columns_plan(columns: Sequence[Column], events: Any = "auto") -> Plan:
@@ -244,6 +245,12 @@ class _Composer:
                 self.posterior = voices.posterior(census, self.found, self.terms)
                 return
             self._only(heard)
+
+    def shrunk(self) -> voices.Voices:
+        """The weights, shrunk towards the class prior as far as their gain may be due to chance."""
+        assert self.found is not None
+        census = self.census(self.parts, self.tallies)
+        return shrink_to_prior(census, self.y, self.teaching, self.terms, self.found)
 
     def _only(self, heard: Sequence[Codes]) -> None:
         """Keep some of the sets of each part."""
