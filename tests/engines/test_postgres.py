@@ -110,15 +110,15 @@ def test_the_server_draws_a_sample_and_sends_no_other_rows(postgres):
     with open_source(f"{postgres.address()}::wide") as source:
         some = sample(Rows(source, "y"), plan, 1000)
         read = source.rows_read
-        assert some.equals(sample(Rows(source, "y"), plan, 1000))
+        assert some.table.equals(sample(Rows(source, "y"), plan, 1000).table)
         few = sample(Rows(source, "rare"), plan, 1000)  # of 1200 rows that have a label
-    x = some["f0"].to_numpy()
+    x = some.table["f0"].to_numpy()
     assert len(set(x)) == 1000
     assert abs(x.mean() - 30_000) < 5 * 60_000 / np.sqrt(12_000)
-    assert (np.diff(some["row"].to_numpy()) > 0).all()
+    assert (np.diff(some.table["row"].to_numpy()) > 0).all()
     assert 1000 <= read < 4000
-    assert few.num_rows == 1000
-    assert set(np.asarray(few["f0"]) % 50) == {0}
+    assert few.table.num_rows == 1000
+    assert set(np.asarray(few.table["f0"]) % 50) == {0}
 
 
 def test_folds_follow_the_primary_key_wherever_a_row_is_stored(postgres, rows):

@@ -53,6 +53,27 @@ def test_one_class_five_times_and_a_bootstrap_sample():
     assert log_loss(cd.BayesClassifier().fit(pick(X, rows), y[rows]), *NEW[2]) < 1.05 * once
 
 
+@pytest.mark.parametrize(("n", "times"), [(300, 67), (4000, 6)])
+def test_copies_are_recognised_in_tables_that_are_sampled(n, times):
+    """Of categories that say nothing: the log-loss on new rows was 1.47, and .26 was printed."""
+    rng = np.random.default_rng(0)
+    X, y = {f"c{j}": rng.integers(0, 12, n).astype(str) for j in range(3)}, rng.integers(0, 2, n)
+    new, truth = {f"c{j}": rng.integers(0, 12, 4000).astype(str) for j in range(3)}, rng.integers(0, 2, 4000)
+    rows = rng.permutation(np.repeat(np.arange(n), times))
+    assert log_loss(cd.BayesClassifier().fit(pick(X, rows), y[rows]), new, truth) < 0.72
+    printed = learn({**pick(X, rows), "y": y[rows]}, "y", trust=True).held_out.scores.log_loss
+    assert printed == pytest.approx(np.log(2), abs=0.02)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_the_order_of_rows_does_not_matter_in_tables_that_are_sampled(times):
+    X, y = mixed(25_000 // times, 5)
+    rows = np.repeat(np.arange(len(y)), times)
+    other = np.random.default_rng(0).permutation(rows)
+    first, second = (cd.BayesClassifier().fit(pick(X, order), y[order]) for order in (rows, other))
+    np.testing.assert_allclose(first.predict_proba(NEW[2][0]), second.predict_proba(NEW[2][0]), atol=1e-9)
+
+
 @pytest.mark.parametrize("factor", [3.0, 1e6])
 def test_a_common_factor_of_weights_changes_nothing(factor):
     X, y = mixed(300, 2)

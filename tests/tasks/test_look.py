@@ -14,7 +14,8 @@ from candide.engines.sample import sample
 from candide.errors import InputError
 from candide.events.text import HEARD
 from candide.model.settings import usual
-from candide.rows.lots import drawn, lots
+from candide.rows.labels import Labels
+from candide.rows.lots import lots
 from candide.rows.table import Table
 from candide.tasks.look import Look, look, most
 from candide.tasks.weigh import learn_from
@@ -85,18 +86,58 @@ def test_threads_and_batches_make_no_difference(tmp_path, threads):
     pa.parquet.write_table(data, tmp_path / "rows.parquet", row_group_size=50_000)
     with open_source(str(tmp_path / "rows.parquet"), Reading(threads=threads)) as source:
         got = look(Rows(source, "y"), prepare(source, "y", drop=["w"]), rows=500)
-    np.testing.assert_array_equal(got.row, drawn(np.arange(n), 500))
+    own = Look.of(Table.of({"x": data["x"].to_numpy()}), np.arange(n) % 3, Labels((0, 1, 2))).bounded(500)
+    np.testing.assert_array_equal(got.row, own.row)
     np.testing.assert_array_equal(got.y, got.row % 3)
 
 
 def test_rows_in_memory_are_drawn_alike():
-    data, got = rows(), seen(rows(), weight=None)
-    there = data.filter(data["y"].is_valid())
-    assert got.row.tolist() != drawn(np.arange(len(there)), 200).tolist()  # rows are numbered in the source
-    w = data["w"].to_numpy()
-    own = Look.of(Table.of(data), np.zeros(N, np.intp), got.labels, w)
-    assert own.row.tolist() == np.flatnonzero(w).tolist()
-    assert own.bounded(50).row.tolist() == own.row[drawn(own.row, 50)].tolist()
+    data, got = rows(), seen(rows())
+    there = np.flatnonzero(data["y"].is_valid().to_numpy())
+    labels = Labels.of(data["y"])
+    features = {name: data[name].to_numpy()[there] for name in ("x", "age", "code", "job")}
+    own = Look.of(Table.of(features), labels.encode(data["y"])[there], labels, data["w"].to_numpy()[there])
+    assert there[own.row].tolist() == [row for row in there if data["w"][row].as_py()]
+    assert there[own.bounded(200).row].tolist() == got.row.tolist()
+    assert set(own.bounded(50).row) < set(own.bounded(200).row)
+
+
+@pytest.mark.parametrize("batch", [100, 10_000])
+def test_copies_come_into_a_sample_together_with_their_frequency(tmp_path, batch):
+    """In whatever order they come, and however many there are."""
+    rng = np.random.default_rng(0)
+    sizes = {name: rng.normal(size=900) for name in ("x", "z")}
+    distinct = pa.table({**sizes, "job": rng.choice(["cook", "smith"], 900), "y": np.arange(900) % 2})
+    often = rng.integers(1, 4, 900)
+    found = []
+    for order in (np.repeat(np.arange(900), often), rng.permutation(np.repeat(np.arange(900), often))):
+        data = distinct.take(order)
+        pa.parquet.write_table(data, tmp_path / "rows.parquet", row_group_size=batch)
+        with open_source(str(tmp_path / "rows.parquet")) as source:
+            got = look(Rows(source, "y"), prepare(source, "y"), rows=300)
+        assert got.n_rows == got.weight.sum()
+        assert got.share == pytest.approx(1 / 3, rel=0.2)
+        place = {x: i for i, x in enumerate(distinct["x"].to_pylist())}
+        mine = np.array([place[x] for x in got.table.column("x").tolist()])
+        np.testing.assert_array_equal(got.weight, often[mine])
+        np.testing.assert_array_equal(got.distinct().draws, 1.0)
+        memory = Look.of(Table.of(data.drop_columns(["y"])), data["y"].to_numpy(), Labels((0, 1))).bounded(300)
+        assert sorted(memory.table.column("x")) == sorted(got.table.column("x"))
+        found.append(set(mine.tolist()))
+    assert len(found[0]) == 300
+    assert found[0] == found[1]
+
+
+def test_rows_that_often_repeat_by_chance_are_drawn_one_by_one():
+    rng = np.random.default_rng(0)
+    codes = np.minimum(rng.geometric(0.15, (20_000, 4)), 25)
+    codes[rng.random(20_000) < 0.3] = 1  # a row that a third of the table has
+    y = rng.integers(0, 2, 20_000)
+    own = Look.of(Table.of({f"c{j}": codes[:, j] for j in range(4)}), y, Labels((0, 1))).bounded(1000)
+    assert len(own) == 1000
+    assert own.weight is None
+    share = np.mean([own.table.column(f"c{j}") == 1 for j in range(4)])
+    assert share == pytest.approx((codes == 1).mean(), abs=0.04)
 
 
 def test_a_look_knows_the_fold_of_each_row():
@@ -130,7 +171,7 @@ def test_lots_look_drawn_at_random():
 def test_fewer_rows_are_drawn_of_long_documents(tmp_path):
     """As many as have room, whatever the batches; those of fewer letters are some of those of more."""
     rng = np.random.default_rng(0)
-    texts = ["word " * size for size in rng.integers(1, 2000, 400)]
+    texts = [f"w{i} " + "word " * size for i, size in enumerate(rng.integers(1, 2000, 400))]
     table = pa.table({"text": texts, "y": ["a", "b"] * 200})
     pa.parquet.write_table(table, tmp_path / "small.parquet", row_group_size=7)
     taken = []
@@ -139,8 +180,8 @@ def test_fewer_rows_are_drawn_of_long_documents(tmp_path):
             with open_source(data) as source:
                 prepared = prepare(source, "y", {"text": "text"})
                 some = sample(Rows(source, "y"), prepared.plan, 300, 0, letters)
-            assert some.num_rows == 1 or sum(map(len, some["f0"].to_pylist())) <= letters
-            taken.append(some["row"].to_pylist())
+            assert some.table.num_rows == 1 or sum(map(len, some.table["f0"].to_pylist())) <= letters
+            taken.append(some.table["row"].to_pylist())
     assert taken[:3] == taken[3:]
     assert set(taken[2]) < set(taken[1]) < set(taken[0])
     assert len(taken[2]) == 1

@@ -47,6 +47,7 @@ _SUPPORT, _DETERMINED = 5, 0.9  # pairs of rows that agree in a column, and the 
 _DEVIATIONS = 6.0  # of a chi-square, by which the dependence of two columns must exceed its mean
 _FEWEST_ROWS = 50  # distinct rows whose frequencies have a common factor: fewer may be the cells of a balanced design
 _AROUND = 5  # values on either side of a number that tell how often it is expected
+_OFF_LATTICE = 1e-3  # steps by which a distance of two numbers may differ from a whole number of them
 _MOST_COPIES = 1e8  # of a row
 _HEAVY = 3.0  # times the mean of the draws
 _ROUNDS = 8  # of estimating draws, and from them what chance explains
@@ -67,8 +68,10 @@ class DistinctRows:
     start: Codes  # (class,) a random number of each class, likewise
 
     @classmethod
-    def of(cls, columns: Sequence[Any], y: Codes, weight: Floats | None = None, seed: int = 0) -> "DistinctRows":
-        """The distinct rows of some columns and a class."""
+    def of(
+        cls, columns: Sequence[Any], y: Codes, weight: Floats | None = None, seed: int = 0, *, share: float = 1.0
+    ) -> "DistinctRows":
+        """The distinct rows of some columns and a class; a ``share`` of all distinct rows, where these are a sample."""
         coded = [_Column.of(column) for column in columns]
         coded = [one for one in coded if len(one.code) and one.code.max() > one.code.min()]
         codes = [one.code for one in coded]
@@ -83,7 +86,8 @@ class DistinctRows:
         order[np.lexsort([identity, lot])] = np.arange(len(first))
         start = np.full(int(y.max(initial=-1)) + 1, np.iinfo(np.uint64).max, np.uint64)
         np.minimum.at(start, own, lot)
-        return cls(first, group, own, frequency, _draws(coded, own, frequency, weight), order, start.astype(np.intp))
+        draws = _draws(coded, own, frequency, weight, share)
+        return cls(first, group, own, frequency, draws, order, start.astype(np.intp))
 
     def __len__(self) -> int:
         return len(self.first)
@@ -132,15 +136,17 @@ class DistinctRows:
         return row, (start[row] + at) % n, self.frequency[row] * share[row, at]
 
 
-def distinct_rows(table: Table, y: Codes, weight: Floats | None = None, seed: int = 0) -> DistinctRows:
-    """The distinct rows of a table and the codes of their classes."""
+def distinct_rows(
+    table: Table, y: Codes, weight: Floats | None = None, seed: int = 0, *, share: float = 1.0
+) -> DistinctRows:
+    """The distinct rows of a table and the codes of their classes; ``share`` as in :meth:`DistinctRows.of`."""
     if isinstance(table.source, dict):
         columns = {name: c if isinstance(c, Documents) else table.column(name) for name, c in table.source.items()}
     else:
         columns = {name: table.column(name) for name in table.names}
     for name, column in columns.items():
         _refuse_infinity(column, name)
-    return DistinctRows.of(list(columns.values()), y, weight, seed)
+    return DistinctRows.of(list(columns.values()), y, weight, seed, share=share)
 
 
 def repeated_rows(table: Table, y: Codes) -> list[Remark]:
@@ -201,15 +207,19 @@ class _Column:
     def others(self, draws: Floats) -> Floats:
         """(code,) how many draws of a value are expected by those of the values around it, were it not there.
 
-        Numbers lie on a lattice whose step is the least distance of two: of whole numbers every step may have draws,
-        of measurements with many digits hardly any.
+        Numbers may lie on a lattice whose step is the least distance of two: of whole numbers every step may have
+        draws. Measurements with many digits lie on none.
         """
         n = np.bincount(self.code, draws, 1 if self.numbers is None else len(self.numbers) + 1)
         out = np.zeros(len(n))
         if self.numbers is None or len(self.numbers) <= 2 * _AROUND:
             return out
         x, own = self.numbers, n[1:]
-        step, total = float(np.abs(np.diff(x)).min()), np.concatenate([[0.0], np.cumsum(own)])
+        gap, total = np.abs(np.diff(x)), np.concatenate([[0.0], np.cumsum(own)])
+        step = float(gap.min())
+        rounding = 4.0 * np.finfo(float).eps * np.abs(x).max() / step
+        if (np.abs(gap / step - np.round(gap / step)) > _OFF_LATTICE + rounding).any():
+            return out
         at = np.arange(len(x))
         low, high = np.maximum(at - _AROUND, 0), np.minimum(at + _AROUND, len(x) - 1)
         out[1:] = (total[high + 1] - total[low] - own) / np.maximum(np.abs(x[high] - x[low]) / step, 1.0)
@@ -250,8 +260,11 @@ def _lots_of(codes: Sequence[Codes], n_rows: int, seed: int) -> NDArray[np.uint6
     return lots(mixed, seed)
 
 
-def _draws(columns: Sequence[_Column], y: Codes, frequency: Floats, weight: Floats | None) -> Floats:
-    """(distinct row,) how many independent draws its frequency stands for: no more than chance explains."""
+def _draws(columns: Sequence[_Column], y: Codes, frequency: Floats, weight: Floats | None, share: float) -> Floats:
+    """(distinct row,) how many independent draws its frequency stands for: no more than chance explains.
+
+    Of a ``share`` of the distinct rows, all rows are so many times as many draws in which a row may come again.
+    """
     n = frequency / (_common_factor(frequency, y) if _may_be_copies(weight) else _mean_weight(weight))
     draws, repeated = n.copy(), np.flatnonzero(n > 1.0)
     if not len(repeated):
@@ -259,7 +272,7 @@ def _draws(columns: Sequence[_Column], y: Codes, frequency: Floats, weight: Floa
     columns = _determining(columns)
     parents = _parents(columns, y, n)
     for _ in range(_ROUNDS):
-        expected = _TOLERANCE * _expected(columns, parents, y, draws, repeated)
+        expected = _TOLERANCE / share * _expected(columns, parents, y, draws, repeated)
         beyond = gammainc(n[repeated] - 1.0, np.maximum(expected, 1e-300)) < _CHANCE  # P(Poisson >= n - 1)
         better = np.where(beyond, np.minimum(1.0 + expected, n[repeated]), n[repeated])
         settled = np.allclose(better, draws[repeated], rtol=1e-3)

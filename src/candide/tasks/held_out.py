@@ -31,7 +31,6 @@ from candide.model.settings import CALIBRATIONS, Settings, usual
 from candide.rows.blocks import Codes, Floats
 from candide.rows.kinds import inspect
 from candide.rows.labels import Labels
-from candide.rows.repeats import distinct_rows
 from candide.rows.table import Table
 from candide.tasks.compose import Encodings, compose
 from candide.tasks.fold_models import among_all
@@ -110,8 +109,8 @@ def held_out(
     if not enough(seen):
         raise InputError(f"{wording.plural(len(seen))} are too few to hold some of them out", value=len(seen))
     columns = inspect(seen.table) if columns is None else columns
-    n_seen, n_all = len(seen), len(seen) if census is None else census.n_rows
-    rows = distinct_rows(seen.table, seen.y, seen.weight, seed)
+    n_seen, n_all = seen.n_rows, seen.n_rows if census is None else census.n_rows
+    rows = seen.distinct(seed)
     if census is not None and is_sample(seen, rows, census, settings):
         plain = plan_of(columns, events)
         return HeldOut(*cross_validate_sample(seen, rows, census, settings, plain, folds), n_all)

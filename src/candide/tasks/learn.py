@@ -117,12 +117,10 @@ def learn(
 
 def _with_rare(rows: Rows, prepared: Prepared, census: Census, seen: "Look", settings: Settings) -> "Look":
     """The rows to judge a model by: more of rare classes, where the look is a sample that has few of them."""
-    from candide.rows.repeats import distinct_rows
     from candide.tasks.look import look_at_each_class
     from candide.tasks.sampled_folds import has_rare, is_sample
 
-    rows_of = distinct_rows(seen.table, seen.y, seen.weight)
-    if not (is_sample(seen, rows_of, census, settings) and has_rare(seen, census)):
+    if not (is_sample(seen, seen.distinct(), census, settings) and has_rare(seen, census)):
         return seen
     return look_at_each_class(rows, prepared, len(census.labels))
 

@@ -5,7 +5,7 @@
 >>> with open_source({"x": [i / 3 for i in range(1000)], "y": ["b", "a", None, "a"] * 250}) as source:
 ...     seen = look(Rows(source, "y"), prepare(source, "y"), rows=5)
 >>> seen.table.column("x").round(1).tolist(), seen.labels.values, seen.y.tolist()
-([67.7, 167.7, 181.0, 245.0, 273.7], ('a',), [0, 0, 0, 0, 0])
+([48.0, 144.0, 158.7, 272.3, 317.3], ('a', 'b'), [1, 1, 1, 0, 1])
 """
 
 from dataclasses import dataclass, replace
@@ -26,11 +26,10 @@ from candide.rows.arrow import arrow_indices, arrow_numbers
 from candide.rows.blocks import Codes, Floats
 from candide.rows.documents import Documents
 from candide.rows.labels import Labels, is_arrow
-from candide.rows.lots import drawn
 from candide.rows.repeats import DistinctRows, distinct_rows
+from candide.rows.row_sampling import BIN_FOLDS, draw_rows
 from candide.rows.table import Table
 
-BIN_FOLDS = 5  # what the rows of one count for is chosen by those of the others
 ROWS = 20_000  # that weights are learned from, at most
 DOCUMENTS = 100_000  # that weights of words are learned from, which are very many,
 LETTERS = 1 << 25  # with so many bytes in all: about eight million words, which take 300 MB
@@ -57,6 +56,7 @@ class Look:
     copies: Floats | None = None  # (class,) the mean weight of an independent draw, where equal rows are pooled
     n_pooled: int | None = None  # how many rows were pooled
     fraction: float = 1.0  # of the rows of the source that were drawn
+    share: float = 1.0  # of the distinct rows of the source, where each was drawn with all its copies
 
     @property
     def is_part(self) -> bool:
@@ -93,7 +93,11 @@ class Look:
         They come in a random order that only their contents and the seed decide. Independent draws of equal rows are
         divided among the folds in which bins are chosen, copies are not.
         """
-        return self.pool(distinct_rows(self.table, self.y, self.weight, seed))
+        return self.pool(self.distinct(seed))
+
+    def distinct(self, seed: int = 0) -> DistinctRows:
+        """The distinct ones of these rows."""
+        return distinct_rows(self.table, self.y, self.weight, seed, share=self.share)
 
     def pool(self, rows: DistinctRows) -> "Look":
         """The same rows pooled, where the distinct ones are known."""
@@ -109,7 +113,7 @@ class Look:
         plain = bool((weight == 1.0).all() and (left_out == 1.0).all())
         pair = (None, None) if plain else (weight, left_out)
         some = replace(self.take(rows.first[at]), weight=pair[0], left_out=pair[1])
-        return replace(some, bin_fold=fold, copies=copies, n_pooled=len(self))
+        return replace(some, bin_fold=fold, copies=copies, n_pooled=self.n_rows)
 
     def training_rows(self, plan: Plan) -> TrainingRows:
         """The rows as blocks of a plan, to learn weights from."""
@@ -127,6 +131,7 @@ class Look:
         """Some of the rows, by their places."""
         named = ("weight", "fold", "left_out", "bin_fold")
         own: dict[str, Any] = {name: None if (a := getattr(self, name)) is None else a[rows] for name in named}
+        own["n_pooled"] = self.n_pooled and round(self.n_pooled * len(rows) / len(self))  # about
         return replace(self, table=taken(self.table, rows), row=self.row[rows], y=self.y[rows], **own)
 
     def met(self) -> "Look":
@@ -136,10 +141,16 @@ class Look:
 
     def bounded(self, rows: int = ROWS, seed: int = 0, *, beside: int = _SETS) -> "Look":
         """As many of the rows as weights are learned from; ``beside`` the columns there may be so many voices."""
-        some = drawn(self.row, most(rows, len(self.labels), len(self.table.names), beside), seed)
-        if len(some) == len(self):
+        limit, is_whole = most(rows, len(self.labels), len(self.table.names), beside), not self.is_part
+        if len(self) <= limit:
             return self
-        return replace(self.take(some), fraction=self.fraction * len(some) / len(self))
+        found = draw_rows(self.table, self.y, self.labels, self.weight, limit, seed, fold=self.fold, whole=is_whole)
+        some, is_distinct = self.take(found.row), self.n_pooled is not None or found.frequency is not None
+        some = replace(some, fraction=self.fraction * found.share, share=found.share if is_distinct else 1.0)
+        if found.frequency is None:
+            return replace(some, share=self.share * some.share)
+        weight = None if (found.frequency == 1.0).all() else found.frequency
+        return replace(some, weight=weight, n_pooled=found.n_rows)
 
     def for_words(self, plan: Plan, rows: int = DOCUMENTS, seed: int = 0) -> "Look":
         """As many of the rows as weights of words are learned from: fewer, where their documents are long."""
@@ -170,7 +181,8 @@ def has_words(plan: Plan) -> bool:
 
 def _look(rows_of: Rows, prepared: Prepared, rows: int, seed: int, least: int = 0) -> Look:
     plan, source = prepared.plan, rows_of.source
-    found = sample(rows_of, plan, rows, seed, LETTERS, least)
+    drawn = sample(rows_of, plan, rows, seed, LETTERS, least)
+    found = drawn.table
     if not found.num_rows:
         raise InputError(f"no row of {source.name} has a label", column=rows_of.target)
     at = {part.columns[j]: i for i, (part, j) in enumerate(places(plan))}
@@ -182,6 +194,10 @@ def _look(rows_of: Rows, prepared: Prepared, rows: int, seed: int, least: int = 
     weight = weights(rows_of.weight, found["k1"]) if rows_of.weight else None
     fold = arrow_numbers(found["fold"]).astype(np.intp) if rows_of.folds else None
     row = arrow_numbers(found["row"])
+    if drawn.frequency is not None:
+        often = drawn.frequency if rows_of.weight or (drawn.frequency != 1.0).any() else None
+        seen = Look(Table.of(columns), row, labels.encode(y), labels, often, fold, n_pooled=drawn.n_rows)
+        return replace(seen, fraction=drawn.share, share=drawn.share)
     is_whole = len(row) < rows and not has_words(plan)  # of long documents, fewer
     fraction = 1.0 if is_whole else min(1.0, len(row) / (int(row[-1]) + 1))
     return Look(Table.of(columns), row, labels.encode(y), labels, weight, fold, fraction=fraction)
@@ -199,9 +215,10 @@ def with_grids(rows_of: Rows, prepared: Prepared) -> Prepared:
     parts = tuple(compress(plan.parts, opened))
     used = {name for part in parts for name in part.columns}
     asked = Plan(tuple(name for name in plan.columns if name in used), parts)
-    table = look(rows_of, replace(prepared, plan=asked)).table
+    seen = look(rows_of, replace(prepared, plan=asked))
+    often = None if seen.n_pooled is None else seen.weight
     each = zip(plan.parts, opened, strict=True)
-    parts = tuple(part.with_levels(table) if one else part for part, one in each)
+    parts = tuple(part.with_levels(seen.table, often) if one else part for part, one in each)
     return replace(prepared, plan=Plan(plan.columns, parts))
 
 

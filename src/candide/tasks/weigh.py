@@ -29,7 +29,6 @@ from candide.rows.blocks import Codes, Floats
 from candide.rows.kinds import inspect
 from candide.rows.labels import Labels
 from candide.rows.remarks import Remark
-from candide.rows.repeats import distinct_rows
 from candide.rows.table import Table
 from candide.tasks.compose import Encodings, compose
 from candide.tasks.look import DOCUMENTS, ROWS, Look, has_words, look, look_for_words
@@ -116,18 +115,18 @@ def weigh_by(
     if start is not None and not seen.is_part and seen.labels == census.labels:
         return start
     start = start and start.among(seen.labels, census.labels)
-    if more is not None and len(more) > seen.n_rows and all(part.event.hears_words for part in census.plan.parts):
+    if more is not None and more.n_rows > seen.n_rows and all(part.event.hears_words for part in census.plan.parts):
         seen, more = more, None
     seen = (seen if seen.copies is not None else seen.met().pooled()).among(census.labels)
     further = None
-    if more is not None and len(more) > seen.n_rows:
+    if more is not None and more.n_rows > seen.n_rows:
         further = _further(more.among(census.labels), seen.row, census.plan)
     return weigh(census, settings, seen, start, further)
 
 
 def _further(more: Look, seen: Codes, plan: Plan) -> FurtherRows:
     """Rows that words are learned from, pooled, and which of them are those with the numbers ``seen``."""
-    rows = distinct_rows(more.table, more.y, more.weight)
+    rows = more.distinct()
     pooled = more.pool(rows)
     number = more.row[rows.first[rows.group[np.searchsorted(more.row, seen)]]]
     order = np.argsort(pooled.row, kind="stable")

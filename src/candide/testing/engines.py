@@ -162,7 +162,7 @@ def sampling(trial: Trial) -> None:
         source.materialise()
         source.read_numbers(["row", *([trial.weight] if trial.weight else [])])
         every, some, again = (
-            sample(Rows(source, "y", trial.weight), plan, most)["f0"].to_pylist() for most in (len(want), 9, 9)
+            sample(Rows(source, "y", trial.weight), plan, most).table["f0"].to_pylist() for most in (len(want), 9, 9)
         )
     assert sorted(every) == want, "of few rows not all were drawn, or others"
     assert len(set(some) & set(want)) == len(some) == 9, f"{some} are not 9 of the rows"
