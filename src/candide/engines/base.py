@@ -15,6 +15,8 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
+import numpy as np
+
 from candide.engines.address_space import check_address_space
 from candide.engines.addresses import engine_of
 from candide.engines.batch import Scan, batches_of
@@ -35,6 +37,13 @@ def silent(source: Any, what: str) -> AbstractContextManager:
     return nullcontext()
 
 
+class FoldsOfRows:
+    """The fold of each row of a source, in their order."""
+
+    def __init__(self, fold: "np.ndarray[Any, Any]"):
+        self.fold = fold.astype(np.int16 if fold.max(initial=0) < 1 << 15 else np.int32)
+
+
 class Folds(NamedTuple):
     """A division of rows into so many folds, drawn by a seed: rows of each value of ``by`` are dealt out in turn.
 
@@ -47,6 +56,7 @@ class Folds(NamedTuple):
     seed: int = 0
     by: str | None = None  # a column, that of the labels; None for rows of one kind
     key: str | None = None  # a column of whole numbers or text
+    rows: FoldsOfRows | None = None  # the fold of each row, where that is known already
 
 
 class Source(Protocol):
@@ -59,6 +69,7 @@ class Source(Protocol):
     categories: tuple[str, ...] = ()  # columns of numbers that are declared to be categories
     untyped: bool = False  # whether categories are read as text, and what it spells is found out after
     has_order: bool = True  # whether rows come in the same order each time, at least once they are materialised
+    takes_folds: bool = False  # whether the fold of each row can be given
     needs_middle: bool = False  # whether moments come from sums around a value near the middle
     rows_read: int = 0  # so far, of the work that is looked on at
     passes: int = 1  # over the rows that this work makes

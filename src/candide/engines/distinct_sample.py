@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from candide.engines.batch import places
+from candide.model.plan import Plan
 from candide.rows.arrow import arrow_indices, arrow_numbers
 from candide.rows.blocks import Floats
 from candide.rows.labels import Labels
@@ -47,6 +49,13 @@ class DistinctDrawing:
     letters: int  # bytes of documents, at most
     names: Mapping[str, str]  # of the columns in batches, by those in the source
     texts: Sequence[str] = ()  # the columns of documents in batches
+
+    @classmethod
+    def of(cls, plan: Plan, most: int = 1, seed: int = 0, letters: int = 1 << 62) -> "DistinctDrawing":
+        """For the columns of a plan."""
+        each = [(f"f{i}", part, part.columns[j]) for i, (part, j) in enumerate(places(plan))]
+        texts = [own for own, part, _ in each if part.holds == "documents"]
+        return cls(most, seed, letters, {str(name): own for own, _, name in each}, texts)
 
     def hashes(self, batch: Any) -> tuple[Hashes, Hashes]:
         """(row,) the hash of its columns, and a number that equal rows of a label and fold share."""

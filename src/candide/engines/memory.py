@@ -32,6 +32,8 @@ class Arrays(Engine):
 class TableSource(Source):
     """A table in memory; columns without names are known by their positions."""
 
+    takes_folds = True
+
     def __init__(self, table: Table, engine: Engine):
         self.name, self.engine, self.table = "the table", engine, table
         self.n_rows = table.n_rows
@@ -56,6 +58,8 @@ class TableSource(Source):
 
     def _dealt(self, folds: Folds) -> NDArray:
         """The fold of each row: by its key, or shuffled, put in order of class, and dealt out in turn."""
+        if folds.rows is not None:
+            return folds.rows.fold
         if folds.key is not None:
             return by_key(self.table.column(self._names[folds.key]), folds.n, folds.seed, folds.key)
         n = self.table.n_rows

@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from candide.engines.base import Rows
-from candide.engines.batch import places
 from candide.engines.count import labelled, weights
 from candide.engines.distinct_sample import IDENTITY, DistinctDrawing, DistinctPart, RowSample, array, text_sizes
 from candide.errors import InputError
@@ -42,10 +41,7 @@ def sample(rows: Rows, plan: Plan, most: int, seed: int = 0, letters: int = 1 <<
     in any order. There are more rows where a class has fewer than ``least`` among them: so many of it, or all of up to
     a few million rows.
     """
-    texts = [f"f{i}" for i, (part, _) in enumerate(places(plan)) if part.holds == "documents"]
-    names = {str(part.columns[j]): f"f{i}" for i, (part, j) in enumerate(places(plan))}
-    distinct = DistinctDrawing(most, seed, letters, names, texts)
-    drawing = Drawing(rows.weight, most, seed, letters, texts, distinct, least)
+    drawing = Drawing(rows.weight, most, seed, letters, DistinctDrawing.of(plan, most, seed, letters), least)
     wanted = _MORE * most if not least else max(_SEARCHED, _MORE * most)
     source, share = (rows.source, 1.0) if rows.folds else rows.source.thin(wanted)
     found = source.engine.gather(replace(rows, source=source), plan, drawing)
@@ -95,7 +91,6 @@ class Drawing:
     most: int
     seed: int
     letters: int
-    texts: list[str]  # the columns of documents
     distinct: DistinctDrawing
     least: int = 0  # rows of each class, where it has as many
 
@@ -142,8 +137,8 @@ class Drawing:
             return None
         some, most = pa.concat_tables(found), self.most
         numbers = arrow_numbers(some["row"])
-        if self.texts and len(numbers):
-            size = np.sum([text_sizes(some[name]) for name in self.texts], axis=0)
+        if self.distinct.texts and len(numbers):
+            size = np.sum([text_sizes(some[name]) for name in self.distinct.texts], axis=0)
             room = np.searchsorted(np.cumsum(size[np.argsort(lots(numbers, self.seed))]), self.letters, side="right")
             most = min(most, max(1, int(room)))
         taken = drawn(numbers, most, self.seed)

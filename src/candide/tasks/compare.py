@@ -133,4 +133,5 @@ def compare(
         raise InputError("standard input can be read once only", value=data, remedy="write it to a file first")
     how: dict[str, Any] = {"folds": folds, "seed": seed, "fold_by": fold_by, "weight": weight}
     how |= {"reading": reading, "watch": watch}
+    how["ignored"] = sorted({name for one in variants.values() for name in one.get("drop", ())})  # the same folds
     return Compared({name: cross_validate(data, target, **how, **one) for name, one in variants.items()})

@@ -31,6 +31,7 @@ from candide.model.settings import DEFAULT_MODEL, Settings, usual
 from candide.rows.remarks import Remark
 from candide.tasks.bootstrap import DRAWS
 from candide.tasks.compose import columns_plan
+from candide.tasks.copy_folds import keep_copies_together
 from candide.tasks.fold_bootstrap import intervals_of
 from candide.tasks.fold_models import FoldModel, by_fold
 from candide.tasks.folds import Composed, compose_apart, trained, united
@@ -115,11 +116,13 @@ def cross_validate(
     policy: PolicyLike = None,
     reading: Reading | None = None,
     watch: Watch = silent,
+    ignored: Sequence[str] = (),
 ) -> Validation:
     """Cross-validate on a source. ``folds`` and ``seed`` say how rows are divided; the rest is as in ``learn``.
 
     ``fold_by`` is a column whose value says the fold of a row, the same in every engine: rows of one value stay
-    together. It is then no feature. A source without an order needs it.
+    together. It is then no feature. A source without an order needs it. Without it, copies of a row stay together:
+    rows that agree in the label and in all columns of the model but those ``ignored``, more often than chance explains.
 
     Of a weighted model the bins, pairs and weights of a fold come from the rows of the others. ``policy`` decides of
     every row, and is that of the model of all rows.
@@ -143,6 +146,7 @@ def cross_validate(
         drop = [*drop, fold_by] if fold_by is not None and fold_by not in drop else drop
         source.materialise()  # a row is counted in the fold in which it is scored
         prepared = prepare(source, target, events, drop, weight, columns_plan if weighted else plan_of)
+        dealt, divided = keep_copies_together(Rows(source, target, weight), prepared, dealt, ignored)
         rows = Rows(source, target, weight, dealt)
         plan = prepared.plan if weighted else with_grids(rows, prepared).plan
         if weighted:
@@ -174,7 +178,8 @@ def cross_validate(
         read = as_read(source, prepared, reading)
     rare = _rare(target, counted.censuses)
     found = remarks_on(whole, target, prepared, counted)
-    remarks = [one for one in found if not (rare and one.code == "few-rows")] + rare
+    known = {one.code for one in divided} | ({"few-rows"} if rare else set())
+    remarks = [one for one in found if one.code not in known] + rare + divided
     return Validation(scores, Learned(replace(learned, target=target, **read), prepared.columns, remarks))
 
 

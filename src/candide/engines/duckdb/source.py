@@ -32,7 +32,7 @@ from candide.engines.duckdb.spread import binary_columns, other_texts, other_val
 from candide.engines.reading import Reading
 from candide.engines.sql.dialect import Expr
 from candide.engines.sql.dialects.duckdb import DuckDBDialect
-from candide.engines.sql.source import SqlSource, deal
+from candide.engines.sql.source import FOLD, SqlSource, deal
 from candide.engines.sql.text import identifier, literal
 from candide.engines.stoppable import stoppable
 from candide.errors import InputError
@@ -54,6 +54,7 @@ class DuckDBSource(SqlSource):
 
     dialect = DuckDBDialect()
     view = "source"
+    takes_folds = True
 
     def __init__(self, con: Any, reading: Reading, engine: "DuckDB | None" = None):
         self.con, self.reading = con, reading
@@ -220,6 +221,9 @@ class DuckDBSource(SqlSource):
             self._folds[folds] = f"folds{len(self._folds)}"
             query = deal(self, folds).sql(self.dialect.name)
             with explained(self.name):
+                if folds.rows is not None:
+                    self.con.register("folds_of_rows", pa.table({FOLD: folds.rows.fold}))
+                    query = "SELECT * FROM folds_of_rows"
                 self.con.execute(f"CREATE TEMP TABLE {self._folds[folds]} AS {query}")
         beside = exp.Join(this=exp.to_table(self._folds[folds]), method="POSITIONAL")
         return exp.Select(expressions=[exp.Star()], joins=[beside]).from_(self.view).subquery("dealt")

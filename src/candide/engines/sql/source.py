@@ -9,7 +9,7 @@ from candide.engines.base import Folds, Source
 from candide.engines.sql.dialect import Dialect, Expr, number
 from candide.rows.lots import DIGITS, no_key
 
-_ROW, _FOLD = "candide_row", "candide_fold"
+_ROW, FOLD = "candide_row", "candide_fold"
 
 
 class SqlSource(Source, Protocol):
@@ -66,7 +66,7 @@ def deal(source: SqlSource, folds: Folds, *columns: str) -> exp.Select:
     turn = exp.Mod(this=exp.Window(this=exp.RowNumber(), order=order), expression=number(folds.n))
     narrow = "SMALLINT" if folds.n < 1 << 15 else "INTEGER"
     numbered = exp.select("*", exp.alias_(exp.Window(this=exp.RowNumber()), _ROW)).from_(source.view)
-    fold = exp.alias_(exp.cast(turn, narrow), _FOLD)
+    fold = exp.alias_(exp.cast(turn, narrow), FOLD)
     return exp.select(*columns, fold).from_(numbered.subquery("numbered")).order_by(row)
 
 
@@ -79,9 +79,9 @@ def keyed(source: SqlSource, folds: Folds) -> exp.Select:
     text = exp.Coalesce(this=dialect.text(exp.column(name, quoted=True)), expressions=[exp.Literal.string("")])
     salted = exp.Concat(expressions=[exp.Literal.string(f"{folds.seed}:"), text], safe=True)
     fold = exp.Mod(this=exp.Paren(this=dialect.hex(dialect.md5(salted), DIGITS)), expression=number(folds.n))
-    return exp.select("*", exp.alias_(fold, _FOLD)).from_(source.view)
+    return exp.select("*", exp.alias_(fold, FOLD)).from_(source.view)
 
 
 def fold_of(folds: Folds | None) -> list[Expr]:
     """The fold of a row, where rows are divided."""
-    return [exp.alias_(exp.column(_FOLD), "fold")] if folds else []
+    return [exp.alias_(exp.column(FOLD), "fold")] if folds else []
