@@ -200,3 +200,12 @@ def test_rows_for_weights_are_fewer_where_classes_and_columns_are_many():
     assert most(20_000, 26, 16) == 10_683
     assert most(20_000, 10, 3000) == 2000
     assert most(20_000, 1000, 5000) * 1000 * 5200 <= 240_000_000
+
+
+def test_copies_are_given_where_some_class_has_any():
+    rng = np.random.default_rng(0)
+    table, y, labels = Table.of(rng.normal(size=(120, 2))), np.arange(120) % 2, Labels((0, 1))
+    once, copied = (Look.of(table, y, labels).take(np.repeat(np.arange(120), times)) for times in (1, 3))
+    assert once.class_copies is None
+    assert once.pooled().class_copies is None
+    assert copied.pooled().class_copies.tolist() == [3.0, 3.0]

@@ -92,8 +92,7 @@ def compose(
         composer.hear()
         composer.listen()
     found = composer.shrunk()
-    copies = None if seen.copies is None or (seen.copies == 1.0).all() else seen.copies
-    return composer.plan, replace(found, copies=copies, rows=seen.n_rows, counted=seen.n_rows)
+    return composer.plan, replace(found, copies=seen.class_copies, rows=seen.n_rows, counted=seen.n_rows)
 
 
 def columns_plan(columns: Sequence[Column], events: Any = "auto") -> Plan:

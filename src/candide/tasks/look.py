@@ -87,6 +87,16 @@ class Look:
         """(row,) its weight as it was counted; None where each counts once."""
         return self.weight if self.weight is None or self.copies is None else self.weight * self.copies[self.y]
 
+    @property
+    def class_copies(self) -> Floats | None:
+        """(class,) the mean weight of an independent draw; None where it is 1 in every class.
+
+        >>> rows = Look.of(Table.of([[0.1], [0.7]]), np.array([0, 1]), Labels(("a", "b"))).pooled()
+        >>> rows.copies.tolist(), rows.class_copies
+        ([1.0, 1.0], None)
+        """
+        return None if self.copies is None or (self.copies == 1.0).all() else self.copies
+
     def pooled(self, seed: int = 0) -> "Look":
         """The same rows with equal ones pooled, weighted by independent draws instead of copies.
 

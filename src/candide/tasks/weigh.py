@@ -142,7 +142,7 @@ def weigh(
 ) -> Voices:
     """The weights of the voices of a census, by some of the rows that were counted, pooled; words also by ``more``."""
     assert seen.copies is not None
-    copies = None if (seen.copies == 1.0).all() else seen.copies
+    copies = seen.class_copies
     effective, rows = census if copies is None else census.scale(1.0 / copies), seen.training_rows(census.plan)
     found = voices.learn(effective, settings, rows, start=start, patient=start is None, more=more)
     return replace(found, copies=copies, rows=min(found.rows, 1) * seen.n_rows)
