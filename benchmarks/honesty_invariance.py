@@ -33,7 +33,7 @@ def _asked(what: str) -> str:
 
 def _changes(seed: int) -> Iterator[tuple[str, float]]:
     classes, n = 2 + seed % 2, (150, 400, 1500)[seed % 3]
-    (X, y), (asked, truth) = _draw(n, seed, classes), _draw(NEW, 1000 + seed, classes)
+    (X, y), (asked, truth) = draw_table(n, seed, classes), draw_table(NEW, 1000 + seed, classes)
     rng, want = np.random.default_rng(seed), _p(X, y, asked)
 
     def change(found: np.ndarray) -> float:
@@ -69,7 +69,8 @@ def _loss(p: np.ndarray, y: np.ndarray) -> float:
     return float(-np.log(p[np.arange(len(y)), y]).mean())
 
 
-def _draw(n: int, seed: int, classes: int) -> tuple[Rows, np.ndarray]:
+def draw_table(n: int, seed: int, classes: int) -> tuple[Rows, np.ndarray]:
+    """Draw a table of numbers, counts, gaps, signs and categories, and the class of each row."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, classes, n)
     X = {f"x{j}": rng.normal(size=n) + s * y for j, s in enumerate((0.8, 0.3, 0.0))}

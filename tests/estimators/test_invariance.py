@@ -2,20 +2,9 @@
 
 import numpy as np
 import pytest
+from benchmarks.honesty_invariance import draw_table
 
 import candide as cd
-
-
-def table(n, seed, classes):
-    rng = np.random.default_rng(seed)
-    y = rng.integers(0, classes, n)
-    X = {f"x{j}": rng.normal(size=n) + s * y for j, s in enumerate((0.8, 0.3, 0.0))}
-    X["count"] = rng.poisson(5, n) + y
-    X["gaps"] = np.where(rng.random(n) < 0.2, np.nan, rng.normal(size=n) + 0.3 * y)
-    X["sign"] = np.where(rng.random(n) < 0.4 + 0.1 * y, 1.0, -1.0)
-    X["job"] = np.array(list("abcd"))[(rng.integers(0, 4, n) + (rng.random(n) < 0.3) * y) % 4]
-    return X, y
-
 
 CASES = [(150, 2), (400, 3)]
 
@@ -23,7 +12,7 @@ CASES = [(150, 2), (400, 3)]
 @pytest.fixture(scope="module", params=CASES, ids=str)
 def fitted(request):
     n, classes = request.param
-    (X, y), (asked, _) = table(n, 0, classes), table(300, 1, classes)
+    (X, y), (asked, _) = draw_table(n, 0, classes), draw_table(300, 1, classes)
     return X, y, asked, cd.BayesClassifier().fit(X, y).predict_proba(asked)
 
 
