@@ -174,9 +174,9 @@ def test_an_infinity_is_refused_with_its_row_and_column():
 
 def test_a_note_has_the_share_of_the_copies():
     columns, y = table_of(100, 5)
-    assert repeated_rows(pick(columns, np.arange(100)), y) == []
+    assert repeated_rows(distinct_rows(pick(columns, np.arange(100)), y)) == []
     rows = np.concatenate([np.arange(100), np.arange(25)])
-    [note] = repeated_rows(pick(columns, rows), y[rows])
+    [note] = repeated_rows(distinct_rows(pick(columns, rows), y[rows]))
     assert note.code == "repeated-rows"
     assert "40.0%" in note.text
     assert "naive Bayes counts every copy, the default model learns from each row once" in note.remedy

@@ -251,3 +251,15 @@ def test_a_leak_is_found_under_labels_that_are_written_in_several_ways(tmp_path)
     found = _checked(tmp_path, ["state,paid,noise,y", *rows])
     assert {one.column for one in found if one.code == "leak"} == {"state", "paid"}
     assert "label-spelling" in {one.code for one in found}
+
+
+@pytest.mark.parametrize("times", [2, 5])
+def test_copies_of_rows_are_no_leak(times):
+    """A copy of a row has its class, and its values that no other row has."""
+    rng = np.random.default_rng(0)
+    rows = {"x": rng.normal(size=200), "z": rng.normal(size=200), "code": [f"c{i // 2 * 7 % 97}" for i in range(200)]}
+    rows |= {"place": rng.permutation([f"p{i}" for i in range(100)] * 2), "y": rng.integers(0, 2, 200)}
+    copied = np.repeat(np.arange(200), times)
+    found = tasks.check({name: np.asarray(column)[copied] for name, column in rows.items()}, "y")
+    assert [one.column for one in found.findings if one.code == "leak"] == []
+    assert [one.code for one in found.findings].count("repeated-rows") == 1

@@ -97,6 +97,11 @@ class DistinctRows:
         """(distinct row,) the weight of one independent draw."""
         return self.frequency / np.where(self.draws > 0, self.draws, 1.0)
 
+    @property
+    def share_copied(self) -> float:
+        """The share of the weight of rows that are copies of each other."""
+        return float(self.frequency[self.copies > 1.0].sum()) / max(1e-300, float(self.frequency.sum()))
+
     def copies_by_class(self, n_classes: int) -> Floats:
         """(class,) by how much its weights exceed what its rows can teach, at least 1: weights below 1 are fewer rows.
 
@@ -149,15 +154,14 @@ def distinct_rows(
     return DistinctRows.of(list(columns.values()), y, weight, seed, share=share)
 
 
-def repeated_rows(table: Table, y: Codes) -> list[Remark]:
+def repeated_rows(rows: DistinctRows) -> list[Remark]:
     """A note where rows of a table are copied, with their share: equal ones that chance does not explain.
 
     >>> sizes = np.repeat(np.random.default_rng(0).normal(size=(40, 3)), 2, axis=0)
-    >>> print(repeated_rows(Table.of(sizes), np.zeros(80, np.intp))[0].text)
+    >>> print(repeated_rows(distinct_rows(Table.of(sizes), np.zeros(80, np.intp)))[0].text)
     100.0% of the rows equal another row more often than chance explains
     """
-    rows = distinct_rows(table, y)
-    share = float(rows.frequency[rows.copies > 1.0].sum()) / max(1, len(y))
+    share = rows.share_copied
     if share < _WORTH_A_NOTE:
         return []
     text = f"{share:.1%} of the rows equal another row more often than chance explains"

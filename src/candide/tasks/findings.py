@@ -20,7 +20,7 @@ from candide.rows.blocks import Floats
 from candide.rows.kinds import decided_early
 from candide.rows.labels import Labels
 from candide.rows.remarks import Remark
-from candide.rows.repeats import repeated_rows
+from candide.rows.repeats import DistinctRows, distinct_rows, repeated_rows
 from candide.rows.spelling import NAS, plain_number
 from candide.rows.table import Name, Table
 from candide.tasks.looks import FEWEST, LEAK, Sample, drop_it, folded, from_rows, groups_of, leak, mixed_dates, sentinel
@@ -41,25 +41,29 @@ def findings(census: Census, sample: Sample, head: Any) -> list[Remark]:
 
     The gravest come first.
     """
-    found = list(from_counts(census, sample.target))
+    rows = _distinct(head, sample)
+    copies = 1.0 if rows is None else float(rows.copies_by_class(int(rows.y.max(initial=0)) + 1).max())
+    found = list(from_counts(census, sample.target, copies))
     known = {(one.code, one.column) for one in found}  # of all rows, and so not told again of some
     found += [one for one in from_rows(sample) if (one.code, one.column) not in known]
     found += mixed_dates(head, sample.target)
-    found += _repeated(head, sample)
+    found += [] if rows is None else repeated_rows(rows)
     return sorted(found, key=lambda one: _GRAVITY.index(one.code))
 
 
-def _repeated(head: Any, sample: Sample) -> list[Remark]:
-    """A note on copied rows, by the first rows of all columns."""
+def _distinct(head: Any, sample: Sample) -> DistinctRows | None:
+    """The distinct ones of the first rows, by all columns; None where they are too few."""
     if sample.target is None or head.num_rows < FEWEST:
-        return []
+        return None
     labels = Labels.of(head.column(sample.target))
     y = labels.encode(head.column(sample.target))
+    if not (y >= 0).any():
+        return None
     columns = head.filter(y >= 0).drop_columns([sample.target])
     try:
-        return repeated_rows(Table.of(columns), y[y >= 0])
+        return distinct_rows(Table.of(columns), y[y >= 0])
     except InputError:  # of an infinity, which is told where rows are counted
-        return []
+        return None
 
 
 def contradictions(census: Census, head: Any, declared: Collection[str] = ()) -> list[Remark]:
@@ -94,14 +98,14 @@ def _number(value: Any) -> float | None:
         return None
 
 
-def from_counts(census: Census, target: str | None = None) -> Iterator[Remark]:
-    """What the counts tell of classes and columns."""
+def from_counts(census: Census, target: str | None = None, copies: float = 1.0) -> Iterator[Remark]:
+    """What the counts tell of classes and columns, where each row is there so many times."""
     yield from _repeated_header(census, target)
     yield from _spellings(census.labels, "label", None)
     yield from _no_labels(census)
     yield from _sizes(census)
     for part, tally in zip(census.plan.parts, census.tallies, strict=True):
-        yield from _of(part, tally, census)
+        yield from _of(part, tally, census, copies)
 
 
 _GRAVITY = (
@@ -111,7 +115,7 @@ _GRAVITY = (
 )
 
 
-def _of(part: Part, tally: Any, census: Census) -> Iterator[Remark]:
+def _of(part: Part, tally: Any, census: Census, copies: float) -> Iterator[Remark]:
     if part.event.joint or part.holds == "documents":
         return
     pooled = tally.pool()
@@ -121,13 +125,13 @@ def _of(part: Part, tally: Any, census: Census) -> Iterator[Remark]:
             yield from _constant(name, pooled.seen(j), census.n_rows)
         if part.holds == "codes":
             counts = tally.only(np.array([j])).counts
-            yield from _of_levels(name, part.encodings[j], counts, census)
+            yield from _of_levels(name, part.encodings[j], counts, census, copies)
 
 
-def _of_levels(name: Name, encoding: Any, counts: Floats, census: Census) -> Iterator[Remark]:
+def _of_levels(name: Name, encoding: Any, counts: Floats, census: Census, copies: float) -> Iterator[Remark]:
     if not encoding.as_written:  # what numbers give away is seen in the rows
         return
-    one = float(census.class_weight.sum()) / max(census.n_rows, 1)  # the weight of a row
+    one = copies * float(census.class_weight.sum()) / max(census.n_rows, 1)  # the weight of a row with its copies
     alike, weight = _by_meaning(census.labels, counts), _by_meaning(census.labels, census.class_weight)
     given_away, others = _given_away(alike, one), float(weight.sum() - weight.max())
     total, levels = float(census.class_weight.sum()), int((counts.sum(axis=0) > 0).sum())

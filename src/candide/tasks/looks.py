@@ -29,6 +29,7 @@ from candide.rows.blocks import Codes, Floats
 from candide.rows.labels import Labels
 from candide.rows.matching import codes
 from candide.rows.remarks import Remark
+from candide.rows.repeats import distinct_rows
 from candide.rows.table import Name, Table
 
 FEWEST = 30  # rows before a look can tell anything
@@ -65,9 +66,22 @@ class Sample:
         known = {str(name) for name in census.plan.columns if holds[name] != "documents"}
         columns = rows.select([name for name in rows.column_names if name in known])  # in their own order
         numbers = {name for part in census.plan.parts if _may_be_numbers(part) for name in part.columns}
+        once = _without_copies(columns, y)
+        columns, y = columns.take(arrow_indices(once)), y[once]
         read = _numbers(Table.of(columns), [name for name in census.plan.columns if name in numbers])
         block = np.column_stack(list(read.values())) if read else np.empty((len(y), 0))
-        return cls(columns, y, n, tuple(read), block, frozenset(dates), len(y) < census.n_rows, target)
+        return cls(columns, y, n, tuple(read), block, frozenset(dates), len(once) < census.n_rows, target)
+
+
+def _without_copies(columns: pa.Table, y: Codes) -> Codes:
+    """The rows, one of each whose copies are more than chance explains: a copy gives away the class of the other."""
+    if columns.num_columns:
+        with suppress(InputError):
+            found = distinct_rows(Table.of(columns), y)
+            is_first = np.zeros(len(y), bool)
+            is_first[found.first] = True
+            return np.flatnonzero(is_first | (found.copies[found.group] <= 1.0))
+    return np.arange(len(y))
 
 
 def folded(text: str) -> str:
