@@ -131,3 +131,12 @@ def test_documents_that_are_there_several_times(times):
     (X, y), (asked, truth) = some(150, rng), some(1000, rng)
     once = log_loss(cd.TextNB().fit(X, y), asked, truth)
     assert log_loss(cd.TextNB().fit(X * times, np.tile(y, times)), asked, truth) == pytest.approx(once, rel=0.01)
+
+
+@pytest.mark.parametrize("times", [3, 12])
+def test_text_that_is_copied_with_its_row_stays_text(times):
+    X, y = mixed(120, 6)
+    X["note"] = np.array([f"w{i % 7} and v{i % 11} but u{i} here" for i in range(120)], object)
+    rows = np.repeat(np.arange(120), times)
+    for found in (cd.BayesClassifier().fit(pick(X, rows), y[rows]), cd.fit({**pick(X, rows), "y": y[rows]}, "y")):
+        assert {part.holds for part in found.census_.plan.parts if "note" in part.columns} == {"documents"}

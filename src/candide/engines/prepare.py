@@ -19,7 +19,7 @@ from candide.events import event_of
 from candide.model.input_columns import similar_names, suggestion
 from candide.model.plan import Part, Plan, for_each, is_one, named_events, plan_of
 from candide.rows.arrow import check_not_nested
-from candide.rows.kinds import Column, look, rows_of_look
+from candide.rows.kinds import Column, look, look_without_copies, rows_of_look
 from candide.rows.labels import Labels
 from candide.rows.remarks import Remark
 from candide.rows.spelling import Spelling, strayed
@@ -60,7 +60,10 @@ def prepare(
     wanted = {n: column for n, column in values.items() if n not in {target, weight, *drop}}
     told = {name: Column(name, "category") for name in source.categories}
     told |= {name: Column(name, "text") for name in source.documents}
-    columns = [told.get(n) or look(n, source.spread.get(n, column)) for n, column in wanted.items()]
+    looked = {n: look(n, column) for n, column in wanted.items() if n not in told and n not in source.spread}
+    looked = look_without_copies(looked, {n: values[n] for n in wanted})
+    looked |= told | {n: look(n, column) for n, column in source.spread.items() if n not in told}
+    columns = [looked[n] for n in wanted]
     wordy = [str(c.name) for c in columns if c.kind in _WORDY]
     remarks += [note for n in wordy for note in _spelled_numbers(n, values[n], source.untyped)]
     remarks += [c.remark for c in columns if (c.event is None or c.perhaps) and c.name not in asked]

@@ -28,7 +28,7 @@ says so. Words are what stands between white space; where a script has none, so 
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +40,7 @@ from candide.rows.arrow import arrow_floats, arrow_numbers
 from candide.rows.labels import is_absent, is_arrow
 from candide.rows.records import check_values
 from candide.rows.remarks import Remark
+from candide.rows.row_hash import hash_rows
 from candide.rows.spelling import plain_number, strayed
 from candide.rows.table import Name, Table
 
@@ -53,6 +54,7 @@ EVENT_OF_KIND = {
     "count": "multinomial",
     "text": "text",
 }
+_FEWEST_DISTINCT = 50  # different rows that are all there equally often before they are copies
 _MEANT = {"text": "text", "categorical": "categories"}
 _ID_NAME = re.compile(r"(^|.*[_\W])id$", re.IGNORECASE)
 _FEWEST = 20  # values before "all different" means anything
@@ -121,7 +123,36 @@ def inspect(table: Table) -> list[Column]:
         head = table.source[: rows_of_look(len(table.names))]
         maybe = _binary_or_absent(head).all(axis=0)
         return [look(n, head[:, n]) if maybe[n] else Column(n, "number") for n in range(len(maybe))]
-    return [look(name, table.head(name, rows_of_look(len(table.names)))) for name in table.names]
+    heads = {name: table.head(name, rows_of_look(len(table.names))) for name in table.names}
+    columns = {name: look(name, values) for name, values in heads.items()}
+    return list(look_without_copies(columns, heads).values())
+
+
+def look_without_copies(columns: dict[Any, Column], heads: Mapping[Any, Any]) -> dict[Any, Column]:
+    """The kinds of columns by one copy of each row, where every row of the look is there equally often.
+
+    Only text is affected: a text that is there three times, as its row is there three times, is not a category. A
+    single column does not show whether its rows are copies.
+
+    >>> texts = np.array([f"note {i} on this and that" for i in range(60)] * 3, object)
+    >>> heads = {"note": texts, "size": np.tile(np.arange(60) / 7, 3)}
+    >>> columns = {name: look(name, values) for name, values in heads.items()}
+    >>> columns["note"].kind, look_without_copies(columns, heads)["note"].kind
+    ('category', 'text')
+    """
+    n_rows = len(next(iter(heads.values()), ()))
+    categories = [name for name, column in columns.items() if column.kind == "category"]
+    if n_rows < 2 * _FEWEST_DISTINCT or len(heads) < 2 or not categories:
+        return columns
+    _, group, often = np.unique(hash_rows(heads, n_rows), return_inverse=True, return_counts=True)
+    times = int(np.gcd.reduce(often))
+    if times == 1 or len(often) < _FEWEST_DISTINCT:
+        return columns
+    order = np.argsort(group, kind="stable")
+    place = np.arange(n_rows) - np.searchsorted(group[order], group[order])
+    rows = np.sort(order[place < often[group[order]] // times])
+    once = {name: look(name, heads[name].take(rows)) for name in categories}
+    return columns | {name: column for name, column in once.items() if column.kind == "text"}
 
 
 def decided_early(name: Name, n_rows: int, others: Sequence[Any]) -> Remark:
