@@ -18,12 +18,14 @@ from candide.cli.run import main
 from candide.demo import rows as demo_rows
 from candide.engines.addresses import is_address, shown
 from candide.engines.base import Folds, Rows, engine, open_source
+from candide.engines.prepare import prepare
 from candide.engines.sample import sample
 from candide.errors import InputError, MissingLibraryError, SourceError
 from candide.events import Gaussian
 from candide.model.plan import Part, Plan
 from candide.rows.table import Table
 from candide.tasks import cross_validate, evaluate, explain, forget, learn, predict, update
+from candide.tasks.copy_folds import keep_copies_together
 from candide.testing import check_engine
 
 N = 600
@@ -119,6 +121,23 @@ def test_the_server_draws_a_sample_and_sends_no_other_rows(postgres):
     assert 1000 <= read < 4000
     assert few.table.num_rows == 1000
     assert set(np.asarray(few.table["f0"]) % 50) == {0}
+
+
+def test_copies_of_a_row_are_sampled_and_folded_together(postgres):
+    """Though the server draws rows page by page: all are read where some of those are equal."""
+    postgres.run(
+        "CREATE TABLE copied AS SELECT sin(i) AS a, cos(i * 1.7) AS b, i % 2 AS y "
+        "FROM generate_series(1, 2000) i, generate_series(1, 10)"
+    )
+    with open_source(f"{postgres.address()}::copied") as source:
+        prepared = prepare(source, "y")
+        some = sample(Rows(source, "y"), prepared.plan, 1000)
+        folds, notes = keep_copies_together(Rows(source, "y"), prepared, Folds(5, 0, "y"))
+        batches = list(source.batches(["a"], 1000, folds))
+    assert set(some.frequency) == {10.0}
+    assert notes == []
+    pairs = {(a, f) for batch in batches for a, f in zip(*(c.to_pylist() for c in batch.columns), strict=True)}
+    assert len(pairs) == 2000
 
 
 def test_folds_follow_the_primary_key_wherever_a_row_is_stored(postgres, rows):

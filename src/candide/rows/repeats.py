@@ -161,10 +161,9 @@ def repeated_rows(rows: DistinctRows) -> list[Remark]:
     >>> print(repeated_rows(distinct_rows(Table.of(sizes), np.zeros(80, np.intp)))[0].text)
     100.0% of the rows equal another row more often than chance explains
     """
-    share = rows.share_copied
-    if share < _WORTH_A_NOTE:
+    if rows.share_copied < _WORTH_A_NOTE:
         return []
-    text = f"{share:.1%} of the rows equal another row more often than chance explains"
+    text = f"{rows.share_copied:.1%} of the rows equal another row more often than chance explains"
     remedy = (
         "remove the copies if they are a mistake; naive Bayes counts every copy, "
         "the default model learns from each row once"
