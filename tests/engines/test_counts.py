@@ -180,18 +180,18 @@ def test_a_sample_that_is_unlike_the_table_is_told_of():
 
 
 def test_what_the_counts_tell_of_a_table_is_told_as_in_a_fit():
-    """Empty text is a value in a database, through every door: a class of its own, with a word."""
+    """Empty text is a value in a database; as a label it is missing through every entry point, with a note."""
     each = {
         "job": ["Cook", "cook", "N/A", "smith"],
         "unit": ["kg"] * 4,
         "w": [1.0] * 4,
-        "label": ["", "a", "b", "b", "a"],
+        "label": ["", "a", "?", "b", "a"],
     }
     rows = pa.table({name: (some * 100)[:200] for name, some in each.items()})
     found = learn_counts(in_duckdb(rows, asked(rows, "duckdb")))
     told = {(one.code, one.column) for one in found.remarks}
     assert told == {(one.code, one.column) for one in direct(rows).remarks} | {("naive-of-counts", None)}
-    assert {("sentinel", None), ("sentinel", "job"), ("level-spelling", "job"), ("constant", "unit")} < told
+    assert {("label-missing", "label"), ("sentinel", None), ("sentinel", "job"), ("level-spelling", "job"), ("constant", "unit")} < told
     same(found.fitted.census, direct(rows).fitted.census)
 
 

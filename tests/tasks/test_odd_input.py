@@ -161,9 +161,7 @@ def test_one_value_is_no_column_and_a_word_is_no_size():
 
 
 @pytest.mark.parametrize("model", ["naive", "bayes"])
-def test_an_empty_label_in_memory_is_noted_and_made_missing_by_na(model):
+def test_an_empty_label_in_memory_is_missing(model):
     rows = {"a": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0] * 5, "l": ["x", "y", "", "x", "y", "x"] * 5}
-    with pytest.warns(RemarkWarning, match=r"class '', of 16\.7% of the rows, may stand for a missing label"):
-        assert cd.fit(rows, "l", model=model).classes_.tolist() == ["", "x", "y"]
     with pytest.warns(RemarkWarning, match="5 rows have no value of 'l' and were left out"):
-        assert cd.fit(rows, "l", model=model, na=[""]).classes_.tolist() == ["x", "y"]
+        assert cd.fit(rows, "l", model=model).classes_.tolist() == ["x", "y"]

@@ -32,6 +32,7 @@ from candide.rows.arrow import arrow_numbers
 from candide.rows.labels import Labels
 from candide.rows.matching import read_levels
 from candide.rows.table import Table
+from candide.rows.targets import has_label
 from candide.tally.spread import scale_of
 
 _LOOK = 1 << 10  # rows, where none were looked at before
@@ -182,7 +183,7 @@ class Counting:
         import pyarrow.compute as pc
 
         out: list[Census | None] = []
-        there = labelled(batch.column("k0"))
+        there = has_label(batch.column("k0"))
         known = batch.filter(there) if pc.any(pc.invert(there)).as_py() else batch
         for f in range(self.folds.n if self.folds else 1):
             some = known.filter(pc.equal(known.column("fold"), f)) if self.folds else known
@@ -244,13 +245,6 @@ def _read(encoding: Any, meant: dict[Any, Any]) -> tuple[Any, Move]:
     values = [meant[level] for level in encoding.labels.values]
     labels = Labels.of(values)
     return replace(encoding, labels=labels), Move(labels.encode(values), len(labels))
-
-
-def labelled(column: Any) -> Any:
-    """Which values of an Arrow column are labels: what is not missing, nor NaN."""
-    import pyarrow.compute as pc
-
-    return pc.invert(column.is_null(nan_is_null=True))
 
 
 def weights(name: str, column: Any) -> NDArray[np.float64]:

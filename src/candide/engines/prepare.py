@@ -24,7 +24,7 @@ from candide.rows.labels import Labels
 from candide.rows.remarks import Remark
 from candide.rows.spelling import Spelling, strayed
 from candide.rows.table import Table
-from candide.rows.targets import MOST_CLASSES, check_number_of_classes
+from candide.rows.targets import MOST_CLASSES, check_number_of_classes, has_label
 
 _FEWEST = 1 << 11  # rows by which the middle of a number is known
 _WORDY = ("category", "identifier")
@@ -105,9 +105,9 @@ def prepare_like(
 
 def check_target(name: str, column: Any) -> list[Remark]:
     """Refuse a target that cannot be a class; a remark on one that looks like a measurement."""
-    present = column.drop_null()
     if pa.types.is_nested(column.type):
         raise InputError("it holds lists or structures; a class is one value", column=name)
+    present = column.filter(has_label(column))
     distinct = present.unique().to_pylist()
     numbers = pa.types.is_floating(column.type) or (
         pa.types.is_string(column.type) and all(map(_NUMBER.match, distinct))

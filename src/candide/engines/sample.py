@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from candide.engines.base import Rows
-from candide.engines.count import labelled, weights
+from candide.engines.count import weights
 from candide.engines.distinct_sample import IDENTITY, DistinctDrawing, DistinctPart, RowSample, array, text_sizes
 from candide.errors import InputError
 from candide.model.plan import Plan
@@ -27,6 +27,7 @@ from candide.rows.arrow import arrow_indices, arrow_numbers
 from candide.rows.blocks import Floats
 from candide.rows.labels import Labels
 from candide.rows.lots import drawn, lots
+from candide.rows.targets import has_label
 
 _MORE = 2  # times as many rows as are wanted are drawn by whoever holds them: some may have no label
 _SEARCHED = 4_000_000  # rows among which those of rare classes are looked for
@@ -126,7 +127,7 @@ class Drawing:
 
     def _weights(self, batch: Any) -> Floats:
         """(row,) its weight, 0 without a label."""
-        there = arrow_numbers(labelled(batch.column("k0"))).astype(np.float64)
+        there = arrow_numbers(has_label(batch.column("k0"))).astype(np.float64)
         return there * weights(self.weight, batch.column("k1")) if self.weight else there
 
     def _drawn(self, found: list[Any]) -> Any:

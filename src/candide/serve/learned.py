@@ -19,8 +19,8 @@ from candide.model.fitted import Fitted
 from candide.model.input_columns import similar_names, suggestion
 from candide.rows import matching
 from candide.rows.identity import spelled
-from candide.rows.labels import is_absent
 from candide.rows.table import Table
+from candide.rows.targets import is_missing_label
 from candide.serve.formats import Rows, values
 
 _PLAIN = {str, int, float, bool, type(None)}
@@ -63,7 +63,7 @@ def _plain(value: Any, name: str) -> Any:
 def _labels(given: list[Any], fitted: Fitted, target: str, new_classes: bool) -> list[Any]:
     """The labels as the model spells them."""
     for row, label in enumerate(given):
-        if is_absent(label) or (isinstance(label, str) and not label.strip()):
+        if is_missing_label(label):
             raise InputError("the label is missing", column=target, row=row, remedy="leave the row out, or label it")
         if not new_classes and matching.place(label, fitted.labels) is None:
             known = ", ".join(map(str, fitted.labels.values[:10]))

@@ -23,10 +23,11 @@ from candide.rows.remarks import Remark
 from candide.rows.repeats import DistinctRows, distinct_rows, repeated_rows
 from candide.rows.spelling import NAS, plain_number
 from candide.rows.table import Name, Table
+from candide.rows.targets import has_label
 from candide.tasks.looks import FEWEST, LEAK, Sample, drop_it, folded, from_rows, groups_of, leak, mixed_dates, sentinel
 
 _ABSENT = frozenset(("", "?", "na", "n/a", "nan", "null", "nil", "#n/a", "-", "."))  # levels that may mean "missing"
-_NO_LABEL = _ABSENT - {"-", "."}  # beside + and the like these are classes
+_NO_LABEL = _ABSENT - {"-", ".", ""}  # beside + and the like these are classes; empty text is missing anyway
 _SAME = 2 * np.finfo(float).eps  # by which the sd of one value, of which parts were merged, may differ from nought
 _MENDED = 100_000  # levels of which nobody mends the spelling
 _MANY, _EACH = 50, 5  # levels that are many, and rows a level that are few
@@ -55,13 +56,12 @@ def _distinct(head: Any, sample: Sample) -> DistinctRows | None:
     """The distinct ones of the first rows, by all columns; None where they are too few."""
     if sample.target is None or head.num_rows < FEWEST:
         return None
-    labels = Labels.of(head.column(sample.target))
-    y = labels.encode(head.column(sample.target))
-    if not (y >= 0).any():
+    labelled = head.filter(has_label(head.column(sample.target)))
+    if not labelled.num_rows:
         return None
-    columns = head.filter(y >= 0).drop_columns([sample.target])
+    column = labelled.column(sample.target)
     try:
-        return distinct_rows(Table.of(columns), y[y >= 0])
+        return distinct_rows(Table.of(labelled.drop_columns([sample.target])), Labels.of(column).encode(column))
     except InputError:  # of an infinity, which is told where rows are counted
         return None
 
@@ -238,7 +238,7 @@ def _spellings(labels: Labels, what: str, column: Name | None) -> Iterator[Remar
 
 
 def _no_labels(census: Census) -> Iterator[Remark]:
-    """Classes that may be none: databases keep empty text as a value, which an empty field of a CSV is not."""
+    """Classes whose name may stand for a missing label."""
     for label, w in zip(census.labels.values, census.class_weight.tolist(), strict=True):
         if isinstance(label, str) and label.strip().lower() in _NO_LABEL and w > 0:
             share = wording.percent(w / float(census.class_weight.sum()))

@@ -30,10 +30,12 @@ from candide.model.model import Model, ask
 from candide.model.plan import Plan
 from candide.model.strangers import Strangers
 from candide.rows import matching, remarks
+from candide.rows.arrow import arrow_numbers
 from candide.rows.blocks import Floats
 from candide.rows.labels import Labels
 from candide.rows.remarks import Remark, left_out
 from candide.rows.spelling import Spelling
+from candide.rows.targets import has_label
 
 T = TypeVar("T")
 Work = Callable[[Floats, NDArray[np.intp], Floats | None], T]  # log p(class | x), class codes, weights
@@ -232,6 +234,9 @@ class Truth:
     def of_column(cls, labels: Labels, column: Any, w: Floats | None = None) -> "Truth":
         """Of a column of labels."""
         codes = matching.codes(labels, column)
+        unknown = codes == len(labels)
+        if unknown.any():  # a model fitted on arrays may know empty text as a class
+            codes = np.where(unknown & ~arrow_numbers(has_label(column)), -1, codes)
         strange = np.flatnonzero(codes == len(labels))[:3]
         return cls(codes, len(labels), w, tuple(column.take(strange).to_pylist()))
 

@@ -32,6 +32,7 @@ from candide.model.census import Census
 from candide.model.plan import Part, Plan
 from candide.rows.labels import Labels, is_absent
 from candide.rows.matching import read_levels
+from candide.rows.targets import is_missing_label
 from candide.tally import Tally
 from candide.tally.base import LARGEST
 
@@ -114,7 +115,7 @@ def _grouped(rows: Rows, asked: Sequence[Asked]) -> tuple[Keys, Answers, int]:
     inner = projected(rows, [c for _, columns in asked for c in columns]).subquery("t", copy=False)
     select = select.from_(inner, copy=False).group_by("y", *(["fold"] if rows.folds else []), copy=False)
     groups = source.rows(select.sql(source.dialect.name, copy=False))
-    found = [row for row in groups if not is_absent(row[0])]
+    found = [row for row in groups if not is_missing_label(row[0])]
     if not found:
         raise InputError(f"no row of {source.name} has a label", column=rows.target)
     answers = {key: [row[at] for row in found] for at, key in enumerate(wanted, 2)}

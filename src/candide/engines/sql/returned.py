@@ -30,8 +30,10 @@ from candide.engines.sql.written import AGAIN, AS_CSV, read
 from candide.errors import InputError
 from candide.rows.identity import meaning, plain
 from candide.rows.matching import read_levels
+from candide.rows.targets import is_missing_label
 
 _KNOWN = (PLAN, CLASS, UNLABELLED, NUMBERS, LEVEL, MISSING)
+_OF_CLASSES = (CLASS, NUMBERS, LEVEL, MISSING)
 _NULLS = ("", "null", "none", "\\n", "(null)", "<null>")  # as programs write a null into a file
 _NEVER_NEGATIVE = ("n", "rows", "table_rows", "square", "above", "absent")
 _TYPED = re.compile("U?(TINY|SMALL|BIG|HUGE)?INT|DOUBLE|FLOAT|REAL|DECIMAL|NUMERIC|DATE|TIME|INTERVAL")
@@ -107,9 +109,13 @@ def told(lines: Sequence[Line]) -> list[str]:
 
 def census(lines: Sequence[Line], rows: Rows, prepared: Prepared) -> Counted:
     """The census of a plan whose counts came back; ``rows`` are those of the query, ``prepared.spelled`` as it was."""
+    unlabelled = sum(line.number("rows") for line in lines if line.what == UNLABELLED)
+    blank = [line for line in lines if line.what in _OF_CLASSES and is_missing_label(line.label)]
+    if blank:  # the database keeps empty text as a value; it is a missing label
+        unlabelled += sum(line.number("rows") for line in blank if line.what == CLASS)
+        lines = [line for line in lines if line.what not in _OF_CLASSES or not is_missing_label(line.label)]
     classes = _once((line for line in lines if line.what == CLASS), lambda line: line.label)
     asked = list(places(rows.source, prepared, rows.weight))  # type: ignore[arg-type]
-    unlabelled = sum(line.number("rows") for line in lines if line.what == UNLABELLED)
     _check_rows(classes, unlabelled)
     _check_places(lines, asked, classes)
     answers: dict[str, list[Any]] = {"rows": [line.number("rows") for line in classes.values()]}
