@@ -191,7 +191,13 @@ def test_what_the_counts_tell_of_a_table_is_told_as_in_a_fit():
     found = learn_counts(in_duckdb(rows, asked(rows, "duckdb")))
     told = {(one.code, one.column) for one in found.remarks}
     assert told == {(one.code, one.column) for one in direct(rows).remarks} | {("naive-of-counts", None)}
-    assert {("label-missing", "label"), ("sentinel", None), ("sentinel", "job"), ("level-spelling", "job"), ("constant", "unit")} < told
+    assert {
+        ("label-missing", "label"),
+        ("sentinel", None),
+        ("sentinel", "job"),
+        ("level-spelling", "job"),
+        ("constant", "unit"),
+    } < told
     same(found.fitted.census, direct(rows).fitted.census)
 
 

@@ -27,6 +27,9 @@ COLUMNS = {
     "iso": [day.isoformat() for day in DAYS],
     "comma": [f"{v:.2f}".replace(".", ",") for v in RNG.normal(3 + SHIFT, 1)],
     "gaps": [f"{v:.1f}" if i % 9 else ("n/a", "?")[i % 2] for i, v in enumerate(RNG.normal(SHIFT, 1))],
+    "clock": [f"{int(9 + 3 * s + i % 7):02d}:{i % 60:02d}:05" for i, s in enumerate(SHIFT)],
+    "waited": [f"{int(i % 5 + s)} days {i % 24:02d}:00:00" for i, s in enumerate(SHIFT)],
+    "late": [f"{i % 24:02d}:30" if i % 9 else "n/a" for i in range(N)],
     "job": RNG.choice(["cook", "smith", "baker"], N).tolist(),
     "version": RNG.choice(["1.2.3", "1.2.10"], N).tolist(),
     "zip": RNG.choice(["01234", "98101", "00501"], N).tolist(),
@@ -59,7 +62,7 @@ def notes(call):
 @pytest.mark.parametrize("model", ["naive", "bayes"])
 def test_a_frame_gives_the_model_of_the_file(model, path):
     want, told = notes(lambda: cd.fit(path, target="y", model=model))
-    assert len(told) == 7
+    assert len(told) == 8
     frame = pd.DataFrame(COLUMNS)
     expected = want.predict_proba(frame)
     estimator = cd.NaiveBayes if model == "naive" else cd.BayesClassifier
@@ -71,6 +74,7 @@ def test_a_frame_gives_the_model_of_the_file(model, path):
         assert same == told, name
         assert found.fitted_.spelled == want.fitted_.spelled
         assert found.fitted_.dates == want.fitted_.dates == {"day", "slashes", "iso"}
+        assert found.fitted_.times == want.fitted_.times == {"clock", "waited", "late"}
         np.testing.assert_allclose(found.predict_proba(make(COLUMNS)), expected, rtol=1e-9, err_msg=name)
         one = {column: values[3:4] for column, values in COLUMNS.items()}  # which by itself would leave much open
         np.testing.assert_allclose(found.predict_proba(make(one)), expected[3:4], rtol=1e-9, err_msg=name)
@@ -79,8 +83,9 @@ def test_a_frame_gives_the_model_of_the_file(model, path):
 def test_objects_without_names_are_read_alike(tmp_path):
     X = pd.DataFrame(COLUMNS).to_numpy(object)
     model, told = notes(lambda: cd.NaiveBayes().fit(X, Y))
-    assert len(told) == 7
+    assert len(told) == 8
     assert model.fitted_.dates == {3, 4, 5}
+    assert model.fitted_.times == {8, 9, 10}
     model.save(tmp_path / "m.candide")
     again = cd.load(tmp_path / "m.candide")
     np.testing.assert_array_equal(again.predict_proba(X[:5]), model.predict_proba(X)[:5])
@@ -113,7 +118,6 @@ KEPT = {
     "two currencies": ["€ 5", "$ 6", "€ 7"],
     "units": ["5 kg", "6 kg", "7 kg"],
     "truths": ["true", "false", "true"],
-    "times of day": ["12:30", "13:15", "23:59"],
 }
 
 
@@ -192,3 +196,20 @@ def test_a_word_for_missing_among_few_whole_numbers_is_missing_again(tmp_path):
     table = model.predict_table({"n": ["?", "1"]})
     assert table["prediction"].to_pylist()[1] == "a"
     assert [table.column(1)[0].as_py(), table.column(2)[0].as_py()] == pytest.approx(missing[0])
+
+
+def test_a_time_further_down_that_does_not_fit_is_named():
+    texts = [f"{i % 24:02d}:05:05" for i in range(21_000)]
+    texts[20_900] = "noon"
+    with pytest.raises(InputError) as error:
+        cd.NaiveBayes().fit({"x": texts}, ["a", "b"] * 10_500)
+    assert (error.value.column, error.value.row, error.value.value) == ("x", 20_900, "noon")
+
+
+def test_chunks_of_times_give_the_model_of_all_rows():
+    X, y = {"at": COLUMNS["clock"], "late": COLUMNS["late"]}, Y
+    whole, parts = cd.NaiveBayes().fit(X, y), cd.NaiveBayes()
+    for start in range(0, N, 60):
+        parts.partial_fit({name: v[start : start + 60] for name, v in X.items()}, y[start : start + 60], classes="ab")
+    assert whole.fitted_.times == parts.fitted_.times == {"at", "late"}
+    np.testing.assert_allclose(whole.predict_proba(X), parts.predict_proba(X))

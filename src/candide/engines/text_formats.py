@@ -1,4 +1,4 @@
-"""Number and date formats of text columns in memory: decided by the rules for files, with the same notes.
+"""Number, date and time formats of text columns in memory: decided by the rules for files, with the same notes.
 
 >>> table = Table.of({"price": ["€ 1,787.00", "€ 79.50"] * 5, "job": ["cook", "smith"] * 5})
 >>> formats = formats_of(table)
@@ -28,28 +28,30 @@ _FEW = 64  # values that tell most of the time that a column holds words
 
 @dataclass(frozen=True)
 class TextFormats:
-    """How columns of text write numbers and dates, and the notes on these."""
+    """How columns of text write numbers, dates and times, and the notes on these."""
 
     spelled: dict[str, Spelling] = field(default_factory=dict)
     dates: frozenset[Name] = frozenset()
+    times: frozenset[Name] = frozenset()  # times of day and durations
     remarks: list[Remark] = field(default_factory=list, compare=False)
 
     def read(self, table: Table) -> Table:
-        """The same rows with numbers and dates in the place of text."""
-        return in_types(table, self.spelled, self.dates) if self.spelled else table
+        """The same rows with numbers, dates and times in the place of text."""
+        return in_types(table, self.spelled, self.dates, self.times) if self.spelled else table
 
-    def of_model(self, columns: Collection[Name], dates: Collection[Name]) -> dict[str, Any]:
-        """What a model of some columns remembers, some of which are dates by their type."""
+    def of_model(self, columns: Collection[Name], dates: Collection[Name], times: Collection[Name]) -> dict[str, Any]:
+        """What a model of some columns remembers, some of which are dates or times by their type."""
         names = {str(name) for name in columns}
         spelled = {name: how for name, how in self.spelled.items() if name in names and how != PLAIN}
-        return {"spelled": spelled, "dates": frozenset(columns) & (self.dates | frozenset(dates))}
+        kept = {"dates": self.dates | frozenset(dates), "times": self.times | frozenset(times)}
+        return {"spelled": spelled, **{kind: frozenset(columns) & some for kind, some in kept.items()}}
 
 
 NO_FORMATS = TextFormats()
 
 
 def formats_of(table: Table, events: Any = "auto", reading: "Reading | None" = None) -> TextFormats:
-    """Decide which text columns hold numbers or dates, from the rows that kinds of columns are decided from.
+    """Decide which text columns hold numbers, dates or times, from the rows that kinds of columns are decided from.
 
     Columns that ``events`` declares to be categories or text are kept as they are written.
     """
@@ -73,7 +75,8 @@ def formats_of(table: Table, events: Any = "auto", reading: "Reading | None" = N
     read = infer.types_of(None, pa.table(heads), None, (), wanted, reading or Reading(), heads, typed=True)
     spelled = {text: read.spelled.get(text, PLAIN) for text, kind in read.types.items() if kind != "VARCHAR"}
     dates = {names[text] for text, kind in read.types.items() if kind.startswith(("DATE", "TIMESTAMP"))}
-    return TextFormats(spelled, frozenset(dates), read.remarks)
+    times = {names[text] for text, kind in read.types.items() if kind in ("TIME", "INTERVAL")}
+    return TextFormats(spelled, frozenset(dates), frozenset(times), read.remarks)
 
 
 def declared_columns(events: Any, names: Collection[Name]) -> tuple[set[Name], set[Name]]:

@@ -189,9 +189,8 @@ class Classifier(Generative):
         table = formats.read(table)
         plan = self._plan(table)
         census = self._count(table, y, weight, plan, labels)
-        known = formats.of_model(census.plan.columns, table.dates)
-        times = table.times & set(census.plan.columns)
-        fitted = replace(self._fitted(census, len(table.names)), times=times, **known)
+        known = formats.of_model(census.plan.columns, table.dates, table.times)
+        fitted = replace(self._fitted(census, len(table.names)), **known)
         if census.class_weight.all():  # a class whose rows weigh nothing, or that is announced, may get rows later
             self._settle(fitted)
         remarks.warn([*formats.remarks, *self._remarks(table, plan)], stacklevel=3)

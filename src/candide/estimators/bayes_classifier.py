@@ -177,7 +177,7 @@ class BayesClassifier(Weighted):
         if known is not None:
             fitted = replace(fitted, spelled=known.spelled, na=known.na)
         if like is None:
-            fitted = replace(fitted, **formats.of_model(fitted.census.plan.columns, fitted.dates))
+            fitted = replace(fitted, **formats.of_model(fitted.census.plan.columns, fitted.dates, fitted.times))
             columns = [] if is_one(self.events) else inspect(table)
             remarks.warn([*formats.remarks, *self._of_columns(columns, table)], stacklevel=3)
         return fitted

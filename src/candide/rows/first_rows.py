@@ -33,7 +33,7 @@ _LEVELS_EACH = 10  # rows of each text on average from which on a column is a ca
 
 
 class Formats(Protocol):
-    """How columns of text write numbers and dates."""
+    """How columns of text write numbers, dates and times."""
 
     @property
     def spelled(self) -> Mapping[str, Spelling]:
@@ -43,8 +43,12 @@ class Formats(Protocol):
     def dates(self) -> frozenset[Name]:
         """The columns that hold dates."""
 
+    @property
+    def times(self) -> frozenset[Name]:
+        """The columns that hold times of day or durations."""
+
     def read(self, table: Table) -> Table:
-        """The same rows with numbers and dates in the place of text."""
+        """The same rows with numbers, dates and times in the place of text."""
 
 
 FindFormats = Callable[[Table], Formats]
@@ -128,8 +132,9 @@ class FirstRows:
         return kinds or self._spelled != later._spelled
 
     @property
-    def _spelled(self) -> tuple[Mapping[str, Spelling], frozenset[Name]]:
-        return ({}, frozenset()) if self.formats is None else (self.formats.spelled, self.formats.dates)
+    def _spelled(self) -> tuple[Mapping[str, Spelling], frozenset[Name], frozenset[Name]]:
+        formats = self.formats
+        return ({}, frozenset(), frozenset()) if formats is None else (formats.spelled, formats.dates, formats.times)
 
     def remarks(self) -> list[Remark]:
         """A note where kinds are decided for good on few rows: the rows went when the model was pickled or changed."""
@@ -171,6 +176,7 @@ class FirstRows:
             for name in self._typed
             if before.get(str(name)) == formats.spelled.get(str(name))
             and (self._typed[name].dtype.kind == "M") == (name in formats.dates)
+            and (self._typed[name].dtype.kind == "m") == (name in formats.times)
         ]
         last = _read_text(formats, more)
         typed = {name: np.concatenate([self._typed[name], last[name]]) for name in same if name in last}

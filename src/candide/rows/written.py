@@ -18,6 +18,7 @@ from candide.rows.spelling import PLAIN, Spelling, numbers_among, value
 from candide.rows.table import Name, Table, numbers_of
 
 _DAY = 86_400e6  # microseconds
+_UNITS = {"date": "M8[us]", "time": "m8[us]"}
 
 
 def as_spelled(
@@ -34,20 +35,24 @@ def as_spelled(
     return _replaced(table, read)
 
 
-def in_types(table: Table, spelled: Mapping[str, Spelling], dates: Collection[Name]) -> Table:
-    """The same rows with columns of numbers and of dates in the place of text; a value that is neither is an error.
+def in_types(
+    table: Table, spelled: Mapping[str, Spelling], dates: Collection[Name], times: Collection[Name] = ()
+) -> Table:
+    """The same rows with columns of numbers, dates and times in the place of text; another value is an error.
 
     >>> in_types(Table.of({"day": ["02.01.1970"]}), {"day": Spelling(date="%d.%m.%Y")}, {"day"}).column("day")
     array(['1970-01-02T00:00:00.000000'], dtype='datetime64[us]')
+    >>> in_types(Table.of({"at": ["00:00:02"]}), {"at": PLAIN}, (), {"at"}).column("at")
+    array([2000000], dtype='timedelta64[us]')
     """
     out = {}
     for name in (name for name in table.names if str(name) in spelled):
-        how, is_date = spelled[str(name)], name in dates
-        values = _read(table.column(name), how, "date" if is_date else "number")
-        if not how.is_plain or is_date:
-            _refuse_text(values, name, "date" if is_date else "number")
+        how, kind = spelled[str(name)], "date" if name in dates else "time" if name in times else "number"
+        values = _read(table.column(name), how, kind)
+        if not how.is_plain or kind != "number":
+            _refuse_text(values, name, kind)
         days = numbers_of(values, name)
-        out[name] = np.round(days * _DAY).astype("M8[us]") if is_date else days
+        out[name] = days if kind == "number" else np.round(days * _DAY).astype(_UNITS[kind])
     return _replaced(table, out)
 
 

@@ -26,7 +26,7 @@ from candide.rows.spelling import Spelling
 _PLAIN = r"^(0|-?[1-9]\d{0,17})$"
 _ZEROS = r"^\s*[+-]?0\d"  # as codes begin, and numbers do not
 _TRUTH = r"^(?i:true|false)$"
-_NOT_TEXT = {"BIGINT", "HUGEINT", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"}
+_NOT_TEXT = {"BIGINT", "HUGEINT", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIME", "INTERVAL"}
 
 
 @dataclass
@@ -63,7 +63,7 @@ def types_of(
     """The types of all columns; what one column leaves open others may decide.
 
     ``codes_in`` are columns of text, in which whole numbers are codes. ``typed``: the source has types of its own, so
-    that truths and times of day would not be text; these stay as they are.
+    that truths would not be text; these stay as they are.
     """
     read, found, codes = Read(), dict[str, Options](), []
     for name, column in zip(head.column_names, head.columns, strict=True):
