@@ -200,8 +200,8 @@ def test_weigh_refuses_rows_of_another_month_unless_that_is_said(herbs, weighted
 def test_commands_say_when_weights_are_old(herbs, weighted, tmp_path):
     table = (herbs / "may.csv").read_text().splitlines(keepends=True)
     (tmp_path / "some.csv").write_text("".join(table[:51]))
-    assert "50 rows were taken out" in ask("forget", weighted, tmp_path / "some.csv", "-t", "herb")["notes"][0]
-    assert "50 rows were taken out" in " ".join(run("show", weighted).output.split())
+    assert "50 rows were forgotten" in ask("forget", weighted, tmp_path / "some.csv", "-t", "herb")["notes"][0]
+    assert "50 rows were forgotten" in " ".join(run("show", weighted).output.split())
     merged = ask("merge", weighted, weighted, weighted, "-o", tmp_path / "sum.candide")
     assert "candide weigh" in merged["notes"][0]
     (tmp_path / "rest.csv").write_text("".join([table[0], *table[51:]]))

@@ -144,7 +144,9 @@ def test_rows_taken_out_leave_the_counts_and_the_weights_say_so(first):
     model.unlearn(*gone)
     same(model.census_, cd.BayesClassifier(like=first).fit(*left).census_, moments=1e-9)
     assert model.fitted_.voices.gone == 100
-    assert "100 rows were taken out" in repr(model.fitted_)
+    note = "weights learned on 500 rows, before 100 rows were forgotten; the counts now hold 400 rows"
+    assert model.fitted_.voices.said(400) == note
+    assert "100 rows were forgotten" in repr(model.fitted_)
     want = cd.BayesClassifier(like=first).fit(*left).weigh(*left).predict_proba(ASKED)
     model.weigh(*left)
     assert model.fitted_.voices.gone == 0

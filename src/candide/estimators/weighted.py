@@ -37,7 +37,7 @@ class Weighted(NaiveBayes):
         >>> X, y = [[1.0], [2.0], [8.0], [9.0]] * 9, ["low", "low", "top", "top"] * 9
         >>> model = cd.BayesClassifier().fit(X, y).unlearn(X[:4], y[:4])
         >>> model.fitted_.voices.said(32)
-        'weights learned on 36 of 32 rows, before 4 rows were taken out'
+        'weights learned on 36 rows, before 4 rows were forgotten; the counts now hold 32 rows'
         >>> model.weigh(X[4:], y[4:]).fitted_.voices.said(32)
         'weights learned on 32 of 32 rows'
         """

@@ -12,7 +12,7 @@ taken away again with rows that are: what was learned with them stays learned, a
 >>> (north + south).weight[0].tolist(), (north + south).said(5300)
 ([0.75, 0.25], 'weights learned on 400 of 5,300 rows')
 >>> south.without(7).said(4993), south.stale(9000), south.stale(10_000)
-('weights learned on 100 of 4,993 rows, before 7 rows were taken out', False, True)
+('weights learned on 100 rows, before 7 rows were forgotten; the counts now hold 4,993 rows', False, True)
 """
 
 from collections.abc import Mapping, Sequence
@@ -163,12 +163,20 @@ class Voices:
         >>> voices = Voices((np.ones(2),), np.zeros(2), rows=300, strength=np.ones(1), counted=900)
         >>> voices.said(900), replace(voices, fresh=300).said(900)
         ('weights learned on 300 of 900 rows', 'weights learned on 300 rows that were not counted')
+        >>> voices.said(200)
+        'weights learned on 300 rows; the counts now hold 200 rows'
         """
-        own, of = self.rows - self.fresh, wording.plural(counted)
-        learned = [f"{own:,} of {of}"] if own or not self.fresh else []
+        own = self.rows - self.fresh
+        is_part = not self.gone and own <= counted  # of rows that are forgotten some may be among those learned on
+        learned = [f"{own:,} of {wording.plural(counted)}" if is_part else wording.plural(own)]
+        learned = learned if own or not self.fresh else []
         learned += [f"{wording.plural(self.fresh)} that were not counted"] if self.fresh else []
-        gone = f", before {wording.plural(self.gone)} {'was' if self.gone == 1 else 'were'} taken out"
-        return f"weights learned on {' and '.join(learned)}{gone if self.gone else ''}"
+        since = ""
+        if self.gone:
+            since = f", before {wording.plural(self.gone)} {'was' if self.gone == 1 else 'were'} forgotten"
+        if not is_part:
+            since += f"; the counts now hold {wording.plural(counted)}"
+        return f"weights learned on {' and '.join(learned)}{since}"
 
 
 def groups_of(plan: Plan) -> list[int]:
