@@ -76,6 +76,7 @@ def test_estimators_and_tasks(model, fitted, names, expected):
 
 @every_case
 def test_server(model, fitted, names, expected):
+    expected = expected + [("column-unknown", "colour", "'colour' is ignored")] * ("colour" in names)
     rows, served = rows_of(names), app(fitted)
     p = found(lambda: model.predict_proba(rows))[1][0, 0]
     for path in ("/predict", "/explain"):

@@ -172,6 +172,18 @@ def test_new_classes(naive, path):
     served.close()
 
 
+@pytest.mark.parametrize("where", ["/learn", "/forget"])
+def test_columns_that_are_not_learned_are_named(naive, path, where):
+    row = records(labelled(1, seed=9))[0]
+    served = app(naive, learn=path)
+    assert "warnings" not in ask(served, "/learn", row).json
+    [note] = ask(served, where, {**row, "weight": 5, "sites": "b"}).json["warnings"]
+    assert (note["code"], note["columns"]) == ("column-unknown", ["weight", "sites"])
+    assert "columns 'weight', 'sites' are ignored" in note["text"]
+    assert "'site' for 'sites'" in note["text"]
+    served.close()
+
+
 @pytest.mark.parametrize("label", ["", "  "])
 def test_an_empty_label_is_missing(naive, path, label):
     row = {**records(labelled(1, seed=9))[0], "fate": label}

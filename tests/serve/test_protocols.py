@@ -31,7 +31,7 @@ def columns():
 )
 def test_mlflow(served, body):
     wanted = [row["prediction"] for row in ask(served, "/predict", ROWS).json]
-    assert ask(served, "/invocations", body).json == {"predictions": wanted}
+    assert ask(served, "/invocations", body).json["predictions"] == wanted
 
 
 def test_what_is_missing_may_be_nan(served):
@@ -62,6 +62,8 @@ def test_what_is_missing_may_be_nan(served):
         ({"dataframe_split": {"columns": ["a", "a"], "data": [[1, 2]]}}, "same name"),
         ({"inputs": {"a": [1], "b": [1, 2]}}, "length"),
         ({"inputs": [[1.0, 2.0]]}, "$.inputs[0]"),
+        ({"dataframe_spilt": {"columns": ["a"], "data": [[1]]}}, "unknown field 'dataframe_spilt'"),
+        ({"dataframe_split": {"columns": ["a"], "data": [[1]], "rows": 3}}, "unknown field 'rows' in dataframe_split"),
     ],
 )
 def test_mlflow_refused(served, body, named):
@@ -89,6 +91,20 @@ def test_open_inference(served):
     assert ask(served, "/v2/models/other").status == 404
     for path in ("/ping", "/health", "/v2", "/v2/health/live", "/v2/health/ready", "/v2/models/trees/ready"):
         assert ask(served, path).status == 200
+
+
+@pytest.mark.parametrize(
+    ("change", "named", "near"),
+    [
+        ({"output": [{"name": "prediction"}]}, "unknown field 'output'", "'outputs'"),
+        ({"inputs": [{**tensors()[0], "dtype": "FP64"}]}, "unknown field 'dtype' in inputs[0]", "'datatype'"),
+        ({"outputs": [{"name": "prediction", "size": 3}]}, "unknown field 'size' in outputs[0]", "name, parameters"),
+    ],
+)
+def test_open_inference_names_unknown_fields(served, change, named, near):
+    answer = ask(served, "/v2/models/trees/infer", {"inputs": tensors(), **change})
+    assert (answer.status, answer.json["detail"]) == (422, named)
+    assert near in answer.json["remedy"]
 
 
 def test_open_inference_in_bytes(served):

@@ -2,7 +2,7 @@
 
 Columns are matched by name, in any order. One that rows to be scored lack is missing in every row, with a warning;
 rows that have none of the model's columns are an error. Other columns are ignored, with a warning where the name
-resembles one of the model's.
+resembles one of the model's; the server, whose clients see no source file, warns of all of them.
 
 >>> compare_columns("rows.csv", ["Age", "job"], ("age", "job"))[0].remedy
 "did you mean 'Age' for 'age'?"
@@ -13,6 +13,7 @@ resembles one of the model's.
 import re
 from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any
 
 from candide import wording
@@ -21,14 +22,21 @@ from candide.rows.remarks import Remark
 
 _SEARCHED = 1000  # unknown names among which a similar one is searched
 _HINTS = 3  # suggested spellings in one message
+_LONGEST = 100  # letters of a name that a nearest one is searched for
 
 
 def compare_columns(
-    where: str, columns: Collection[Any], expected: Sequence[Any], ignored: Iterable[Any] = ()
+    where: str,
+    columns: Collection[Any],
+    expected: Sequence[Any],
+    ignored: Iterable[Any] = (),
+    *,
+    name_all: bool = False,
 ) -> list[Remark]:
     """Return the warnings on the columns of rows to be scored; raise an error where none is expected.
 
     ``ignored`` are further names that may be there: the target, or columns that were left out of the model.
+    With ``name_all`` every other column is named, also one that resembles none of the model's.
     """
     given, wanted = dict.fromkeys(map(str, columns)), dict.fromkeys(map(str, expected))
     known = {*wanted, *map(str, ignored)}
@@ -51,7 +59,37 @@ def compare_columns(
             text = f"{where}: column {name!r} is ignored"
             remedy = f"the model reads {by_letters[_letters(name)]!r}"
             notes.append(Remark("column-unknown", text, name, remedy, (name,)))
+    if name_all and unknown:
+        told = {*near.values(), *(note.column for note in notes)}
+        notes += unread_columns(where, [name for name in unknown if name not in told], wanted)
     return notes
+
+
+def unread_columns(where: str, columns: Iterable[Any], known: Iterable[Any]) -> list[Remark]:
+    """Return a warning on the columns that a model does not read, with the nearest names that it does.
+
+    >>> str(unread_columns("the request", ["age", "jobs", "id"], ["age", "job"])[0])
+    "the request: columns 'jobs', 'id' are ignored; did you mean 'job' for 'jobs'?"
+    """
+    names = tuple(map(str, known))
+    there = set(names)
+    unknown = [name for name in map(str, columns) if name not in there][:_SEARCHED]
+    if not unknown:
+        return []
+    short = [name for name in unknown[:_HINTS] if len(name) <= _LONGEST]
+    near = {name: close for name in short if (close := nearest_name(name, names))}
+    listed = f"columns {wording.listing(unknown)} are" if len(unknown) > 1 else f"column {unknown[0]!r} is"
+    return [Remark("column-unknown", f"{where}: {listed} ignored", unknown[0], suggestion(near), tuple(unknown))]
+
+
+@lru_cache(1024)
+def nearest_name(name: str, known: tuple[str, ...]) -> str:
+    """Return the known name that is spelled most like another one, empty where none is.
+
+    >>> nearest_name("Jobs", ("age", "job")), nearest_name("id", ("age", "job"))
+    ('job', '')
+    """
+    return similar_names([name], known[:_SEARCHED]).get(name, "")
 
 
 def similar_names(absent: Sequence[str], unknown: Sequence[str]) -> dict[str, str]:

@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from candide import wording
+from candide.model.input_columns import nearest_name
 from candide.serve.formats import Rows, Value, decoded, encode, of_records
 from candide.serve.limits import USUAL, Limits
 from candide.serve.problem import Problem
@@ -24,19 +25,22 @@ from candide.serve.scorer import Scored, Scorer
 Record = dict[str, Value]
 
 
-class Split(msgspec.Struct):
+class Split(msgspec.Struct, forbid_unknown_fields=True):
     columns: list[str]
     data: list[list[Value]]
+    index: Any = None  # pandas writes it; rows are answered in their order
 
 
-class Invocation(msgspec.Struct):
+class Invocation(msgspec.Struct, forbid_unknown_fields=True):
     dataframe_split: Split | None = None
     dataframe_records: list[Record] | None = None
     inputs: list[Record] | dict[str, list[Value]] | None = None
     instances: list[Record] | dict[str, list[Value]] | None = None
+    params: Any = None  # of the protocol, and of no use here
+    signature_name: Any = None
 
 
-class Tensor(msgspec.Struct):
+class Tensor(msgspec.Struct, forbid_unknown_fields=True):
     name: str
     shape: list[int]
     datatype: str
@@ -44,14 +48,16 @@ class Tensor(msgspec.Struct):
     parameters: dict[str, Value] = {}
 
 
-class Output(msgspec.Struct):
+class Output(msgspec.Struct, forbid_unknown_fields=True):
     name: str
+    parameters: dict[str, Value] = {}
 
 
-class Inference(msgspec.Struct):
+class Inference(msgspec.Struct, forbid_unknown_fields=True):
     inputs: list[Tensor]
     id: str | None = None
     outputs: list[Output] | None = None
+    parameters: dict[str, Any] = {}
 
     def wants(self, name: str) -> bool:
         """Whether an output is asked for: all are where none is named."""
@@ -69,6 +75,12 @@ _invocation, _inference = msgspec.json.Decoder(Invocation), msgspec.json.Decoder
 # A text, which stays, or the word outside of one. A text that does not end is taken whole: the time is linear.
 _NAN = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+"?)|NaN', re.DOTALL)
 _WAYS = "dataframe_split, dataframe_records, inputs or instances"
+_LONGEST = 100  # letters of a field that a nearest one is searched for
+_UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.*?)`(?: - at `(?P<path>[^`]*)`)?$", re.DOTALL)
+_PLACES: dict[type, dict[str, type]] = {  # what stands where in a request
+    Invocation: {"$": Invocation, "$.dataframe_split": Split},
+    Inference: {"$": Inference, "$.inputs[]": Tensor, "$.outputs[]": Output},
+}
 _TYPES = {f"{kind}{bits}": f"{letter}{bits // 8}" for kind, letter in (("INT", "i"), ("UINT", "u"), ("FP", "f"))
           for bits in (8, 16, 32, 64) if kind != "FP" or bits > 8} | {"BOOL": "u1"}  # fmt: skip
 
@@ -79,13 +91,30 @@ def _decoded(decoder: msgspec.json.Decoder, body: bytes) -> Any:
     """
     if b"NaN" in body:
         body = _NAN.sub(lambda found: found[1] or b"null", body)
-    return decoded(decoder, body)
+    try:
+        return decoded(decoder, body)
+    except Problem as problem:
+        raise _unknown_field(decoder.type, problem) or problem from None
+
+
+def _unknown_field(kind: type, problem: Problem) -> Problem | None:
+    """Name a field that the protocol does not have, and the nearest that it has; None for any other problem."""
+    found = _UNKNOWN.search(problem.what)
+    path = (found and found["path"]) or "$"
+    place = _PLACES[kind].get(re.sub(r"\[\d+\]", "[]", path))
+    if not found or not place:
+        return None
+    name, fields = found["name"], place.__struct_fields__  # type: ignore[attr-defined]
+    near = nearest_name(name, fields) if len(name) < _LONGEST else ""
+    where = "" if path == "$" else f" in {path.removeprefix('$.')}"
+    remedy = f"did you mean {near!r}?" if near else f"send only {', '.join(fields)}"
+    return Problem(422, f"unknown field {name!r}{where}", value=name, remedy=remedy)
 
 
 def of_mlflow(body: bytes, limits: Limits = USUAL) -> Rows:
     """The rows of MLflow's scoring protocol."""
     asked = _decoded(_invocation, body)
-    given = [way for way in msgspec.structs.asdict(asked).values() if way is not None]
+    given = [way for name in _WAYS.replace(" or", ",").split(", ") if (way := getattr(asked, name)) is not None]
     if len(given) != 1:
         raise Problem(422, f"rows come as one of {_WAYS}", remedy=f"name one of {_WAYS}")
     [way] = given

@@ -92,7 +92,7 @@ class Reader:
 
     def remarks(self, names: Collection[str], blocks: list[Block]) -> list[Remark]:
         """Return the warnings on rows: on their columns (an error if all are absent), and on unseen values."""
-        notes = compare_columns("the request", names, self.plan.columns, [self.fitted.target])
+        notes = compare_columns("the request", names, self.plan.columns, [self.fitted.target], name_all=True)
         strangers = Strangers(self.plan)
         strangers.look(blocks)
         return [*notes, *strangers.remarks()]

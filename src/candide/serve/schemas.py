@@ -53,7 +53,7 @@ def schemas(scorer: Scorer, target: str | None) -> dict[str, Schema]:
         told = {"key": _TEXT, "rows": _COUNT, "again": _TRUTH, "model_rows": {"type": "number"}}
         known["Labelled"] = _object(labelled, list(labelled), additionalProperties=_VALUE, example=lesson)
         known["Lessons"] = _one_or_many("Labelled")
-        known["Outcome"] = _object(told, ["key", "rows", "again"])
+        known["Outcome"] = _object(told | warned, ["key", "rows", "again"])
     return known
 
 
@@ -94,11 +94,13 @@ def _columns() -> Schema:
 def _mlflow(row: dict[str, Any]) -> dict[str, Schema]:
     split = {"columns": _list(_TEXT, uniqueItems=True), "data": _list(_list(_VALUE))}
     rows = {"oneOf": [_list(ref("Row")), {"type": "object", "additionalProperties": _list(_VALUE)}]}
-    ways = {"dataframe_split": _object(split, list(split)), "dataframe_records": _list(ref("Row"))}
+    whole = _object({**split, "index": {}}, list(split), additionalProperties=False)
+    ways = {"dataframe_split": whole, "dataframe_records": _list(ref("Row"))}
     ways = {
         name: {"anyOf": [way, {"type": "null"}]} for name, way in {**ways, "inputs": rows, "instances": rows}.items()
     }
-    told = {"description": "rows in one of four ways"}
+    ways |= {"params": {}, "signature_name": {}}
+    told = {"description": "rows in one of four ways", "additionalProperties": False}
     asked = {"dataframe_split": {"columns": list(row), "data": [list(row.values())]}}
     answer = _object({"predictions": _list(_VALUE), "warnings": _list(ref("Warning"))}, ["predictions"])
     return {"Invocation": _object(ways, [], minProperties=1, example=asked, **told), "Labels": answer}
@@ -108,6 +110,7 @@ def _open_inference(row: dict[str, Any]) -> dict[str, Schema]:
     shape = _list({"type": "integer", "minimum": 0}, minItems=1)
     data = {"type": ["array", "null"], "description": "one value a row; none where bytes follow the JSON"}
     tensor = {"name": _TEXT, "shape": shape, "datatype": {"enum": _DATATYPES}, "data": data}
+    tensor["parameters"] = {"type": "object", "additionalProperties": _VALUE}
     described = {"name": _TEXT, "datatype": {"enum": _DATATYPES}, "shape": _list({"type": "integer"})}
     made = {"name": _TEXT, "versions": _list(_TEXT), "platform": _TEXT}
     made |= {side: _list(_object(described, list(described))) for side in ("inputs", "outputs")}
@@ -115,19 +118,19 @@ def _open_inference(row: dict[str, Any]) -> dict[str, Schema]:
         {"name": name, "shape": [1], "datatype": "BYTES" if isinstance(value, str) else "FP64", "data": [value]}
         for name, value in row.items()
     ]
-    asked = _object({"name": _TEXT}, ["name"])
+    asked = _object({"name": _TEXT, "parameters": tensor["parameters"]}, ["name"], additionalProperties=False)
     outputs = {"anyOf": [_list(asked), {"type": "null"}]}
     inference = {
         "id": {"type": ["string", "null"]},
         "inputs": _list(ref("Tensor")),
         "outputs": outputs,
-        "parameters": {},
+        "parameters": {"type": "object"},
     }
     answer = {"model_name": _TEXT, "id": _TEXT, "outputs": _list(ref("Tensor"))}
     answer |= {"parameters": _object({"warnings": {"type": "string", "description": "one a line"}}, [])}
     return {
-        "Tensor": _object(tensor, ["name", "shape", "datatype"]),
-        "Inference": _object(inference, ["inputs"], example={"inputs": example_of}),
+        "Tensor": _object(tensor, ["name", "shape", "datatype"], additionalProperties=False),
+        "Inference": _object(inference, ["inputs"], additionalProperties=False, example={"inputs": example_of}),
         "Inferred": _object(answer, ["model_name", "outputs"]),
         "Metadata": _object(made, list(made)),
     }

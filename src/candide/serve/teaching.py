@@ -1,16 +1,18 @@
 """Teaching: the endpoints by which a model learns and forgets, and what it has learned is fetched."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any
 from urllib.parse import quote
 
 from candide.errors import NotWithinError
 from candide.model.fitted import Fitted
+from candide.model.input_columns import unread_columns
+from candide.rows.remarks import Remark
 from candide.serve import formats
 from candide.serve.endpoints import Endpoint
-from candide.serve.exchange import Request, Response
+from candide.serve.exchange import Request, Response, noted, warnings_of
 from candide.serve.group import Outcome
 from candide.serve.learner import Learner, key_of
 from candide.serve.peers import BASE, HALF_LIFE, JOURNAL, PATH, VERSION, Peers
@@ -25,14 +27,21 @@ def endpoints(learner: Learner, together: Callable[[Fitted], Fitted]) -> list[En
     """The endpoints of a model that learns; ``together`` adds what was heard of others."""
 
     def learn(request: Request, scorer: Scorer) -> "Future[Response]":
-        return _told(learner.learn(_rows(request), _key(request, "learned")), learner)
+        rows = _rows(request)
+        return _told(learner.learn(rows, _key(request, "learned")), learner, unread(rows))
 
     def forget(request: Request, scorer: Scorer) -> "Future[Response]":
         of = request.asked("of", "")
         if of and request.body:
             raise Problem(422, "both rows and a key to forget", remedy="send the rows, or ?of=KEY without a body")
         key = _key(request, "forgotten")
-        return _told(learner.forget_key(of, key) if of else learner.forget(_rows(request), key), learner)
+        if of:
+            return _told(learner.forget_key(of, key), learner)
+        rows = _rows(request)
+        return _told(learner.forget(rows, key), learner, unread(rows))
+
+    def unread(rows: formats.Rows) -> list[Remark]:
+        return unread_columns("the request", rows.columns, [*learner.fitted.census.plan.columns, learner.target])
 
     def state(request: Request, scorer: Scorer) -> Response:
         return Response(dumps(together(learner.now())), FILE, headers=(("content-disposition", _named(request.name)),))
@@ -121,7 +130,7 @@ def _text(header: bytes) -> str:
         return header.decode("latin-1")
 
 
-def _told(outcome: "Future[Outcome]", learner: Learner) -> "Future[Response]":
+def _told(outcome: "Future[Outcome]", learner: Learner, remarks: Sequence[Remark] = ()) -> "Future[Response]":
     """The answer, once it is known what came of a request."""
     answer: Future[Response] = Future()
 
@@ -133,7 +142,7 @@ def _told(outcome: "Future[Outcome]", learner: Learner) -> "Future[Response]":
             return
         found = done.result()
         told = {"key": found.key, "rows": found.rows, "again": found.again, "model_rows": learner.fitted.rows}
-        answer.set_result(Response(formats.encode(told)))
+        answer.set_result(Response(formats.encode(told | warnings_of([*remarks])), headers=noted([*remarks])))
 
     outcome.add_done_callback(tell)
     return answer
