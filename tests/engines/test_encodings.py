@@ -138,3 +138,52 @@ def test_nothing_is_left_behind(tmp_path, monkeypatch):
         warnings.simplefilter("error")
         learn(written(tmp_path / "a.csv", TEXT, "utf-16"), "y", model="naive")
     assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def mixed_lines(n, western):
+    """Lines of a CSV in UTF-8, but for those with the given numbers, which are cp1252."""
+    lines = ["ort,preis,y", *(f"{('Köln', 'Łódź', 'Genève')[i % 3]},{i % 7}.5,{'ab'[i % 2]}" for i in range(n - 1))]
+    lines = [line if number not in western else line.replace("Łódź", "Köln") for number, line in enumerate(lines, 1)]
+    return b"".join(
+        f"{line}\n".encode("cp1252" if number in western else "utf-8") for number, line in enumerate(lines, 1)
+    )
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["plain", "marked"])
+def test_one_line_in_another_encoding_leaves_the_others_as_they_are(mark, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes(mark + mixed_lines(61, {17}))
+    learned = learn(str(path), "y", model="naive")
+    levels = learned.fitted.census.plan.parts[0].levels[0].values
+    assert levels == ("Genève", "Köln", "Łódź")
+    [note] = [remark for remark in learned.remarks if remark.code == "encoding"]
+    assert "mixes encodings: line 17 as cp1252, the others as UTF-8" in note.text
+    assert "--encoding cp1252" in note.remedy
+    with pytest.warns(RemarkWarning, match="line 17 as cp1252"):
+        assert {row["ort"] for row in predict(learned.fitted, str(path), keep=["all"]).to_pylist()} == set(levels)
+
+
+def test_lines_in_utf_8_among_many_in_another_encoding(tmp_path):
+    path = tmp_path / "a.csv"
+    western = set(range(2, 400)) - {5, 50, 300, 301, 302}
+    path.write_bytes(mixed_lines(399, western))
+    learned = learn(str(path), "y", model="naive")
+    assert learned.fitted.census.plan.parts[0].levels[0].values[:2] == ("Genève", "Köln")
+    [note] = [remark for remark in learned.remarks if remark.code == "encoding"]
+    assert "lines 5, 50, 300 and 2 more as UTF-8, the others as cp1252" in note.text
+
+
+def test_mixed_lines_on_the_edge_of_a_piece(tmp_path, monkeypatch):
+    monkeypatch.setattr("candide.engines.duckdb.encodings._PIECE", 7)
+    path = tmp_path / "a.csv"
+    path.write_bytes(mixed_lines(31, {17}))
+    learned = learn(str(path), "y", model="naive")
+    assert learned.fitted.census.plan.parts[0].levels[0].values == ("Genève", "Köln", "Łódź")
+
+
+def test_a_line_in_no_encoding_is_named(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes(mixed_lines(31, set()) + b"K\x81ln,1.5,a\n")
+    with pytest.raises(SourceError, match="not UTF-8") as error:
+        learn(str(path), "y", model="naive")
+    assert error.value.line == 32

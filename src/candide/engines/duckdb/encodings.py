@@ -2,7 +2,8 @@
 
 Any encoding that Python knows may be said. Where none is, the mark at the beginning of a file tells, or its bytes do:
 they are UTF-8, or UTF-16 without a mark; else they are taken for cp1252 (Western European), with a remark, unless they
-cannot be that. A file in another encoding is spooled in UTF-8, a piece at a time, so memory does not grow with it.
+cannot be that. Files that were joined may mix UTF-8 and cp1252, so this is decided line by line, and the remark names
+the lines. A file in another encoding is spooled in UTF-8, a piece at a time, so memory does not grow with it.
 
 >>> guess(["größe".encode()]), guess(["größe".encode("utf-16")]), guess(["größe".encode("cp1252")])
 (None, Guess(name='utf-16', sure=True), Guess(name='cp1252', sure=False))
@@ -37,6 +38,8 @@ _MARKS = (
 _NOT_WESTERN = frozenset(b"\x81\x8d\x8f\x90\x9d")  # bytes that mean nothing in cp1252
 _UNKNOWN_TO_DUCKDB: dict[str, Callable[..., Any]] = {".bz2": bz2.open, ".xz": lzma.open}
 _PACKED = {".gz", ".zst", *_UNKNOWN_TO_DUCKDB}
+_NAMED = 3  # lines in a remark
+_LONGEST = 1 << 26  # bytes of a line, beyond which it is cut: memory must not grow with the file
 _REMEDY = "pass the encoding, such as --encoding {} (encoding={!r})"
 
 
@@ -67,46 +70,138 @@ def in_utf8(files: tuple[str, ...], reading: Reading, name: str, folder: Callabl
     root = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in each]) if each else ""
     spooled: dict[str, str] = {}
     for path in each:
-        found = Guess(said) if said else guess(_sample(path), path if len(each) > 1 else name)
+        shown = path if len(each) > 1 else name
+        found = Guess(said) if said else _guess_file(path, shown)
         if found is None and not _is_strange(path):
             continue
         where = folder() / os.path.relpath(os.path.abspath(path), root)  # beside the folders of a divided table
-        spooled[path] = _spool(path, str(where), found.name if found else "utf-8-sig", reading.errors)
+        mixed = MixedDecoder(reading.errors) if found == _WESTERN else None
+        spooled[path] = _spool(path, str(where), found.name if found else "utf-8-sig", reading.errors, mixed)
         if found is not None:
-            out.encoding = out.encoding or found.name
-            out.remarks += [] if said or found.sure else [_told(path if len(each) > 1 else name, found.name)]
+            if mixed is None or not mixed.utf8.n:
+                out.encoding = out.encoding or found.name
+            out.remarks += [] if said or found.sure else [_told(shown, found.name, mixed)]
     if spooled:
         out.files = tuple(spooled.get(path, path) for path in each)
     return out
 
 
 def guess(pieces: Iterable[bytes], name: str = "the data") -> Guess | None:
-    """The encoding of a text in some pieces, the first its beginning; None where it is UTF-8."""
+    """The encoding of a text in some pieces, the first its beginning; None where it is UTF-8.
+
+    Only lines that are not UTF-8 tell whether they may be cp1252.
+    """
     decoder, high, first = codecs.getincrementaldecoder("utf-8"), bytearray(), True
-    bad = False
     for piece in pieces:
         if first:
             first = False
-            for mark, encoding in _MARKS:
-                if piece.startswith(mark):
-                    return None if encoding == "utf-8" else Guess(encoding)
+            wide = next((encoding for mark, encoding in _MARKS if piece.startswith(mark) and encoding != "utf-8"), None)
+            if wide:
+                return Guess(wide)
             if wide := _without_mark(piece):
                 return Guess(wide, sure=False)
         if piece.isascii():
             continue
+        piece = re.sub(rb"^[\x80-\xbf]{1,3}", b"", piece)  # it may begin within a letter
         try:
-            decoder().decode(re.sub(rb"^[\x80-\xbf]{1,3}", b"", piece))  # it may begin within a letter
+            decoder().decode(piece)
         except UnicodeDecodeError:
-            bad = True
-        high += b" ".join(re.findall(rb"[\x80-\xff]+", piece)) + b" "
-    if not bad:
-        return None
+            lines = [line for line in piece.split(b"\n") if not _is_utf8(line)]
+            high += b" ".join(run for line in lines for run in re.findall(rb"[\x80-\xff]+", line)) + b" "
     runs = bytes(high).split()
+    if not runs:
+        return None
     long = sum(len(run) for run in runs if len(run) > 2)
     if _NOT_WESTERN & set(high) or long > sum(map(len, runs)) / 2:  # other scripts have them letter by letter
         what = "its bytes are not UTF-8, and do not look like cp1252 (Western European)"
         raise SourceError(what, where=name, remedy=_REMEDY.format("shift_jis", "shift_jis"))
-    return Guess("cp1252", sure=False)
+    return _WESTERN
+
+
+def _guess_file(path: str, name: str) -> Guess | None:
+    """The encoding of a file by some of it; where it cannot be guessed, an error that names a line."""
+    try:
+        return guess(_sample(path), name)
+    except SourceError as error:
+        with opened(path) as file:
+            line = next((n for n, line in enumerate(file, 1) if not _is_utf8(line)), None)
+        raise SourceError(error.what, where=name, line=line, remedy=error.remedy) from None
+
+
+def _is_utf8(line: bytes) -> bool:
+    """Whether a line, which may end within a letter, is UTF-8."""
+    if line.isascii():
+        return True
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(line)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+class MixedDecoder:
+    """Decode text line by line: as UTF-8 where a line is that, else as cp1252. Lines of both are counted.
+
+    >>> mixed = MixedDecoder()
+    >>> mixed.decode("größe\\nmüll\\n".encode()) + mixed.decode("grün".encode("cp1252"), final=True)
+    'größe\\nmüll\\ngrün'
+    >>> mixed.utf8.first, mixed.western.first
+    ([1, 2], [3])
+    """
+
+    def __init__(self, errors: str = "strict") -> None:
+        self.utf8, self.western = LineNumbers(), LineNumbers()  # of lines with letters beyond ASCII
+        self.line = 0  # that was decoded last
+        self._rest, self._errors = b"", errors
+
+    def decode(self, piece: bytes, final: bool = False) -> str:
+        """The text of all lines that have ended."""
+        if piece.startswith(codecs.BOM_UTF8) and not self.line and not self._rest:
+            piece = piece.removeprefix(codecs.BOM_UTF8)
+        held = self._rest + piece
+        end = len(held) if final else held.rfind(b"\n") + 1
+        if not end and len(held) > _LONGEST:
+            end = len(re.sub(rb"[\x80-\xff]+\Z", b"", held))  # not within a letter
+        held, self._rest = held[:end], held[end:]
+        if held.isascii():
+            self.line += held.count(b"\n")
+            return held.decode("ascii")
+        return "".join(map(self._decode_line, re.findall(rb"[^\n]*\n|[^\n]+", held)))
+
+    def _decode_line(self, line: bytes) -> str:
+        self.line += 1
+        if line.isascii():
+            return line.decode("ascii")
+        try:
+            text = line.decode("utf-8")
+        except UnicodeDecodeError:
+            self.western.add(self.line)
+            return line.decode("cp1252", self._errors)
+        self.utf8.add(self.line)
+        return text
+
+
+@dataclass
+class LineNumbers:
+    """How many lines there are of a kind, and the numbers of the first."""
+
+    n: int = 0
+    first: list[int] = field(default_factory=list)
+
+    def add(self, line: int) -> None:
+        """Count a line."""
+        self.n += 1
+        if len(self.first) < _NAMED:
+            self.first.append(line)
+
+    def __str__(self) -> str:
+        """The lines in words.
+
+        >>> str(LineNumbers(1, [7])), str(LineNumbers(9, [3, 4, 8]))
+        ('line 7', 'lines 3, 4, 8 and 6 more')
+        """
+        more = f" and {self.n - len(self.first):,} more" if self.n > len(self.first) else ""
+        return f"line{'' if self.n == 1 else 's'} {', '.join(map(str, self.first))}{more}"
 
 
 def _without_mark(piece: bytes) -> str | None:
@@ -119,7 +214,16 @@ def _without_mark(piece: bytes) -> str | None:
     return None
 
 
-def _told(name: str, encoding: str) -> Remark:
+_WESTERN = Guess("cp1252", sure=False)
+_ALL_WESTERN = "save all lines in UTF-8; to read every line as cp1252, pass --encoding cp1252 (encoding='cp1252')"
+
+
+def _told(name: str, encoding: str, mixed: MixedDecoder | None = None) -> Remark:
+    if mixed is not None and mixed.utf8.n:
+        few = mixed.western.n <= mixed.utf8.n
+        read = f"{mixed.western} as cp1252, the others" if few else f"{mixed.utf8} as UTF-8, the others"
+        text = f"{name} mixes encodings: {read} as {'UTF-8' if few else 'cp1252'}"
+        return Remark("encoding", text, remedy=_ALL_WESTERN)
     text = f"{name} is not UTF-8: its bytes look like {encoding}, and are read as that"
     return Remark("encoding", text, remedy=f"where letters are wrong {_REMEDY.format('cp1250', 'cp1250')}")
 
@@ -178,12 +282,13 @@ def whole_text(path: str, reading: Reading) -> tuple[str, list[Remark]]:
     except (OSError, EOFError, lzma.LZMAError) as error:
         raise SourceError(str(error), where=name) from None
     found = Guess(_known(reading.encoding)) if reading.encoding else guess([held], name) or Guess("utf-8")
+    mixed = MixedDecoder(reading.errors) if found == _WESTERN else None
     try:
-        text = held.decode(found.name, reading.errors)
+        text = held.decode(found.name, reading.errors) if mixed is None else mixed.decode(held, final=True)
     except UnicodeError as error:
         remedy = "pass another --encoding (encoding=...)"
         raise SourceError(f"{error}, read as {found.name}", where=name, remedy=remedy) from None
-    return text, [] if found.sure else [_told(name, found.name)]
+    return text, [] if found.sure else [_told(name, found.name, mixed)]
 
 
 def _sample(path: str) -> Iterator[bytes]:
@@ -202,11 +307,11 @@ def _sample(path: str) -> Iterator[bytes]:
         return
 
 
-def _spool(path: str, to: str, encoding: str, errors: str) -> str:
-    """Write a text file in UTF-8, unpacked."""
+def _spool(path: str, to: str, encoding: str, errors: str, mixed: MixedDecoder | None = None) -> str:
+    """Write a text file in UTF-8, unpacked; with ``mixed`` line by line."""
     to = to.removesuffix(Path(to).suffix) if _ending(to) in _PACKED else to
     os.makedirs(os.path.dirname(to), exist_ok=True)
-    decoder = codecs.getincrementaldecoder(encoding)(errors)
+    decoder: Any = mixed or codecs.getincrementaldecoder(encoding)(errors)
     lines = 1
     try:
         with opened(path) as file, open(to, "w", encoding="utf-8", newline="") as out:
@@ -220,7 +325,9 @@ def _spool(path: str, to: str, encoding: str, errors: str) -> str:
         raise SourceError(
             f"{reason}, read as {encoding}",
             where=path,
-            line=lines + getattr(error, "object", b"")[: getattr(error, "start", 0)].count(b"\n"),
+            line=lines + getattr(error, "object", b"")[: getattr(error, "start", 0)].count(b"\n")
+            if mixed is None
+            else mixed.line,
             remedy="pass another --encoding (encoding=...), or --errors replace",
         ) from None
     except (OSError, EOFError, lzma.LZMAError) as error:
