@@ -203,10 +203,40 @@ def test_a_header_among_the_rows_is_named(tmp_path):
     found = _checked(tmp_path, ["age,job,y", *rows[:70], "age,job,y", *rows[70:]])
     assert found[0].code == "repeated-header"
     assert set(found[0].columns) == {"age", "job", "y"}
-    assert "1 row" in found[0].text
+    assert "line 72 repeats the header and is left out" in found[0].text
     assert "repeated-header" not in {one.code for one in _checked(tmp_path, ["age,job,y", *rows])}
     own = [f"{i % 37},{'job' if i % 3 else 'smith'},{'ab'[i % 2]}" for i in range(120)]  # one name that is a level, too
     assert "repeated-header" not in {one.code for one in _checked(tmp_path, ["age,job,y", *own])}
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["unix", "dos"])
+def test_a_header_among_the_rows_hides_nothing(end, tmp_path):
+    """Rows that repeat the header are left out of all other checks, of the fit and of what is scored."""
+    rows = [f"{i % 37}.5,{'cook' if i % 3 else 'smith'},{'uv'[i % 2]},{'ab'[i % 2]}" for i in range(120)]
+    header, plain, joined = "age,job,leak,y", tmp_path / "plain.csv", tmp_path / "joined.csv"
+    plain.write_text(end.join([header, *rows]), newline="")
+    joined.write_text(end.join([header, *rows[:70], header, *rows[70:], header]), newline="")
+    want, found = tasks.check(plain, "y"), tasks.check(joined, "y")
+    assert [one.code for one in want.findings] == ["leak"]
+    assert [one.code for one in found.findings] == ["repeated-header", "leak"]
+    assert "lines 72, 123 repeat" in found.findings[0].text
+    assert found.census.n_rows == want.census.n_rows == 120
+    learned = tasks.learn(joined, "y", model="naive")
+    assert [one.code for one in learned.remarks] == ["repeated-header", "leak"]
+    assert learned.fitted.census.plan == tasks.learn(plain, "y", model="naive").fitted.census.plan
+    with pytest.warns(RemarkWarning, match="repeat the header"):
+        assert tasks.predict(learned.fitted, joined).num_rows == 120
+    with pytest.warns(RemarkWarning, match="repeat the header"):
+        assert tasks.evaluate(learned.fitted, joined).n == 120
+
+
+def test_a_header_among_the_rows_of_a_frame_hides_nothing():
+    rows = {"age": [f"{i % 37}.5" for i in range(120)], "leak": ["uv"[i % 2] for i in range(120)], "y": ["a", "b"] * 60}
+    joined = {name: [*values[:70], name, *values[70:]] for name, values in rows.items()}
+    found = tasks.check(joined, "y")
+    assert [one.code for one in found.findings] == ["repeated-header", "leak"]
+    assert "row 70 repeats the names of the columns and is left out" in found.findings[0].text
+    assert found.census.plan == tasks.check(rows, "y").census.plan
 
 
 @pytest.mark.parametrize(

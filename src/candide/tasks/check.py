@@ -62,7 +62,9 @@ def check(
     dates = {one.name for one in prepared.columns if one.kind == "date"}
     found = findings(census, Sample.of(rows, target, census, dates), prepared.head)
     early = contradictions(census, prepared.head, prepared.declared)
-    return Checked(census, prepared.columns, found, [*prepared.remarks, *unlabelled(target, counted), *early])
+    told = [*prepared.remarks, *unlabelled(target, counted), *early]
+    found = [note for note in told if note.code == "repeated-header"] + found  # rows that were left out
+    return Checked(census, prepared.columns, found, [note for note in told if note.code != "repeated-header"])
 
 
 def _spread(source: Source, target: str, prepared: Prepared, n_rows: int) -> Any:

@@ -20,7 +20,7 @@ import duckdb
 
 from candide import wording
 from candide.engines.duckdb import encodings, folders, formats
-from candide.engines.duckdb.csv_form import CsvForm, CsvHints, above, evened, form_of, renamed
+from candide.engines.duckdb.csv_form import CsvForm, CsvHints, above, evened, form_of, renamed, without_repeats
 from candide.engines.duckdb.duckdb_errors import explained
 from candide.engines.duckdb.formats import chosen_table, ending_of, files_of
 from candide.engines.duckdb.spellings import kind_of_time
@@ -107,6 +107,8 @@ def _attach_path(con: Any, path: str, reading: Reading, view: str, found: Attach
             for part in found.csv.parts or (found.csv,):
                 found.remarks += _told_above(above(part)[:-1]) if part.skip else []
             found.csv = evened(found.csv, lambda: str(temporary("csv", found)))
+            found.csv, repeats = without_repeats(found.csv, found.name)
+            found.remarks += repeats
             _create(con, view, found.csv.reader({}))
         elif kind == "parquet":
             reader = f"read_parquet({literals(files_of(path))}, union_by_name = true)"

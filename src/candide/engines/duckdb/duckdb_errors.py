@@ -48,6 +48,8 @@ def _told(name: str, text: str) -> InputError:
             f"pass --na {value!r} (na=[...]) if it means a missing value; a model fitted with "
             f"--event {column}=categorical (events={{...}}) takes it for a category"
         )
+        if value == column:
+            remedy = "if the line repeats the header, delete it"
         return SourceError(f"{value!r} is not a {kind}", column=column, value=value, remedy=remedy, **where)
     if bad := _COLUMNS.search(text):
         remedy = "mend the line, or pass the delimiter"

@@ -13,6 +13,7 @@ folders of documents (:mod:`candide.engines.duckdb.folders`).
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import reduce
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
@@ -20,8 +21,10 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 from sqlglot import exp
 
+from candide import wording
 from candide.engines.base import Folds
 from candide.engines.batch import Scan
 from candide.engines.duckdb import infer, pace
@@ -244,10 +247,13 @@ class DuckDBSource(SqlSource):
         if not head.num_rows:
             return head, []
         if self.attached.csv is None:
+            repeats = self._leave_out_headers(head)
+            head = self.head(n) if repeats else head
             if head.num_rows == n and not self.attached.is_query:
                 names = [name for name in binary_columns(head) if _NUMBER.match(self.columns[name]) and name != target]
                 self.spread = self._others(names, n)
-            return self._look_at_text(head, target, as_text, as_numbers)
+            head, notes = self._look_at_text(head, target, as_text, as_numbers)
+            return head, [*repeats, *notes]
         known = self.attached.csv
         words = {*as_text, *(known.categories - set(as_numbers))}
         names = [name for name in binary_columns(head) if name not in {target, *words}] if head.num_rows == n else []
@@ -258,6 +264,26 @@ class DuckDBSource(SqlSource):
             n: self._read_as(pa.table({n: c}), {n: read.types[n]}, read.spelled)[n] for n, c in others.items()
         }
         return self._read_as(head, read.types, read.spelled), read.remarks
+
+    def _leave_out_headers(self, head: Any) -> list[Remark]:
+        """Leave out rows that hold the names of the columns: a frame of text, read from files that were joined."""
+        names = list(self.columns)
+        if len(names) < 2 or not all(infer.is_string(head, name) for name in names):
+            return []
+        is_own = [pc.fill_null(pc.equal(head.column(name), name), False) for name in names]
+        rows = pc.indices_nonzero(reduce(pc.and_, is_own)).to_pylist()
+        if not rows:
+            return []
+        each = " AND ".join(f"{identifier(name)} = {literal(name)}" for name in names)
+        self._select_from(f"(SELECT * FROM {self.view} WHERE ({each}) IS NOT TRUE)")
+        verbs = ("repeats", "is") if len(rows) == 1 else ("repeat", "are")
+        text = (
+            f"{wording.plural(len(rows))}, the first of them row {rows[0]:,}, "
+            if len(rows) > 1
+            else f"row {rows[0]:,} "
+        )
+        text += f"{verbs[0]} the names of the columns and {verbs[1]} left out"
+        return [Remark("repeated-header", text, None, "delete what is not a row", tuple(names))]
 
     def _others(self, names: Sequence[str], n: int) -> dict[str, Any]:
         with explained(self.name):
