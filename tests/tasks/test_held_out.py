@@ -138,3 +138,25 @@ def test_a_calibration_that_cannot_be_is_refused(given, value):
     with pytest.raises(InputError) as error:
         learn({**columns, "y": y}, "y", **how)
     assert error.value.value == value
+
+
+def test_a_fit_like_another_has_held_out_figures():
+    columns, y = made(1200)
+    model = learn({**{name: c[:600] for name, c in columns.items()}, "y": y[:600]}, "y", trust=True)
+    assert "held-out-like" not in [remark.code for remark in model.remarks]
+    rest = {**{name: c[600:] for name, c in columns.items()}, "y": y[600:]}
+    alike = learn(rest, "y", like=model.fitted, trust=True)
+    assert alike.held_out is not None
+    assert alike.held_out.scores.accuracy > 0.85
+    assert "held-out-like" in [remark.code for remark in alike.remarks]
+    assert (model.fitted + alike.fitted).census.n_rows == 1200
+
+
+@pytest.mark.parametrize("like", [True, False])
+def test_a_fit_without_held_out_figures_has_a_note(like):
+    columns, y = made(400)
+    model = learn({**columns, "y": y}, "y").fitted
+    few = {name: column[:6] for name, column in {**columns, "y": np.array([*"xxxxyy"])}.items()}
+    found = learn(few, "y", like=model if like else None, trust=True)
+    assert found.held_out is None
+    assert "no-held-out" in [remark.code for remark in found.remarks]

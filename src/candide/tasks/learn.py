@@ -112,7 +112,7 @@ def learn(
         return found
     found = replace(found, remarks=[*small_weights(seen.weight), *found.remarks])
     plan = None if like is None else prepared.plan
-    return _held_out(found, seen, events, calibration, trust and like is None, plan)
+    return _held_out(found, seen, events, calibration, trust, plan)
 
 
 def _with_rare(rows: Rows, prepared: Prepared, census: Census, seen: "Look", settings: Settings) -> "Look":
@@ -129,13 +129,19 @@ def _held_out(
     learned: Learned, seen: "Look", events: Any, calibration: str | None, trust: bool, plan: Plan | None
 ) -> Learned:
     """What was learned with what it says of rows held out, and calibrated by these."""
-    from candide.tasks.held_out import calibrated, enough, held_out
+    from candide.tasks.held_out import FOLDS, calibrated, enough, held_out
 
+    if trust and not enough(seen):
+        text = f"no held-out figures: they need at least {FOLDS} rows of each of two classes"
+        learned = replace(learned, remarks=[*learned.remarks, Remark("no-held-out", text)])
     if not calibration and not (trust and enough(seen)):
         return learned
     seen = seen.among(learned.fitted.labels)
     census, columns = learned.fitted.census, learned.columns or None
     found = held_out(seen, learned.fitted.settings, events=events, columns=columns, plan=plan, census=census)
+    if trust and plan is not None:
+        text = "the terms are those of the other model; held-out figures are too good if that was fitted to these rows"
+        learned = replace(learned, remarks=[*learned.remarks, Remark("held-out-like", text)])
     if not calibration:
         return replace(learned, held_out=found)
     fitted = calibrated(learned.fitted, found, calibration)
