@@ -11,6 +11,7 @@ from candide.rows.spelling import plain_number
 from candide.tasks.export import export
 
 NUMBERS = {"1_000": 1000.0, "5\u00a0": 5.0, "\u00a05": 5.0, "5\u202f": 5.0, " 7\t": 7.0, "+2.5": 2.5, "1e3": 1000.0}
+NUMBERS |= {"\t\u00a05": 5.0, "5\u202f\t": 5.0, "\u202f\u00a0 5\f": 5.0, "\v5": 5.0}
 WORDS = ["\u0661\u0662", "\uff15", "1__0", "_1", "0x10", "5\u3000", "five", "1 000"]
 
 
@@ -52,6 +53,16 @@ def test_a_word_is_none_anywhere(text, model, tmp_path):
             model.predict_table(path)
     with pytest.raises(ValueError, match="is not a number"):
         _exported(model, text)
+
+
+def test_a_number_is_one_in_postgres(model, postgres):
+    rows = postgres.make(pa.table({"id": range(len(NUMBERS)), "x": [*NUMBERS]}), "number_text")
+    query = export(model.fitted_, "sql", dialect="postgres", table="number_text", keep=["id"])
+    found = {row[0]: row[-2:] for row in postgres.run(query)}
+    want = model.predict_proba({"x": [*NUMBERS.values()]})
+    np.testing.assert_allclose([found[i] for i in range(len(NUMBERS))], want, rtol=1e-9)
+    table = model.predict_table(rows)
+    np.testing.assert_allclose(np.column_stack([table["p_a"], table["p_b"]]), want, rtol=1e-12)
 
 
 def test_columns_of_such_numbers_are_decided_alike(tmp_path):

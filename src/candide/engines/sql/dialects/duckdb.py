@@ -4,18 +4,19 @@ from sqlglot import exp
 
 from candide.engines.sql.dialect import Dialect, Expr, call, days_of_seconds, number
 from candide.rows.labels import Labels
+from candide.rows.spelling import BLANKS
 
 _FINE = "TIMESTAMPTZ_NS"  # which no function takes
 _ZONED = ("TIMESTAMP WITH TIME ZONE", _FINE)
 IS_ZONED = f"TYPEOF({{}}) IN {_ZONED}"
 _NUMBERS = "'^(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*|BOOLEAN|VARCHAR|JSON|ENUM.*|\"NULL\")$'"
+_BLANKS = ", ".join(f"CHR({ord(blank)})" for blank in BLANKS)
 
 
 class DuckDBDialect(Dialect):
     name = "duckdb"
-    read = (  # of text without no-break spaces around it, too
-        "COALESCE(TRY_CAST({} AS DOUBLE), "
-        "TRY_CAST(TRIM(CAST({} AS VARCHAR), CONCAT(' ', CHR(160), CHR(8239))) AS DOUBLE))"
+    read = (  # of text without blanks around it, too
+        f"COALESCE(TRY_CAST({{}} AS DOUBLE), TRY_CAST(TRIM(CAST({{}} AS VARCHAR), CONCAT({_BLANKS})) AS DOUBLE))"
     )
     read_typed = (  # TYPEOF of a column is a constant, and the other branches cost nothing
         f"CASE WHEN REGEXP_MATCHES(TYPEOF({{}}), {_NUMBERS}) THEN {read} "

@@ -5,6 +5,7 @@ import sys
 from sqlglot import exp
 
 from candide.engines.sql.dialect import LIKE_A_NUMBER, Dialect, Expr, as_double, call, days_of_seconds, number
+from candide.rows.spelling import BLANKS
 
 
 def types_of(*names: str) -> str:
@@ -19,9 +20,12 @@ _TIMES = [
     (types_of(*kinds), _EPOCH.format(of))
     for kinds, of in ((SPANS, "INTERVAL"), (DAYS[:2], "TIMESTAMP"), (DAYS[2:], "TIMESTAMPTZ"))
 ]
-# Text without no-break spaces around it and underscores within
+# Text without blanks around it and underscores within. The wide blank is in no other encoding; a stable function
+# keeps PostgreSQL from making it while it plans.
 _LETTERS = 'CAST({} AS TEXT) COLLATE "C"'
-_BARE = f"REGEXP_REPLACE(BTRIM({_LETTERS}, CONCAT(' ', CHR(160))), '([0-9])_(?=[0-9])', '\\1', 'g')"
+_BLANKS = ", ".join(f"CHR({ord(blank)})" for blank in BLANKS if ord(blank) < 256)
+_WIDE = f"CHR(CASE WHEN GETDATABASEENCODING() = 'UTF8' THEN {ord(BLANKS[-1])} ELSE 32 END)"
+_BARE = f"REGEXP_REPLACE(BTRIM({_LETTERS}, CONCAT({_BLANKS}, {_WIDE})), '([0-9])_(?=[0-9])', '\\1', 'g')"
 _SIZE = f"ABS(CAST({_BARE} AS NUMERIC))"  # which a double may be too small for
 
 

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from candide.engines.sql.dialect import Dialect, Expr, call, number
 from candide.errors import InputError
+from candide.rows.spelling import BLANKS
 
 _SETTING = re.compile(r"\$\{\S+?\}")
 _ZONED = "CASE WHEN TYPEOF({}) = 'timestamp' THEN"  # in the zone of the session, which is to make no difference
@@ -25,9 +26,9 @@ DAYS = f"{_ZONED} {_MICROS} / 864e8 ELSE {_ON_CLOCK} END"
 
 class SparkDialect(Dialect):
     name = "spark"
-    read = (  # of text without no-break spaces around it and underscores within, too
+    read = (  # of text without blanks around it and underscores within, too
         "COALESCE(TRY_CAST({} AS DOUBLE), TRY_CAST(REGEXP_REPLACE(REGEXP_REPLACE(CAST({} AS STRING), "
-        "'^[ \u00a0\u202f]+|[ \u00a0\u202f]+$', ''), '(?<=[0-9])_(?=[0-9])', '') AS DOUBLE))"
+        f"'^[{BLANKS}]+|[{BLANKS}]+$', ''), '(?<=[0-9])_(?=[0-9])', '') AS DOUBLE))"
     )
     stacks = True
 
