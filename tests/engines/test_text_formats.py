@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from tests.engines.spark_session import needs_spark, session
 
 import candide as cd
 from candide.errors import InputError
@@ -213,3 +214,40 @@ def test_chunks_of_times_give_the_model_of_all_rows():
         parts.partial_fit({name: v[start : start + 60] for name, v in X.items()}, y[start : start + 60], classes="ab")
     assert whole.fitted_.times == parts.fitted_.times == {"at", "late"}
     np.testing.assert_allclose(whole.predict_proba(X), parts.predict_proba(X))
+
+
+KEPT_AS_TEXT = {
+    "size": [f"{i % 7}.5" for i in range(60)],
+    "price": [f"€ {i % 9 + 1},50" for i in range(60)],
+    "day": [f"2024-01-{i % 28 + 1:02d}" for i in range(60)],
+    "at": [f"{i % 24:02d}:30:00" for i in range(60)],
+    "zip": ["98101", "98102", "01234"] * 20,
+    "job": ["cook", "smith", "baker"] * 20,
+    "y": ["a", "b"] * 30,
+}
+
+
+def kept_as_text(data, **options):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        cd.fit(data, target="y", model="naive", **options)
+    kept = [one.message.remark for one in told if isinstance(one.message, RemarkWarning)]
+    return {remark.columns: remark.remedy for remark in kept if remark.code == "text-kept"}
+
+
+def test_numbers_kept_as_text_in_postgres_are_named(postgres):
+    notes = kept_as_text(postgres.make(pa.table(KEPT_AS_TEXT), "kept_as_text"))
+    assert notes.keys() == {("size", "price"), ("day",), ("at",)}
+    assert 'CAST("size" AS double precision)' in notes["size", "price"]
+    assert 'CAST("day" AS date)' in notes["day",]
+    assert 'CAST("at" AS time)' in notes["at",]
+    events = dict.fromkeys(("price", "day", "at"), "categorical") | {"size": "gaussian"}
+    assert not kept_as_text(postgres.make(pa.table(KEPT_AS_TEXT), "kept_again"), events=events)
+
+
+@needs_spark
+def test_numbers_kept_as_text_in_spark_are_named():
+    with session() as spark:
+        notes = kept_as_text(spark.createDataFrame(pd.DataFrame(KEPT_AS_TEXT)))
+    assert notes.keys() == {("size", "price"), ("day",), ("at",)}
+    assert "CAST(`size` AS double)" in notes["size", "price"]

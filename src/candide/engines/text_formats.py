@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from candide import wording
 from candide.rows.labels import is_arrow
 from candide.rows.remarks import Remark
 from candide.rows.spelling import NAS, PLAIN, Spelling
@@ -77,6 +78,41 @@ def formats_of(table: Table, events: Any = "auto", reading: "Reading | None" = N
     dates = {names[text] for text, kind in read.types.items() if kind.startswith(("DATE", "TIMESTAMP"))}
     times = {names[text] for text, kind in read.types.items() if kind in ("TIME", "INTERVAL")}
     return TextFormats(spelled, frozenset(dates), frozenset(times), read.remarks)
+
+
+def unread_text(head: Any, names: Collection[str], double: str, quote: str = '"') -> list[Remark]:
+    """Return notes on text columns of a database that hold numbers, dates or times, and that it keeps as categories.
+
+    ``head`` is an Arrow table of the first rows, ``double`` the name of the type of numbers, ``quote``
+    the mark around names.
+
+    >>> import pyarrow as pa
+    >>> print(*unread_text(pa.table({"size": ["1.5", "2.25", "3.0"] * 4}), ["size"], "double precision"))
+    column 'size': numbers kept as text, such as '1.5', are categories here; to count them as numbers, store them \
+as such or convert them in a view or a query: CAST("size" AS double precision)
+    """
+    from candide.engines.duckdb import infer
+    from candide.engines.reading import Reading
+
+    texts = head.select([name for name in names if infer.is_string(head, name)])
+    found = infer.types_of(None, texts, None, (), (), Reading(), texts.column_names, typed=True)
+    types = {"DATE": "date", "TIMESTAMP": "timestamp", "TIME": "time", "INTERVAL": "interval"}
+    alike: dict[tuple[str, str], list[str]] = {}
+    for name, kind in found.types.items():
+        if kind != "VARCHAR":
+            kind = types.get(kind.partition(" ")[0], double)
+            what = "numbers" if kind == double else "times" if kind in ("time", "interval") else "dates"
+            alike.setdefault((what, kind), []).append(name)
+    notes = []
+    for (what, kind), some in alike.items():
+        first = next(value for value in texts.column(some[0]).to_pylist() if value is not None)
+        text = f"{wording.columns(some)}: {what} kept as text, such as {first!r}, are categories here"
+        way = (
+            f"CAST({quote}{some[0]}{quote} AS {kind})" if some[0] not in found.spelled else "by its functions for text"
+        )
+        remedy = f"to count them as {what}, store them as such or convert them in a view or a query: {way}"
+        notes.append(Remark("text-kept", text, some[0], remedy, tuple(some)))
+    return notes
 
 
 def declared_columns(events: Any, names: Collection[Name]) -> tuple[set[Name], set[Name]]:

@@ -20,11 +20,13 @@ from candide.engines.reading import Reading
 from candide.engines.sql.dialects.postgres import PostgresDialect
 from candide.engines.sql.source import SqlSource
 from candide.engines.sql.text import identifier
+from candide.engines.text_formats import unread_text
 from candide.errors import InputError, SourceError
 from candide.files import remove, temporary_file
 from candide.rows.arrow import arrow_numbers
 from candide.rows.labels import Labels
 from candide.rows.lots import by_key, dealt, lots
+from candide.rows.remarks import Remark
 
 if TYPE_CHECKING:
     from candide.engines.postgres.engine import Postgres
@@ -113,6 +115,13 @@ class PostgresSource(SqlSource):
 
         found = self.only(0, n)._scan(list(self.columns), max(n, 1))
         return pa.Table.from_batches(found.batches, found.schema)
+
+    def look(
+        self, n: int, target: str, as_text: Sequence[str], as_numbers: Sequence[str] = ()
+    ) -> tuple[Any, list[Remark]]:
+        head, kept = self.head(n), {target, *as_text, *as_numbers}
+        names = [name for name, kind in self.columns.items() if kind == "VARCHAR" and name not in kept]
+        return head, unread_text(head, names, "double precision")
 
     def batches(self, columns: Sequence[str], size: int, folds: Folds | None = None) -> Iterator[Any]:
         fold, start = None, 0

@@ -24,8 +24,10 @@ from candide.engines.spark.session import open_frame
 from candide.engines.spark.spark_errors import explained
 from candide.engines.sql.dialects.spark import SparkDialect
 from candide.engines.sql.source import SqlSource
+from candide.engines.text_formats import unread_text
 from candide.errors import InputError, InputTypeError, SourceError
 from candide.model.plan import Part, Plan
+from candide.rows.remarks import Remark
 from candide.rows.spelling import numbers_among
 
 if TYPE_CHECKING:
@@ -90,6 +92,13 @@ class SparkSource(SqlSource):
     def head(self, n: int) -> Any:
         with explained(self.name):
             return self.frame.limit(n).toArrow().rename_columns(list(self.columns))
+
+    def look(
+        self, n: int, target: str, as_text: Sequence[str], as_numbers: Sequence[str] = ()
+    ) -> tuple[Any, list[Remark]]:
+        head, kept = self.head(n), {target, *as_text, *as_numbers}
+        names = [name for name, kind in self.columns.items() if kind == "string" and name not in kept]
+        return head, unread_text(head, names, "double", "`")
 
     def batches(self, columns: Sequence[str], size: int, folds: Folds | None = None) -> Iterator[Any]:
         import pyarrow as pa
