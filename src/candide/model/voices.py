@@ -163,20 +163,14 @@ class Voices:
         >>> voices = Voices((np.ones(2),), np.zeros(2), rows=300, strength=np.ones(1), counted=900)
         >>> voices.said(900), replace(voices, fresh=300).said(900)
         ('weights learned on 300 of 900 rows', 'weights learned on 300 rows that were not counted')
-        >>> voices.said(200)
-        'weights learned on 300 rows; the counts now hold 200 rows'
         """
-        own = self.rows - self.fresh
-        is_part = not self.gone and own <= counted  # of rows that are forgotten some may be among those learned on
-        learned = [f"{own:,} of {wording.plural(counted)}" if is_part else wording.plural(own)]
-        learned = learned if own or not self.fresh else []
-        learned += [f"{wording.plural(self.fresh)} that were not counted"] if self.fresh else []
-        since = ""
-        if self.gone:
-            since = f", before {wording.plural(self.gone)} {'was' if self.gone == 1 else 'were'} forgotten"
-        if not is_part:
-            since += f"; the counts now hold {wording.plural(counted)}"
-        return f"weights learned on {' and '.join(learned)}{since}"
+        own, plural = self.rows - self.fresh, wording.plural
+        is_part = not self.gone and own <= counted  # some of the rows that were forgotten may have been learned on
+        learned = [plural(own) if not is_part else f"{own:,} of {plural(counted)}"] if own or not self.fresh else []
+        learned += [f"{plural(self.fresh)} that were not counted"] if self.fresh else []
+        gone = f", before {plural(self.gone)} {'was' if self.gone == 1 else 'were'} forgotten" if self.gone else ""
+        now = "" if is_part else f"; the counts now hold {plural(counted)}"
+        return f"weights learned on {' and '.join(learned)}{gone}{now}"
 
 
 def groups_of(plan: Plan) -> list[int]:

@@ -20,9 +20,10 @@ import duckdb
 
 from candide import wording
 from candide.engines.duckdb import encodings, folders, formats
-from candide.engines.duckdb.csv_form import CsvForm, CsvHints, above, evened, form_of, renamed, without_repeats
+from candide.engines.duckdb.csv_form import CsvForm, CsvHints, above, evened, form_of, renamed
 from candide.engines.duckdb.duckdb_errors import explained
 from candide.engines.duckdb.formats import chosen_table, ending_of, files_of
+from candide.engines.duckdb.repeated_headers import without_repeats
 from candide.engines.duckdb.spellings import kind_of_time
 from candide.engines.reading import Reading
 from candide.engines.sql.text import identifier, literal, literals

@@ -8,7 +8,6 @@
 (('age', 'job'), ';', True)
 """
 
-import codecs
 import csv
 import io
 import os
@@ -25,14 +24,13 @@ import duckdb
 
 from candide import wording
 from candide.engines.duckdb.duckdb_errors import NOT_SO
-from candide.engines.duckdb.encodings import LineNumbers, matching, opened
+from candide.engines.duckdb.encodings import matching, opened
 from candide.engines.sql.text import identifier, literal, literals, tuple_of
 from candide.errors import InputError, SourceError
 from candide.rows.remarks import Remark
 from candide.rows.spelling import PLAIN, Spelling
 
 _LINES = 4096  # enough to know the form by: types are looked at elsewhere
-_SEARCHED = 1 << 26  # bytes of a file in which its header is searched for again
 _MOST = 0.5  # of the lines have as many fields, where one is odd
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -138,10 +136,14 @@ class CsvForm:
         table = f"read_csv({literals(self.files)}, {', '.join(form + hints.options())})"
         if not self.repeats:
             return table
-        own = " AND ".join(
-            f"{identifier(name)} = {literal(name)}" for name in self.names if name not in self.partitions
-        )
-        return f"(SELECT * FROM {table} WHERE ({own}) IS NOT TRUE)"
+        names = [name for name in self.names if name not in self.partitions]
+        return f"(SELECT * FROM {table} WHERE {is_not_header(names)})"
+
+
+def is_not_header(names: Iterable[str]) -> str:
+    """A condition that is true of rows other than those in which every column holds its own name."""
+    own = " AND ".join(f"{identifier(name)} = {literal(name)}" for name in names)
+    return f"({own}) IS NOT TRUE"
 
 
 def read_text(
@@ -230,46 +232,6 @@ def _evened(form: CsvForm, new_path: Callable[[], str]) -> str:
         out.writelines(even)
         shutil.copyfileobj(file, out, 1 << 20)
     return where
-
-
-def without_repeats(form: CsvForm, name: str) -> tuple[CsvForm, list[Remark]]:
-    """A form that leaves out rows which repeat the header, as in files that were joined, and a note on their lines."""
-    if form.parts:
-        each = [without_repeats(part, "") for part in form.parts]
-        return replace(form, parts=tuple(part for part, _ in each)), [note for _, notes in each for note in notes]
-    if not form.header or len(form.names) < 2:
-        return form, []
-    notes = []
-    for path in form.files:
-        found = LineNumbers()
-        for line in _repeats_of_header(replace(form, files=(path,))):
-            found.add(line)
-        if found.n:
-            verbs = ("repeats", "is") if found.n == 1 else ("repeat", "are")
-            where = name if name and len(form.files) == 1 else path
-            text = f"{where}: {found} {verbs[0]} the header and {verbs[1]} left out"
-            names = tuple(one for one in form.names if one not in form.partitions)
-            notes.append(Remark("repeated-header", text, None, "delete what is not a row", names))
-    return replace(form, repeats=bool(notes)), notes
-
-
-def _repeats_of_header(form: CsvForm) -> Iterator[int]:
-    """The numbers of the lines that are the header again, among those of the first bytes of a file."""
-    header = above(form)[-1].removeprefix(codecs.BOM_UTF8).rstrip(b"\r\n")
-    if not header or (form.quote and header.count(form.quote.encode()) % 2):  # names of two lines
-        return
-    before, looked, rest = 0, 0, b""  # lines before those at hand
-    with opened(form.files[0]) as file:
-        while looked < _SEARCHED and (piece := file.read(1 << 20) or (rest and b"\n")):
-            looked += len(piece)
-            held, _, rest = (rest + piece).rpartition(b"\n")
-            held, at = b"\n" + held + b"\n", 0
-            while (at := held.find(b"\n" + header, at)) >= 0:
-                line = before + held.count(b"\n", 0, at) + 1
-                if held.startswith((b"\n", b"\r\n"), at + 1 + len(header)) and line > form.skip + 1:
-                    yield line
-                at += 1
-            before += held.count(b"\n") - 1
 
 
 def _form_of_file(con: Any, path: str, hints: CsvHints) -> CsvForm:

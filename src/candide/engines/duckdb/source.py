@@ -13,7 +13,6 @@ folders of documents (:mod:`candide.engines.duckdb.folders`).
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import reduce
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
@@ -21,16 +20,15 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import duckdb
 import pyarrow as pa
-import pyarrow.compute as pc
 from sqlglot import exp
 
-from candide import wording
 from candide.engines.base import Folds
 from candide.engines.batch import Scan
 from candide.engines.duckdb import infer, pace
 from candide.engines.duckdb.attach import Attached, attach, temporary
-from candide.engines.duckdb.csv_form import mended, read_text, replaced
+from candide.engines.duckdb.csv_form import is_not_header, mended, read_text, replaced
 from candide.engines.duckdb.duckdb_errors import explained
+from candide.engines.duckdb.repeated_headers import named_rows
 from candide.engines.duckdb.spread import binary_columns, other_texts, other_values, with_others
 from candide.engines.reading import Reading
 from candide.engines.sql.dialect import Expr
@@ -247,8 +245,10 @@ class DuckDBSource(SqlSource):
         if not head.num_rows:
             return head, []
         if self.attached.csv is None:
-            repeats = self._leave_out_headers(head)
-            head = self.head(n) if repeats else head
+            repeats = named_rows(head)
+            if repeats:
+                self._select_from(f"(SELECT * FROM {self.view} WHERE {is_not_header(self.columns)})")
+                head = self.head(n)
             if head.num_rows == n and not self.attached.is_query:
                 names = [name for name in binary_columns(head) if _NUMBER.match(self.columns[name]) and name != target]
                 self.spread = self._others(names, n)
@@ -264,26 +264,6 @@ class DuckDBSource(SqlSource):
             n: self._read_as(pa.table({n: c}), {n: read.types[n]}, read.spelled)[n] for n, c in others.items()
         }
         return self._read_as(head, read.types, read.spelled), read.remarks
-
-    def _leave_out_headers(self, head: Any) -> list[Remark]:
-        """Leave out rows that hold the names of the columns: a frame of text, read from files that were joined."""
-        names = list(self.columns)
-        if len(names) < 2 or not all(infer.is_string(head, name) for name in names):
-            return []
-        is_own = [pc.fill_null(pc.equal(head.column(name), name), False) for name in names]
-        rows = pc.indices_nonzero(reduce(pc.and_, is_own)).to_pylist()
-        if not rows:
-            return []
-        each = " AND ".join(f"{identifier(name)} = {literal(name)}" for name in names)
-        self._select_from(f"(SELECT * FROM {self.view} WHERE ({each}) IS NOT TRUE)")
-        verbs = ("repeats", "is") if len(rows) == 1 else ("repeat", "are")
-        text = (
-            f"{wording.plural(len(rows))}, the first of them row {rows[0]:,}, "
-            if len(rows) > 1
-            else f"row {rows[0]:,} "
-        )
-        text += f"{verbs[0]} the names of the columns and {verbs[1]} left out"
-        return [Remark("repeated-header", text, None, "delete what is not a row", tuple(names))]
 
     def _others(self, names: Sequence[str], n: int) -> dict[str, Any]:
         with explained(self.name):
