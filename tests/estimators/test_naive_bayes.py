@@ -343,7 +343,7 @@ def test_a_document_is_explained():
 def test_a_word_among_numbers_is_pointed_out(kind):
     ages = [*range(20, 60), "old"] * 2
     X, y = pd.DataFrame({"age": pd.Series(ages, dtype=object).astype(kind)}), np.arange(82) % 2
-    with pytest.warns(UserWarning, match="'age' is taken for categories: its values are numbers, but for 'old'"):
+    with pytest.warns(UserWarning, match="'age' is read as text because of 'old'"):
         cd.NaiveBayes().fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -2,7 +2,6 @@
 
 import math
 import re
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -22,7 +21,7 @@ from candide.rows.arrow import check_not_nested
 from candide.rows.kinds import Column, look, look_without_copies, rows_of_look
 from candide.rows.labels import Labels
 from candide.rows.remarks import Remark
-from candide.rows.spelling import Spelling, strayed
+from candide.rows.spelling import Spelling
 from candide.rows.table import Table
 from candide.rows.targets import MOST_CLASSES, check_number_of_classes, has_label
 
@@ -65,7 +64,7 @@ def prepare(
     looked |= told | {n: look(n, column) for n, column in source.spread.items() if n not in told}
     columns = [looked[n] for n in wanted]
     wordy = [str(c.name) for c in columns if c.kind in _WORDY]
-    remarks += [note for n in wordy for note in _spelled_numbers(n, values[n], source.untyped)]
+    remarks += [note for n in wordy for note in _stray_note(n, values[n], source.untyped)]
     remarks += [c.remark for c in columns if (c.event is None or c.perhaps) and c.name not in asked]
     plan = plan_of(columns, events)
     for name in (name for part in plan.parts if part.holds != "documents" for name in part.columns):
@@ -127,19 +126,13 @@ def _fractions(head: pa.Table, plan: Plan) -> list[Remark]:
         return []
 
 
-def _spelled_numbers(name: str, column: Any, untyped: bool) -> list[Remark]:
-    """A word where a column became text though most of its values are numbers."""
+def _stray_note(name: str, column: Any, untyped: bool) -> list[Remark]:
+    """A note where a column is text though most of its values are numbers or dates."""
     if not pa.types.is_string(column.type):
         return []
-    values = column.drop_null().unique().to_pylist()
-    words = [value for value in values if not _NUMBER.match(value)]
-    odd = strayed(words)
-    if not 0 < len(odd) < len(values) - len(words):
-        return []
-    text = f"column {name!r} is read as text because of {wording.listing(odd, 3)}"
-    na = " ".join(f"--na {shlex.quote(word)}" for word in odd[:3])
-    way = f"mend these or pass {na} (na=[...])" if untyped else "mend these and store it as numbers"
-    return [Remark("numbers-as-text", text, name, f"to read it as numbers, {way}")]
+    from candide.engines.duckdb.stray_values import stray_note
+
+    return stray_note(name, column, untyped)
 
 
 def hints(plan: Plan, head: pa.Table, needs_middle: bool) -> tuple[list[str], dict[str, float]]:

@@ -115,6 +115,22 @@ as such or convert them in a view or a query: CAST("size" AS double precision)
     return notes
 
 
+def stray_notes(table: Table, names: Collection[Name]) -> list[Remark]:
+    """Notes on text columns, of these names, that hold numbers or dates but for a few values."""
+    if table.is_sparse or (isinstance(table.source, np.ndarray) and table.source.dtype.kind not in "OUS"):
+        return []
+    held = table.source if isinstance(table.source, dict) else {}
+    names = [name for name in names if not has_declared_levels(held.get(name))]
+    names = [name for name in names if is_text(table.head(name, _FEW))]
+    if not names:
+        return []
+    from candide.engines.duckdb.stray_values import stray_note
+    from candide.rows.kinds import rows_of_look
+
+    heads = {name: _strings(table.head(name, rows_of_look(len(table.names)))) for name in names}
+    return [note for name, head in heads.items() if head is not None for note in stray_note(name, head, False)]
+
+
 def declared_columns(events: Any, names: Collection[Name]) -> tuple[set[Name], set[Name]]:
     """The columns that are declared to be categories or text, and those that are declared to be numbers."""
     from candide.events import event_of

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.engines.text_formats import TextFormats, declared_columns, formats_of
+from candide.engines.text_formats import TextFormats, declared_columns, formats_of, stray_notes
 from candide.errors import InputError, unknown
 from candide.estimators.base import Classifier
 from candide.estimators.validation import by_position, check_width, checked_classes, feature_names
@@ -209,7 +209,11 @@ class NaiveBayes(Classifier):
         """Remarks on columns that are left out, or strange, or open to doubt, where nobody asked for that."""
         asked = for_each(self.events, table.names)
         asked = named_events(asked) if isinstance(asked, Mapping) else {}
-        told = [column.remark for column in columns if column.why and column.name not in asked]
+        columns = [column for column in columns if column.name not in asked]
+        stray = stray_notes(table, [column.name for column in columns if column.kind in ("category", "identifier")])
+        named = {note.column for note in stray}
+        odd = [c for c in columns if c.why and not (c.kind == "category" and c.name in named)]
+        told = [*stray, *(column.remark for column in odd)]
         return [one if one.remedy else replace(one, remedy="name its event to use it") for one in told]
 
     def _settings(self, labels: Labels, n_features: int) -> Settings:

@@ -78,6 +78,8 @@ _TIMES = (
     (r" \d{1,2}:\d{2} [AaPp][Mm]", " %I:%M %p"),
     (r" \d{1,2}:\d{2}:\d{2} [AaPp][Mm]", " %I:%M:%S %p"),
 )
+PLAIN_DATES = (_DATE, _TIME, _ZONED)
+DATE_PATTERNS = tuple(rf"^\s*{day}{time}\s*$" for time, _ in _TIMES for day, _ in _DATES)
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,7 @@ def options_of(con: Any, column: Any, kind: str | None = None) -> Options | None
 
     A word for "missing" is none among numbers. ``kind`` is the type of one that is plain, and has no such word.
     """
-    numbers, missing = _without_words(column) if kind is None else (column.drop_null(), ())
+    numbers, missing = without_missing(column) if kind is None else (column.drop_null(), ())
     if len(numbers) == 0:
         return None
     plain = Spelling(missing=missing)
@@ -129,7 +131,7 @@ def options_of(con: Any, column: Any, kind: str | None = None) -> Options | None
     return Options(found, dict.fromkeys(found, kind)) if found else None
 
 
-def _without_words(column: Any) -> tuple[Any, tuple[str, ...]]:
+def without_missing(column: Any) -> tuple[Any, tuple[str, ...]]:
     """The values that are no words for "missing", and these words where some were met."""
     present = column.drop_null()
     present = present.combine_chunks() if isinstance(present, pa.ChunkedArray) else present
@@ -140,12 +142,12 @@ def _without_words(column: Any) -> tuple[Any, tuple[str, ...]]:
 
 def usual(column: Any) -> Spelling:
     """The plain way, with words for "missing" where there are some."""
-    return Spelling(missing=_without_words(column)[1])
+    return Spelling(missing=without_missing(column)[1])
 
 
 def kind_if(con: Any, column: Any, how: Spelling) -> str | None:
     """The SQL type of a column that is spelled in this way; None where it is not."""
-    numbers, _ = _without_words(column)
+    numbers, _ = without_missing(column)
     if how.date:
         return _kind_of_date(how.date) if _parse(con, numbers, [how.date]) else None
     if how.is_plain:
@@ -178,6 +180,20 @@ def _numbers(values: Any, plain: Spelling, is_plain: bool) -> dict[str, Spelling
     return found
 
 
+def number_patterns(values: Any) -> list[str]:
+    """Patterns of the number formats that some values may have, by the units that are found among them."""
+    numeric = values.filter(pc.match_substring_regex(values, _NUMERIC))
+    units = pc.replace_substring_regex(numeric, f"[{_INK}]", "").unique().to_pylist()
+    valid = [unit for unit in units if unit in ("", "%") or is_currency(unit)]
+    formats = [
+        Spelling(decimal=decimal, thousands=part, unit=unit)
+        for unit in ("", *(unit for unit in valid if unit))
+        for decimal, parts in zip(".,", _PARTS, strict=True)
+        for part in parts
+    ]
+    return [_NUMBER, *(f"^(?:{how.pattern})$" for how in formats)]
+
+
 def _dates(con: Any, values: Any, plain: Spelling) -> tuple[dict[str, Spelling], str]:
     for day, forms in _DATES:
         if not pc.match_substring_regex(values.slice(0, 1), rf"^\s*{day}")[0].as_py():
@@ -200,7 +216,7 @@ def date_examples(column: Any) -> list[str]:
     few = column.slice(0, _FEW).drop_null().to_pylist()
     if 2 * sum(any(map(str.isdigit, text)) for text in few) <= len(few):
         return []
-    left, n, examples = _without_words(column.unique())[0], 0, list[str]()
+    left, n, examples = without_missing(column.unique())[0], 0, list[str]()
     n_values = len(left)
     for day, forms in _DATES:
         is_one = pc.match_substring_regex(left, rf"^\s*{day}([ T]\d{{1,2}}:\d{{2}}.*)?\s*$")
@@ -282,7 +298,7 @@ def _told(
     names: list[str], column: Any, how: Spelling, kind: str, is_open: bool, key: str, otherwise: bool, fitted: bool
 ) -> Remark:
     """What is read as what, and how to have it otherwise."""
-    values = _without_words(column)[0]
+    values = without_missing(column)[0]
     odd = values.filter(pc.match_substring_regex(values, r"[^\d+-]"))
     text = (odd if len(odd) else values)[0].as_py()
     if how.date:
