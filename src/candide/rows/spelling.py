@@ -71,6 +71,16 @@ class Spelling:
         return f"{space}{sign}{body}{space}"
 
     @property
+    def example(self) -> str:
+        """A number in this format.
+
+        >>> Spelling(decimal=",", thousands=".", unit="€").example, Spelling(unit="%").example
+        ('€1.234,5', '12.5%')
+        """
+        text = f"{f'1{self.thousands}234' if self.thousands else '12'}{self.decimal}5"
+        return f"{text}%" if self.unit == "%" else f"{self.unit}{text}"
+
+    @property
     def put(self) -> dict[str, str]:
         """What stands in a number, and what Python and SQL have for it."""
         other = {RAISED: ""} if self.thousands == "'" else {}
@@ -79,7 +89,10 @@ class Spelling:
 
     def exported(self) -> dict[str, Any]:
         """How another program reads the text: what a number matches, what is replaced in it, the form of a date."""
-        numbers = {} if self.is_plain else {"pattern": self.pattern, "put": list(self.put.items())}
+        numbers: dict[str, Any] = {}
+        if not self.is_plain:
+            numbers = {"pattern": self.pattern, "put": list(self.put.items())}
+            numbers |= {"decimal": self.decimal, "thousands": self.thousands, "unit": self.unit}
         return {**numbers, "percent": self.unit == "%", "date": self.date, "missing": self.missing}
 
     def settings(self) -> dict[str, Any]:

@@ -32,7 +32,19 @@ def as_spelled(
     kinds = {**dict.fromkeys(dates, "date"), **dict.fromkeys(times, "time")}
     hows = {name: spelled.get(str(name), PLAIN) for name in wanted}
     read = {name: _read(table.column(name), how, kinds.get(name, "number")) for name, how in hows.items()}
+    for name, how in hows.items():
+        if not how.is_plain and name not in kinds:
+            _refuse_other_formats(read[name], name, how)
     return _replaced(table, read)
+
+
+def _refuse_other_formats(values: NDArray, name: Name, how: Spelling) -> None:
+    """Refuse text that is not in the format of the rows fitted: it may be in another unit."""
+    row = next((row for row, value in enumerate(values.tolist()) if isinstance(value, str)), None)
+    if row is not None:
+        found = f"{values[row]!r} is not a number in the format of the rows fitted, such as {how.example!r}"
+        remedy = "write it in that format, pass a number, or null (None) where it is missing"
+        raise InputError(found, column=name, row=row, value=values[row], remedy=remedy)
 
 
 def in_types(

@@ -50,7 +50,8 @@ def _told(name: str, text: str) -> InputError:
         )
         if value == column:
             remedy = "if the line repeats the header, delete it"
-        return SourceError(f"{value!r} is not a {kind}", column=column, value=value, remedy=remedy, **where)
+        form = " in the format of the other rows, or of the rows fitted" if bad["value"].endswith(NOT_SO) else ""
+        return SourceError(f"{value!r} is not a {kind}{form}", column=column, value=value, remedy=remedy, **where)
     if bad := _COLUMNS.search(text):
         remedy = "mend the line, or pass the delimiter"
         return SourceError(f"{bad[2]} fields where {bad[1]} are expected", value=int(bad[2]), remedy=remedy, **where)

@@ -107,7 +107,7 @@ def numbers_of(con: Any, head: Any, known: Mapping[str, Spelling], reading: Read
         kind = spellings.kind_if(con, column, known[name]) if name in known else None
         if kind is not None:
             read.types[name], read.spelled[name] = kind, known[name]
-        elif options := spellings.options_of(con, column):
+        elif (options := spellings.options_of(con, column)) and _is_of_unit(options, known.get(name)):
             found[name] = options
         else:
             read.types[name], read.spelled[name] = "DOUBLE", known.get(name, spellings.usual(column))
@@ -118,6 +118,14 @@ def numbers_of(con: Any, head: Any, known: Mapping[str, Spelling], reading: Read
     columns = dict(zip(head.column_names, head.columns, strict=True))
     read.remarks = spellings.remarks(columns, chosen, fitted=True, known=known)
     return read
+
+
+def _is_of_unit(options: Options, known: Spelling | None) -> bool:
+    """Whether numbers in another format are in the unit of the rows fitted: a number without % is another number."""
+    units = {how.unit for how in options.hows.values()}
+    if known is None or not known.unit:
+        return True
+    return units <= ({"%"} if known.unit == "%" else {known.unit, ""})
 
 
 def _has_zeros(column: Any) -> bool:

@@ -193,7 +193,7 @@ export function textOf(column, value) {
   throw refused(column, value, "is not a text", "pass text, or a list of words, or null where it is missing");
 }
 
-/** What a text means in a column of numbers or dates: a number, NaN where it means missing, or the text itself. */
+/** What a text means in a column of numbers or dates: a number, NaN where it means missing, the text itself where it is plain, or null. */
 function spelled(column, text) {
   const how = column.spelled ?? {};
   const bare = text.trim();
@@ -206,7 +206,8 @@ function spelled(column, text) {
     const at = dated(bare, how.date || "%Y-%m-%d") ?? moment(bare);
     return at === null ? text : at / DAY;
   }
-  if (!how.pattern || !new RegExp(`^(?:${how.pattern})$`).test(text)) return text;
+  if (!how.pattern) return text;
+  if (!new RegExp(`^(?:${how.pattern})$`).test(text)) return null; // in another format, which may be another unit
   const plain = how.put.reduce((left, [old, put]) => left.replaceAll(old, put), text).trim();
   return Number(how.percent ? `${plain}e-2` : plain);
 }

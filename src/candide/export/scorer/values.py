@@ -209,7 +209,7 @@ def text_of(column: dict[str, Any], value: Any) -> Any:
 
 
 def text_value(column: dict[str, Any], text: str) -> Any:
-    """What a text means in a column of numbers or dates; the text itself where that is not known."""
+    """What a text means in a column of numbers or dates; the text itself where it is plain; None: neither."""
     how, bare = column.get("spelled", {}), text.strip()
     if bare.lower() in how.get("missing", ()):
         return math.nan
@@ -217,8 +217,10 @@ def text_value(column: dict[str, Any], text: str) -> Any:
         since = meaning(bare)
         return since if isinstance(since, dt.timedelta) else text
     if column["kind"] != "date":
-        if "pattern" not in how or not re.fullmatch(how["pattern"], text):
+        if "pattern" not in how:
             return text
+        if not re.fullmatch(how["pattern"], text):  # a number in another format may be in another unit
+            return None
         for old, new in how["put"]:
             text = text.replace(old, new)
         return float(f"{text.strip()}e-2" if how["percent"] else text)

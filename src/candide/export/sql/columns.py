@@ -10,6 +10,7 @@ NULLIF(NULLIF(CAST(t0."age" AS VARCHAR), ''), '-1')
 
 import datetime as dt
 import math
+import re
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -26,6 +27,7 @@ _WHOLE = 2**53  # up to here a double is one whole number
 _TAG, _TRUTH = "number ", "truth "  # before what is not text
 _EPOCH = dt.datetime(1970, 1, 1)
 _DAY = 86_400_000_000  # microseconds
+_SAME = {",": (), ".": (), " ": ("\u00a0", "\u202f"), "'": ("\u2019",)}  # as marks between thousands
 _WORDS = {True: ("true", "1", "1.0", "yes", "y", "t", "on"), False: ("false", "0", "0.0", "no", "n", "f", "off")}
 
 
@@ -97,9 +99,35 @@ class Column:
         return text
 
     def _spelled(self, text: str, how: dict[str, Any]) -> str:
+        """The number of a text; NULL of one in another format, which may be in another unit."""
+        there = self._has_format(text, how)
         for old, new in how.get("put", ()):
             text = f"REPLACE({text}, {self.words.string(old)}, {self.words.string(new)})"
-        return self.words.parsed(self.words.joined.format(text, "'e-2'") if how["percent"] else text)
+        read = self.words.parsed(self.words.joined.format(text, "'e-2'") if how["percent"] else text)
+        return f"CASE WHEN {there} THEN {read} END" if there else read
+
+    def _has_format(self, text: str, how: dict[str, Any]) -> str:
+        """SQL for whether a text has the number format of the rows fitted; "" of plain numbers."""
+        if "pattern" not in how:
+            return ""
+        if self.words.fits:
+            return self.words.fits.replace("{}", text).replace(
+                "{pattern}", self.words.string(_portable(how["pattern"]))
+            )
+        for same in _SAME[how["thousands"]] if how["thousands"] else ():
+            text = f"REPLACE({text}, {self.words.string(same)}, {self.words.string(how['thousands'])})"
+        padded = self.words.joined.format(
+            self.words.joined.format(self.words.string("x"), text), self.words.string("x")
+        )
+        each = [self._is_like(padded, pattern) for pattern in _other_formats(how)]
+        signed = [self._is_like(padded, f"*{how['unit']}x")] if how["percent"] else []
+        return " AND ".join([*signed, *(f"NOT {one}" for one in each)])
+
+    def _is_like(self, text: str, pattern: str) -> str:
+        """SQL for whether a text matches a pattern, in which * is any text; % stands for itself."""
+        if "LIKE" in self.words.like:
+            pattern = pattern.replace("%", "[%]").replace("*", "%")
+        return self.words.like.replace("{}", text).replace("{pattern}", self.words.string(pattern))
 
     def _date(self, text: str, form: str) -> str:
         from sqlglot import exp
@@ -257,6 +285,36 @@ class Column:
         when = _EPOCH + dt.timedelta(microseconds=level["value"])
         text = f"{when:%Y-%m-%d}" if sort == "day" else when.isoformat(" ", "microseconds")
         return getattr(self.words, sort).replace("{}", f"'{text}'")
+
+
+def _portable(pattern: str) -> str:
+    """A pattern for text without white space around it, without backslashes, which databases read differently.
+
+    >>> _portable(r"[ \\t\\n\\r\\f\\v]*(?:\\$)?[0-9]+")
+    '^[ ]*([$])?[0-9]+$'
+    """
+    plain = pattern.replace(r"\t\n\r\f\v", "").replace("(?:", "(")
+    return "^" + re.sub(r"\\(.)", _in_class, plain) + "$"
+
+
+def _in_class(escaped: re.Match[str]) -> str:
+    return f"[{escaped[1]}]"
+
+
+def _other_formats(how: dict[str, Any]) -> list[str]:
+    """What a number in this format, between two letters, is not like: groups of other than three digits, and so on."""
+    digit, unit, part, decimal = "[0-9]", how["unit"], how["thousands"], how["decimal"]
+    out = [f"*{digit}*{unit}*{digit}*"] if unit else []
+    if unit or decimal == ",":
+        out.append("*[eE][-+0-9]*")
+    if decimal == ",":  # a point is not before decimals, and would be read as such
+        out += [] if part == "." else ["*.*"]
+    if part:
+        ends = ["", digit, 2 * digit]
+        out += [f"*{part}{end}[^0-9]*" for end in ends]
+        out += [f"*{part}{4 * digit}*", f"*{4 * digit}{part}*", f"*[^0-9]{part}{digit}*", f"*{decimal}*{part}{digit}*"]
+        out += [f"*[^0-9]0{end}{part}*" for end in ends]
+    return out
 
 
 def _short(x: float) -> float:

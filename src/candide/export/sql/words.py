@@ -71,6 +71,8 @@ class Words:
     truths: tuple[str, str] = ("FALSE", "TRUE")
     joined: str = "({} || {})"  # two texts; NULL if one is
     dates_of_text: bool = True
+    fits: str = ""  # whether a text {} matches a regular {pattern}
+    like: str = ""  # in its place, whether it matches one with classes of characters, where * is any text
     array: str = "[{}]"  # a list of values
     dot: str = ""  # of such a list and of constants, where that is quicker than a long sum
 
@@ -153,6 +155,7 @@ _WORDS = (
         number="FLOAT64",
         text="CAST({} AS STRING)",
         days="UNIX_MICROS(CAST({} AS TIMESTAMP)) / 864e8",
+        fits="REGEXP_CONTAINS({}, {pattern})",
         log1p=_HALVED,
         table="(SELECT * FROM UNNEST([STRUCT({first}){rest}])) AS {name}",
     ),
@@ -164,6 +167,7 @@ _WORDS = (
         days="toUnixTimestamp64Micro(toDateTime64({}, 6, 'UTC')) / 864e8",
         day="toDate32({})",
         moment="toDateTime64({}, 6, 'UTC')",
+        fits="match({}, {pattern})",
         log1p="log1p({})",
     ),
     Words(
@@ -183,6 +187,7 @@ _WORDS = (
         is_truth="TYPEOF({}) = 'BOOLEAN'",
         is_text="REGEXP_MATCHES(TYPEOF({}), '^(VARCHAR$|JSON$|ENUM)')",
         dot="LIST_DOT_PRODUCT({}, [{}])",
+        fits="REGEXP_MATCHES({}, {pattern})",
     ),
     Words(
         "mysql",
@@ -192,6 +197,7 @@ _WORDS = (
         fence="LIMIT 18446744073709551615",
         row="ROW({})",
         joined="CONCAT({}, {})",
+        fits="REGEXP_LIKE({}, {pattern})",
     ),
     Words(
         "postgres",
@@ -214,12 +220,14 @@ _WORDS = (
         is_short=_PG_TYPE.format("real"),
         is_truth=_PG_TYPE.format("boolean"),
         is_text=IS_TEXT,
+        fits='({} COLLATE "C" ~ {pattern})',
     ),
     Words(
         "snowflake",
         folds=False,
         folds_table=True,
         days="DATE_PART(EPOCH_MICROSECOND, {}) / 864e8",
+        fits="REGEXP_LIKE({}, {pattern})",
         log1p=_HALVED,
     ),
     Words(
@@ -236,6 +244,7 @@ _WORDS = (
         is_short="TYPEOF({}) = 'float'",
         is_truth="TYPEOF({}) = 'boolean'",
         is_text="TYPEOF({}) LIKE 'string%'",  # with a collation or without
+        fits="({} RLIKE {pattern})",
     ),
     Words(
         "sqlite",
@@ -252,10 +261,12 @@ _WORDS = (
         is_text="TYPEOF({}) = 'text'",
         truths=("0", "1"),
         dates_of_text=False,
+        like="{} GLOB {pattern}",
     ),
     Words(
         "trino",
         days="TO_UNIXTIME(WITH_TIMEZONE(CAST({} AS TIMESTAMP(6)), 'UTC')) / 86400e0",
+        fits="REGEXP_LIKE({}, {pattern})",
     ),
     Words(
         "tsql",
@@ -271,6 +282,7 @@ _WORDS = (
         widest=4000,
         joined="({} + {})",
         truths=("0", "1"),
+        like="{} LIKE {pattern}",
     ),
 )
 DIALECTS = {one.name: one for one in _WORDS}

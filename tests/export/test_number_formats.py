@@ -1,0 +1,115 @@
+"""Text in a number column is read in the format of the rows fitted through every entry point.
+
+Text in another format, which may be in another unit, is an error, and missing to a query.
+"""
+
+import json
+import subprocess
+import warnings
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from tests.export.databases import DATABASES, by_postgres
+from tests.export.scorers import node
+
+import candide as cd
+from candide.errors import InputError
+from candide.serve.rows import Reader
+
+FORMATS = {
+    "percent": lambda x: f"{x:.1f}%",
+    "dollars": lambda x: f"${x * 100:,.2f}",
+    "decimal comma": lambda x: f"{x:.2f}".replace(".", ","),
+    "German": lambda x: f"{x * 100:,.2f} €".translate(str.maketrans(",.", ".,")),
+    "Swiss": lambda x: f"{x * 1000:,.2f}".replace(",", "'"),
+    "plain": lambda x: f"{x:.2f}",
+}
+OTHERS = [
+    "50", "50%", " 50 % ", "0.5", "50.5", "53,20", "5,320.11", "5,32", "5.320,11", "5.32", "1.234", "1,234",
+    "12,34,567", "1234,567", "1,2345", "0,123", "5'320", "$5", "5 $", "5$3", "€5", "5 €", "-5", "- $5", "1.5.5", "1e3",
+    "five", "%",
+]  # fmt: skip
+MISSING: list[str] = []
+
+
+@pytest.fixture(scope="module", params=FORMATS)
+def model(request):
+    rng = np.random.default_rng(5)
+    y = rng.integers(2, size=200)
+    texts = [FORMATS[request.param](x) for x in rng.normal(40 + 30 * y, 12)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return cd.NaiveBayes({"x": "gaussian"}).fit({"x": np.array(texts, object)}, y)
+
+
+def predicted(model, value):
+    """The probabilities of a row; None where its value is refused."""
+    try:
+        return model.predict_proba({"x": np.array([value], object)})[0].tolist()
+    except InputError:
+        return None
+
+
+@pytest.mark.parametrize("database", [*DATABASES, "postgres"])
+def test_a_query_reads_the_format_of_the_rows_fitted(model, database, request):
+    score = DATABASES.get(database) or by_postgres(request.getfixturevalue("postgres"))
+    values, missing = [*OTHERS, *MISSING], predicted(model, None)
+    rows = pa.table({"x": values, "row #": range(len(values))})
+    for value, (_, _, *found) in zip(values, sorted(score(model.fitted_, rows)), strict=True):
+        assert found == pytest.approx(predicted(model, value) or missing, abs=1e-9), value
+
+
+def test_python_modules_read_the_format_of_the_rows_fitted(model):
+    module = {}
+    exec(model.export("python"), module)
+    for value in [*OTHERS, *MISSING]:
+        try:
+            found = module["score"]({"x": value})["probabilities"]
+        except ValueError:
+            found = None
+        assert found == (predicted(model, value) and pytest.approx(predicted(model, value))), value
+
+
+def test_javascript_modules_read_the_format_of_the_rows_fitted(model, tmp_path):
+    (tmp_path / "model.mjs").write_text(model.export("js"), "utf-8")
+    (tmp_path / "drive.mjs").write_text(
+        "const { default: model } = await import(process.argv[2]);\n"
+        "const of = (x) => { try { return model.score({ x }).probabilities; } catch { return null; } };\n"
+        "process.stdout.write(JSON.stringify(JSON.parse(process.argv[3]).map(of)));\n"
+    )
+    values = [*OTHERS, *MISSING]
+    run = [node(), tmp_path / "drive.mjs", tmp_path / "model.mjs", json.dumps(values)]
+    for value, found in zip(
+        values, json.loads(subprocess.run(run, capture_output=True, check=True).stdout), strict=True
+    ):
+        assert found == (predicted(model, value) and pytest.approx(predicted(model, value))), value
+
+
+def test_a_server_reads_the_format_of_the_rows_fitted(model):
+    reader = Reader(model.fitted_)
+    for value in [*OTHERS, *MISSING]:
+        try:
+            found = model.fitted_.model.posterior(reader.one({"x": value}))[0].tolist()
+        except InputError:
+            found = None
+        assert found == (predicted(model, value) and pytest.approx(predicted(model, value))), value
+
+
+def test_missing_words_are_missing_in_number_columns(model):
+    assert [predicted(model, value) for value in MISSING] == [predicted(model, None)] * len(MISSING)
+
+
+@pytest.mark.parametrize(("name", "value"), [("percent", "50"), ("dollars", "€5,320.11")])
+def test_a_file_in_another_unit_is_refused(name, value, tmp_path):
+    rng = np.random.default_rng(5)
+    y = rng.integers(2, size=200)
+    texts = [FORMATS[name](x) for x in rng.normal(40 + 30 * y, 12)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = cd.fit({"x": texts, "y": y}, "y")
+    path = tmp_path / "rows.csv"
+    path.write_text(f'x\n"{value}"\n"{value}"\n')
+    with pytest.raises(InputError, match="is not a number in the format of") as caught:
+        fitted.predict_table(path)
+    assert (caught.value.column, caught.value.value) == ("x", value)
