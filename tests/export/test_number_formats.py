@@ -1,20 +1,26 @@
 """Text in a number column is read in the format of the rows fitted through every entry point.
 
-Text in another format, which may be in another unit, is an error, and missing to a query.
+Text in another format, which may be in another unit, is an error, and missing to a query. Empty text and the usual
+words for a missing value are missing.
 """
 
 import json
 import subprocess
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.cli.typed import ask, output
 from tests.export.databases import DATABASES, by_postgres
 from tests.export.scorers import node
 
 import candide as cd
 from candide.errors import InputError
+from candide.export.scorer import values
+from candide.export.scorer.values import MISSING as MISSING_IN_MODULES
+from candide.rows.spelling import NAS
 from candide.serve.rows import Reader
 
 FORMATS = {
@@ -30,7 +36,7 @@ OTHERS = [
     "12,34,567", "1234,567", "1,2345", "0,123", "5'320", "$5", "5 $", "5$3", "€5", "5 €", "-5", "- $5", "1.5.5", "1e3",
     "five", "%",
 ]  # fmt: skip
-MISSING: list[str] = []
+MISSING = ["", " ", "NA", "n/a", " null ", "-", "?", "None"]
 
 
 @pytest.fixture(scope="module", params=FORMATS)
@@ -54,9 +60,9 @@ def predicted(model, value):
 @pytest.mark.parametrize("database", [*DATABASES, "postgres"])
 def test_a_query_reads_the_format_of_the_rows_fitted(model, database, request):
     score = DATABASES.get(database) or by_postgres(request.getfixturevalue("postgres"))
-    values, missing = [*OTHERS, *MISSING], predicted(model, None)
-    rows = pa.table({"x": values, "row #": range(len(values))})
-    for value, (_, _, *found) in zip(values, sorted(score(model.fitted_, rows)), strict=True):
+    given, missing = [*OTHERS, *MISSING], predicted(model, None)
+    rows = pa.table({"x": given, "row #": range(len(given))})
+    for value, (_, _, *found) in zip(given, sorted(score(model.fitted_, rows)), strict=True):
         assert found == pytest.approx(predicted(model, value) or missing, abs=1e-9), value
 
 
@@ -113,3 +119,45 @@ def test_a_file_in_another_unit_is_refused(name, value, tmp_path):
     with pytest.raises(InputError, match="is not a number in the format of") as caught:
         fitted.predict_table(path)
     assert (caught.value.column, caught.value.value) == ("x", value)
+
+
+def test_the_modules_know_the_words_for_missing_that_rows_are_read_by():
+    assert MISSING_IN_MODULES == NAS
+    assert json.dumps(NAS) in Path(values.__file__).with_suffix(".js").read_text("utf-8")
+
+
+@pytest.mark.parametrize("form", ["percent", "plain"])
+@pytest.mark.parametrize("command", ["predict", "update"])
+def test_commands_take_na_for_missing_with_a_note(form, command, tmp_path):
+    rng = np.random.default_rng(5)
+    y = rng.integers(2, size=200)
+    texts = [FORMATS[form](x) for x in rng.normal(40 + 30 * y, 12)]
+    fit, more, model = tmp_path / "fit.csv", tmp_path / "more.csv", tmp_path / "m.candide"
+    fit.write_text("\n".join(["x,y", *(f"{x},{c}" for x, c in zip(texts, y, strict=True))]) + "\n")
+    more.write_text("\n".join(["x,y", "NA,1", *(f"{x},{c}" for x, c in zip(texts[:9], y, strict=False))]) + "\n")
+    ask("fit", fit, "--target", "y", "-o", model)
+    out = tmp_path / ("out.csv" if command == "predict" else "new.candide")
+    assert "'NA' taken as missing" in output(command, model, more, "-o", out)
+
+
+@pytest.mark.parametrize("value", ["", "NA"])
+def test_empty_text_and_na_are_missing_in_frames(value, model):
+    [p] = model.predict_proba(pa.table({"x": [value]}))
+    assert p.tolist() == predicted(model, None)
+
+
+def test_an_error_at_prediction_says_what_to_send():
+    model = cd.NaiveBayes({"x": "gaussian"}).fit({"x": [1.0, 2.0, 3.0]}, ["a", "b", "a"])
+    with pytest.raises(
+        InputError, match=r"'forty' is not a number; send null \(None\) where it is missing, or name it"
+    ):
+        model.predict({"x": ["forty"]})
+
+
+def test_empty_text_among_numbers_is_missing_at_fit():
+    rng = np.random.default_rng(5)
+    y = rng.integers(2, size=200)
+    texts = ["" if i % 9 == 0 else f"{x:.2f}" for i, x in enumerate(rng.normal(40 + 30 * y, 12))]
+    with pytest.warns(UserWarning, match="'' taken as missing"):
+        fitted = cd.NaiveBayes().fit({"x": texts}, y).fitted_
+    assert fitted.plan.parts[0].holds == "numbers"

@@ -22,7 +22,7 @@ from candide.rows.identity import meaning, moment
 BLANKS = " \t\n\r\f\v\u00a0\u202f"  # around a number: the last two are no-break spaces
 SPACES = r" \t\n\r\f\v" + BLANKS[-2:]  # in a class of a pattern
 MINUS, RAISED = "\u2212", "\u2019"  # as print has them, for - and '
-NAS = ("na", "n/a", "nan", "null", "none", "nil", "missing", "unknown", "?", "-", ".", "#n/a", "#na")
+NAS = ("", "na", "n/a", "nan", "null", "none", "nil", "missing", "unknown", "?", "-", ".", "#n/a", "#na")
 _THOUSANDS = {"": "", ",": ",", ".": r"\.", " ": "[ \u00a0\u202f]", "'": f"['{RAISED}]"}
 _DATE = re.compile(r"(%[dmYyBbHMSIp]|[-/., :T])+")
 _CODES = """EUR USD GBP CHF JPY CNY INR AUD CAD NZD SEK NOK DKK PLN CZK HUF RON BGN TRY RUB UAH BRL MXN ARS CLP COP ZAR
@@ -166,7 +166,7 @@ def value(text: str, how: Spelling = PLAIN, kind: str = "number") -> float | str
     [0.25, 1.5, '0.25', 'soon']
     """
     bare = text.strip()
-    if bare.lower() in how.missing:
+    if bare.lower() in NAS or bare.lower() in how.missing:
         return None
     if kind == "time":
         since = moment(meaning(bare))

@@ -24,7 +24,7 @@ from candide.rows.blocks import Csr, some_columns
 from candide.rows.labels import as_column, durations, is_absent, is_arrow
 from candide.rows.objects import is_date, is_time, typed
 from candide.rows.records import are_records, check_column, columns_of
-from candide.rows.spelling import plain_number
+from candide.rows.spelling import NAS, plain_number
 
 if TYPE_CHECKING:
     from candide.rows.documents import Documents
@@ -368,7 +368,7 @@ def _number(value: Any, name: Name | None, row: int, read: dict[str, float]) -> 
     try:
         if isinstance(value, str):
             if value not in read:
-                read[value] = plain_number(value)
+                read[value] = np.nan if value.strip().lower() in NAS else plain_number(value)
             return read[value]
         return np.nan if is_absent(value) else float(value)
     except (TypeError, ValueError, OverflowError):  # a whole number may be too long for a float
@@ -377,7 +377,10 @@ def _number(value: Any, name: Name | None, row: int, read: dict[str, float]) -> 
             column=name,
             row=row,
             value=value,
-            remedy="model it with the event 'categorical', or clean the value",
+            remedy=(
+                "send null (None) where it is missing, or name it in na=[...]; "
+                f"only a model fitted with events={{{name!r}: 'categorical'}} takes text"
+            ),
         ) from None
 
 

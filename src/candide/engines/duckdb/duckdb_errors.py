@@ -48,9 +48,12 @@ def _told(name: str, text: str) -> InputError:
             f"pass --na {value!r} (na=[...]) if it means a missing value; a model fitted with "
             f"--event {column}=categorical (events={{...}}) takes it for a category"
         )
+        form = ""
         if value == column:
             remedy = "if the line repeats the header, delete it"
-        form = " in the format of the other rows, or of the rows fitted" if bad["value"].endswith(NOT_SO) else ""
+        elif bad["value"].endswith(NOT_SO):  # a number, perhaps, in another unit
+            form = " in the format of the other rows, or of the rows fitted"
+            remedy = f"write it in that format; {remedy}"
         return SourceError(f"{value!r} is not a {kind}{form}", column=column, value=value, remedy=remedy, **where)
     if bad := _COLUMNS.search(text):
         remedy = "mend the line, or pass the delimiter"

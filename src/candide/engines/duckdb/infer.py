@@ -11,7 +11,7 @@ How numbers and dates are spelled is found out in :mod:`candide.engines.duckdb.s
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow.compute as pc
@@ -106,7 +106,8 @@ def numbers_of(con: Any, head: Any, known: Mapping[str, Spelling], reading: Read
     for name, column in zip(head.column_names, head.columns, strict=True):
         kind = spellings.kind_if(con, column, known[name]) if name in known else None
         if kind is not None:
-            read.types[name], read.spelled[name] = kind, known[name]
+            words = spellings.usual(column).missing  # which the rows fitted may not have had
+            read.types[name], read.spelled[name] = kind, replace(known[name], missing=known[name].missing or words)
         elif (options := spellings.options_of(con, column)) and _is_of_unit(options, known.get(name)):
             found[name] = options
         else:
@@ -117,6 +118,8 @@ def numbers_of(con: Any, head: Any, known: Mapping[str, Spelling], reading: Read
         read.spelled[name] = options.hows[key]
     columns = dict(zip(head.column_names, head.columns, strict=True))
     read.remarks = spellings.remarks(columns, chosen, fitted=True, known=known)
+    new = {name: how for name, how in read.spelled.items() if name not in known or not known[name].missing}
+    read.remarks += taken_as_missing(columns, new)  # what the rows fitted had is not noted again
     return read
 
 
@@ -140,7 +143,7 @@ def taken_as_missing(columns: Mapping[str, Any], spelled: Mapping[str, Spelling]
             words = columns[name].drop_null().unique().to_pylist()
             met = [word for word in words if word.strip().lower() in how.missing]
             text = f"column {name!r}: {', '.join(map(repr, sorted(met)))} taken as missing"
-            remarks.append(Remark("taken-as-missing", text, name))
+            remarks += [Remark("taken-as-missing", text, name)] if met else []
     return remarks
 
 

@@ -5,6 +5,7 @@ const FIGURES = "\\d+(?:_\\d+)*";
 const FLOAT = new RegExp(`^[+-]?(?:${FIGURES}\\.?(?:${FIGURES})?|\\.${FIGURES})(?:[eE][+-]?${FIGURES})?$`); // as Python's
 const ISO = /^(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)(?::(\d\d)(\.\d+)?)?(?: ?(Z|UTC|[+-]\d\d(?::?\d\d)?))?)?$/;
 const CLOCK = /^(\d\d):(\d\d)(?::(\d\d)(\.\d+)?)?$/;
+const MISSING = ["", "na", "n/a", "nan", "null", "none", "nil", "missing", "unknown", "?", "-", ".", "#n/a", "#na"];
 const TRUTHS = [["true", "false"], ["yes", "no"], ["y", "n"], ["t", "f"], ["on", "off"]];
 const PERIOD = /^(-)?P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$/;
 const SPAN = /^(?:(-?\d+) days?(?:,? |$))?(?:([+-])?(\d+):(\d\d):(\d\d(?:\.\d+)?))?$/;
@@ -197,7 +198,7 @@ export function textOf(column, value) {
 function spelled(column, text) {
   const how = column.spelled ?? {};
   const bare = text.trim();
-  if ((how.missing ?? []).includes(bare.toLowerCase())) return NaN;
+  if ([...MISSING, ...(how.missing ?? [])].includes(bare.toLowerCase())) return NaN;
   if (column.kind === "time") {
     const key = meaning(bare) ?? "";
     return key.startsWith("duration ") ? Number(key.slice(9)) / DAY : text;

@@ -20,6 +20,7 @@ BLANKS = " \t\n\r\f\v\u00a0\u202f"  # around a number
 ISO = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?", re.ASCII)
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?P<time>[ T]\d\d:\d\d(:\d\d(\.\d+)?)?( ?(Z|UTC|[+-]\d\d(:?\d\d)?))?)?", re.ASCII)
 CLOCK = re.compile(r"\d\d:\d\d(:\d\d(\.\d+)?)?", re.ASCII)
+MISSING = ("", "na", "n/a", "nan", "null", "none", "nil", "missing", "unknown", "?", "-", ".", "#n/a", "#na")
 TRUTHS = (("true", "false"), ("yes", "no"), ("y", "n"), ("t", "f"), ("on", "off"))
 PERIOD = re.compile(r"(-)?P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.ASCII)
 SPAN = re.compile(r"(?:(-?\d+) days?(?:,? |$))?(?:([+-])?(\d+):(\d\d):(\d\d(?:\.\d+)?))?", re.ASCII)
@@ -211,7 +212,7 @@ def text_of(column: dict[str, Any], value: Any) -> Any:
 def text_value(column: dict[str, Any], text: str) -> Any:
     """What a text means in a column of numbers or dates; the text itself where it is plain; None: neither."""
     how, bare = column.get("spelled", {}), text.strip()
-    if bare.lower() in how.get("missing", ()):
+    if bare.lower() in MISSING or bare.lower() in how.get("missing", ()):
         return math.nan
     if column["kind"] == "time":
         since = meaning(bare)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from candide.errors import InputError
-from candide.export.scorer.values import NEW, NUMBER, Levels, meaning
+from candide.export.scorer.values import MISSING, NEW, NUMBER, Levels, meaning
 from candide.export.sql.layers import Layers
 from candide.export.sql.words import number
 
@@ -87,9 +87,7 @@ class Column:
         """The number of a text, in the form that the rows fitted had."""
         text = self._text(["", *self.na])
         read = self._date(text, how["date"]) if kind == "date" else self._spelled(text, how)
-        if not how["missing"]:
-            return read
-        gone = ", ".join(map(self.words.string, how["missing"]))
+        gone = ", ".join(map(self.words.string, dict.fromkeys((*MISSING, *how["missing"]))))
         return f"CASE WHEN LOWER({text}) NOT IN ({gone}) THEN {read} END"
 
     def _text(self, missing: Sequence[str], text: str = "TRIM({})", end: str = "") -> str:
