@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from tests.cli.typed import ask, run
+from tests.cli.typed import ask, output, run
 
 import candide as cd
 from candide import demo, store
@@ -266,3 +266,15 @@ def test_merge_of_models_fitted_apart_has_the_command_that_mends_it(herbs, tmp_p
     ask("fit", herbs / "june.csv", *command, "--quick")
     assert ask(*typed)["rows"] == 600
     assert "--like" in run("merge", "--help").output
+
+
+@pytest.mark.parametrize("command", ["update", "forget"])
+def test_rows_without_a_label_are_noted(command, tmp_path):
+    rows, model = tmp_path / "rows.csv", tmp_path / "model.candide"
+    rows.write_text("x,y\n" + "".join(f"{i % 7}.5,{'ab'[i % 2]}\n" for i in range(60)))
+    ask("fit", rows, "--target", "y", "-o", model)
+    rows.write_text("x,y\n0.5,a\n1.5,\n2.5,\n")
+    facts = ask(command, model, rows, "-o", tmp_path / "changed.candide")
+    assert facts["rows"] == 1
+    assert "2 rows have no value of 'y' and were left out" in facts["notes"]
+    assert "2 rows have no value of 'y' and were left out" in output(command, model, rows)

@@ -97,12 +97,12 @@ def update(
     ``scale`` lets what was counted before count so many times: 0.99 forgets a hundredth.
     """
     _check_output(out, model, data, force)
-    more, seen = _counted(fitted_of(model), data, target, weight, reading, watch, at_hand=True)
+    more, seen, notes = _counted(fitted_of(model), data, target, weight, reading, watch, at_hand=True)
 
     def change(fitted: Fitted) -> Fitted:
         return _weighed(fitted.scale(scale).plus(more), seen, more)
 
-    return _changed(model, change, more.n_rows, more, wait, out, force)
+    return _with_notes(_changed(model, change, more.n_rows, more, wait, out, force), notes)
 
 
 def forget(
@@ -125,8 +125,9 @@ def forget(
     have been is taken out.
     """
     _check_output(out, model, data, force)
-    part = count_like(fitted_of(model), data, target=target, weight=weight, reading=reading, watch=watch)
+    part, _, notes = _counted(fitted_of(model), data, target, weight, reading, watch)
     change = _changed(model, lambda fitted: fitted.minus(part), part.n_rows, part, wait, out, force)
+    change = _with_notes(change, notes)
     is_left = change.fitted.census.class_weight.any()  # else all that was counted has gone
     return replace(change, remarks=[*change.remarks, _UNPROVED]) if is_left else change
 
@@ -144,9 +145,14 @@ def slide(
 ) -> Change:
     """Move a window: count new rows in and old ones out, in one change of the model."""
     known, how = fitted_of(model), (target, weight, reading, watch)
-    (new, seen), (old, _) = _counted(known, add, *how, at_hand=True), _counted(known, remove, *how)
+    (new, seen, notes), (old, _, more) = _counted(known, add, *how, at_hand=True), _counted(known, remove, *how)
     rows = new.n_rows + old.n_rows
-    return _changed(model, lambda before: _weighed(before.plus(new).minus(old), seen, new), rows, new, wait)
+    change = _changed(model, lambda before: _weighed(before.plus(new).minus(old), seen, new), rows, new, wait)
+    return _with_notes(change, [*notes, *more])
+
+
+def _with_notes(change: Change, notes: list[Remark]) -> Change:
+    return replace(change, remarks=[*notes, *change.remarks])
 
 
 def weigh(
@@ -257,17 +263,19 @@ def _counted(
     reading: Reading | None,
     watch: Watch,
     at_hand: bool = False,
-) -> tuple[Census, Look | None]:
-    """A source counted as a model was; and some of its rows, where the model's weights will be due then."""
+) -> tuple[Census, Look | None, list[Remark]]:
+    """A source counted as a model was; some of its rows, where the model's weights will be due then; and notes."""
     from candide.engines.count import count
+    from candide.tasks.learn import unlabelled
 
     with _opened(fitted, data, target, weight, reading) as (rows, prepared):
         with watch(rows.source, "counting"):
-            [census] = count(rows, prepared).censuses
+            counted = count(rows, prepared)
+        [census] = counted.censuses
         voices, n = fitted.voices, census.n_rows
         due = at_hand and voices is not None and voices.due(fitted.census.n_rows + n, n)
         seen = look(rows, prepared) if due else None
-    return census.like(fitted.census), seen
+    return census.like(fitted.census), seen, unlabelled(rows.target, counted)
 
 
 def _weighed(fitted: Fitted, seen: Look | None, more: Census) -> Fitted:
