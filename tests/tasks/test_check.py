@@ -293,3 +293,13 @@ def test_copies_of_rows_are_no_leak(times):
     found = tasks.check({name: np.asarray(column)[copied] for name, column in rows.items()}, "y")
     assert [one.column for one in found.findings if one.code == "leak"] == []
     assert [one.code for one in found.findings].count("repeated-rows") == 1
+
+
+@pytest.mark.parametrize("other", ["yes", "Yes"])
+def test_missing_by_class_unites_spellings_of_a_label(other):
+    """As the check for leaks does."""
+    y = [("yes" if i % 7 else other) if i % 2 else "no" for i in range(400)]
+    late = [i % 5 + 0.5 if i % 4 < 3 else None for i in range(400)]
+    found = tasks.check({"x": [float(i % 13) for i in range(400)], "late": late, "y": y}, "y").findings
+    [text] = [one.text for one in found if one.code == "missing-by-class"]
+    assert text == "column 'late' is missing in rows of class 'yes' only (100 rows)"

@@ -202,14 +202,17 @@ def _given_away(counts: Floats, one: float) -> float:
 
 def _missing(name: Name, n: Floats, census: Census) -> Iterator[Remark]:
     """Values that are missing in rows of one class only, or in all rows but those of one class."""
-    gone, total = np.maximum(census.class_weight - n, 0.0), float(census.class_weight.sum())
+    group = groups_of(census.labels)
+    n, weight = _by_meaning(census.labels, n), _by_meaning(census.labels, census.class_weight)
+    gone, total = np.maximum(weight - n, 0.0), float(weight.sum())
     for some, text in ((gone, "is missing"), (n, "has a value")):
         c = int(some.argmax())
         rest = gone if some is n else n
         one_only = some[c] > 0 and some[c] >= some.sum() * (1 - 1e-12) and rest.sum() > 0
-        chance = (census.class_weight[c] / total) ** (some[c] * census.n_rows / total) * len(census.plan.columns)
+        chance = (weight[c] / total) ** (some[c] * census.n_rows / total) * len(census.plan.columns)
         if one_only and chance < _CHANCE:
-            label = census.labels.values[c]
+            same = np.flatnonzero(group == c)  # spellings of one label
+            label = census.labels.values[same[census.class_weight[same].argmax()]]
             what = f"column {name!r} {text} in rows of class {label!r} only ({wording.plural(float(some[c]))})"
             remedy = f"find out why; where it is not so in rows to come, {drop_it(name)}"
             yield Remark("missing-by-class", what, name, remedy)
