@@ -1,5 +1,6 @@
 """What `candide fit` says of a weighted model: how it does on rows held out, and how strong each column is."""
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -81,3 +82,17 @@ def test_a_calibrated_model_is_kept_and_not_cross_validated(herbs, tmp_path):
     refused = run("fit", herbs, "-t", "herb", "--model", "bayes", "--calibration", "logistic", "--folds", "3")
     assert refused.exit_code == 1
     assert refused.exception.value == 3
+
+
+def test_a_prior_unlike_the_rows_is_named_and_no_column_is_blamed(tmp_path):
+    rng = np.random.default_rng(2)
+    y = rng.random(600) < 0.05
+    path = tmp_path / "rows.csv"
+    path.write_text(
+        "x,y\n" + "".join(f"{x:.2f},{'ab'[c]}\n" for x, c in zip(rng.normal(y * 0.3), y.astype(int), strict=True))
+    )
+    for command in (["evaluate", path, "--target", "y"], ["evaluate", path, "--target", "y", "--model", "naive"]):
+        notes = " ".join(ask(*command, "--class-prior", "uniform")["notes"])
+        assert "the class prior gives" in notes, notes
+        assert "columns that tell the same" not in notes
+        assert "uniform" not in notes

@@ -303,3 +303,11 @@ def test_missing_by_class_unites_spellings_of_a_label(other):
     found = tasks.check({"x": [float(i % 13) for i in range(400)], "late": late, "y": y}, "y").findings
     [text] = [one.text for one in found if one.code == "missing-by-class"]
     assert text == "column 'late' is missing in rows of class 'yes' only (100 rows)"
+
+
+def test_a_rare_class_is_no_reason_to_rebalance():
+    """See docs/how-to/class-imbalance.md."""
+    rows = {"x": [float(i % 13) for i in range(400)], "y": ["a" if i % 20 else "b" for i in range(400)]}
+    [found] = [one for one in tasks.check(rows, "y").findings if one.code == "imbalance"]
+    assert "uniform" not in str(found)
+    assert "no rebalancing" in found.remedy

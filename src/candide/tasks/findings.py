@@ -263,7 +263,7 @@ def _sizes(census: Census) -> Iterator[Remark]:
     if weight[c] > _MOST * total:
         label, share = census.labels.values[c], wording.percent(weight[c] / total)
         text = f"class {label!r} has {share} of the rows: to say it always would be right as often"
-        remedy = "judge by AUC and log loss, not by accuracy; for equal shares pass --class-prior uniform"
+        remedy = "judge by AUC and log loss, not by accuracy; the rows need no rebalancing"
         yield Remark("imbalance", text, None, remedy)
 
 

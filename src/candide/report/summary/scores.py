@@ -121,6 +121,7 @@ class TrustSummary(Summary):
     of_rows: int = 0  # of which the rows are a sample; 0: they are all
 
 
+_ANOTHER_PRIOR = 0.1  # difference of a class prior from the proportions in the rows, which explains a poor log-loss
 JUDGED_BY = ("accuracy", "auc", "log_loss")  # metrics by which a fit is judged in one line
 
 
@@ -156,7 +157,10 @@ def of_scores(
     ]
     confusion = tuple(map(tuple, total.confusion.tolist()))
     [loss] = (one for one in metrics if one.name == "log_loss")
-    notes = (*notes_before, *([_worse_than_shares(loss, fitted)] if loss.value > loss.baseline else []))
+    notes = (
+        *notes_before,
+        *([_worse_than_shares(loss, fitted, total.confusion.sum(axis=1))] if loss.value > loss.baseline else []),
+    )
     if intervals_by == "folds" and len(folds) < FEW:
         notes = (*notes, f"intervals from {len(folds)} folds are coarse: take {FEW} or more (--folds)")
     labels = fitted.labels.values
@@ -240,12 +244,24 @@ def in_words(found: Calibration, most: int = 3) -> str:
     return f"W{'; '.join(said)[1:]}." if said else ""
 
 
-def _worse_than_shares(loss: MetricSummary, fitted: Fitted) -> str:
-    """A word where the probabilities are worse than none, which names the columns whose event model is to blame."""
+def _worse_than_shares(loss: MetricSummary, fitted: Fitted, rows: Floats) -> str:
+    """A note where the probabilities are worse than none, which names what is to blame; ``rows`` of each class."""
+    start = (
+        f"the log loss, {loss.value:.4f}, is worse than the {loss.baseline:.4f} of giving every row the class shares"
+    )
+    moves = fitted.policy is not None and fitted.policy.moves
+    prior, there = expected_shares(fitted) if moves else fitted.base, rows / max(float(rows.sum()), 1e-300)
+    if np.abs(prior - there).max() > _ANOTHER_PRIOR:
+        c = int(np.abs(prior - there).argmax())
+        label, gives, has = wording.value(fitted.labels.values[c]), *map(wording.percent, (prior[c], there[c]))
+        return (
+            f"{start}: the class prior gives {label} {gives}, and it is the class of {has} of these rows; "
+            "for probabilities that fit them "
+            'leave out --class-prior (class_prior="empirical")'
+        )
     found = (
-        f"the log loss, {loss.value:.4f}, is worse than the {loss.baseline:.4f} of giving every row the class shares: "
-        "trust the order of the rows, not the probabilities; columns that tell the same (--drop, --select) and event "
-        "models that do not fit (--event) make them too sure"
+        f"{start}: trust the order of the rows, not the probabilities; columns that tell the same (--drop, --select) "
+        "and event models that do not fit (--event) make them too sure"
     )
     wrong = overstated(fitted.chosen, fitted.settings.priors) if fitted.has_counts else []
     if not wrong:
