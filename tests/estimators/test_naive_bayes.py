@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import candide as cd
-from candide.errors import CandideError, MergeError, NotWithinError
+from candide.errors import CandideError, InputError, MergeError, NotWithinError
 from candide.events import Categorical, Exponential, Gaussian, Poisson
 from candide.priors import Dirichlet, Jeffreys
 
@@ -349,3 +349,11 @@ def test_a_word_among_numbers_is_pointed_out(kind):
         warnings.simplefilter("error")
         cd.NaiveBayes({"age": "categorical"}).fit(X, y)
         cd.NaiveBayes().fit({"code": ["A1", "B2", "7", "8"] * 10}, np.arange(40) % 2)  # codes, some of them numbers
+
+
+def test_a_negative_value_in_a_sparse_matrix_says_that_its_columns_are_counts():
+    X = sp.csr_matrix(np.array([[1.0, -2.0], [3.0, 4.0], [0.0, 1.0]]))
+    with pytest.raises(
+        InputError, match=r"sparse matrix, whose columns are counts; pass values >= 0, or X\.toarray\(\)"
+    ):
+        cd.NaiveBayes().fit(X, [0, 1, 0])

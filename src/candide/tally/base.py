@@ -249,8 +249,12 @@ def class_weights(y: Codes, weight: Floats | None, n_classes: int) -> Floats:
     return np.bincount(y, weight, n_classes).astype(np.float64, copy=False)
 
 
-def negative(value: float) -> InputError:
+def negative(value: float, *, is_sparse: bool = False) -> InputError:
     """The error of an amount below zero."""
+    if is_sparse:
+        what = f"negative value {value:g} in a sparse matrix, whose columns are counts"
+        remedy = "pass values >= 0, or X.toarray() for columns of measurements"
+        return InputError(what, value=value, remedy=remedy)
     what = f"negative value {value:g} in data that are counts or amounts"
     return InputError(what, value=value, remedy="pass values >= 0")
 

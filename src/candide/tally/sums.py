@@ -76,7 +76,7 @@ class Sums(Noisy, Tally):
                 x = spec.tallied(x)
                 n, total, low = kernels.dense_sums(x, y[rows], w, n_classes)
             if amounts and low < 0:
-                raise negative(float(low))
+                raise negative(float(low), is_sparse=isinstance(x, Csr))
             base = _log_factorial(x, y[rows], w, n_classes) if keep else _nothing(total.shape)
             made = cls(n, total, base, amounts)
             if isinstance(x, Csr):  # summed in doubles, which do not hold every whole number beyond these
