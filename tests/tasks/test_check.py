@@ -311,3 +311,18 @@ def test_a_rare_class_is_no_reason_to_rebalance():
     [found] = [one for one in tasks.check(rows, "y").findings if one.code == "imbalance"]
     assert "uniform" not in str(found)
     assert "no rebalancing" in found.remedy
+
+
+def test_an_identifier_is_noted_where_some_rows_are_repeated():
+    """As it is by fit."""
+    rng = np.random.default_rng(0)
+    n = 30_000
+    rows = {"code": rng.permutation(n) + 1, "x": rng.normal(size=n), "y": np.array(["a", "b"])[rng.integers(2, size=n)]}
+    again = rng.choice(n, n * 3 // 100, replace=False)
+    rows = {name: np.concatenate([values, values[again]]) for name, values in rows.items()}
+    found = {one.column: one.text for one in tasks.check(rows, "y").findings if one.code == "identifier"}
+    assert found == {
+        "code": "column 'code' looks like an identifier: 30,000 whole numbers, equal in repeated rows only"
+    }
+    other = {**rows, "code": np.concatenate([rows["code"][:n], rng.integers(1, n, len(again))])}  # of other rows
+    assert not [one for one in tasks.check(other, "y").findings if one.code == "identifier"]

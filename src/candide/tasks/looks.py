@@ -38,6 +38,7 @@ _ALIKE = 0.9999  # correlation of numbers that are copies of one another, in wha
 _PRODUCTS = 1 << 30  # multiplications to find copies among numbers
 _CHANCES = 30.0  # nats: what comes by chance once in 10^13 times does not come by chance
 _MOST = 200  # columns sorted in search of a leak: those that differ most by class
+_NEARLY_ALL = 0.8  # of the values of an identifier are different, where some rows are repeated
 LEAK = 0.98  # of the errors of the class shares alone, that a leak takes away
 
 
@@ -236,10 +237,18 @@ def _identifiers(sample: Sample) -> Iterator[Remark]:
         n, room = int(np.isfinite(x).sum()), float(high[j] - low[j]) + 1 if np.isfinite(low[j]) else np.inf
         if name in sample.dates or not n * n / 2 > _CHANCES * room:
             continue
-        x = x[np.isfinite(x)]
-        if (x == np.floor(x)).all() and len(np.unique(x)) == n:
-            text = f"column {name!r} looks like an identifier: {n:,} whole numbers, no two of them equal"
-            yield Remark("identifier", text, name, drop_it(name))
+        there = np.isfinite(x)
+        x = x[there]
+        if not (x == np.floor(x)).all() or (different := len(np.unique(x))) < _NEARLY_ALL * n:
+            continue
+        if different < n:  # rows that are there twice have the same identifier
+            rows = np.column_stack([sample.numbers[there], sample.y[there]])
+            rows = np.where(np.isnan(rows), np.inf, rows) + 0.0
+            if len(np.unique(np.ascontiguousarray(rows).view(np.dtype((np.void, rows.shape[1] * 8))))) > different:
+                continue
+        equal = "no two of them equal" if different == n else "equal in repeated rows only"
+        text = f"column {name!r} looks like an identifier: {different:,} whole numbers, {equal}"
+        yield Remark("identifier", text, name, drop_it(name))
 
 
 def _ends(x: Floats) -> tuple[Floats, Floats]:
