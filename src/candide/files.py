@@ -51,8 +51,9 @@ def check_output(
         return
     if any(_is(one, there) for one in inputs):
         raise InputError(f"{name} is one of the inputs, which would be lost", value=name, remedy=_FORCE)
-    if there.st_size and not ours(name):  # in an empty file there is nothing to lose
-        raise InputError(f"{name} is there already, and holds something else", value=name, remedy=_FORCE)
+    if not ours(name):
+        what = "holds something else" if there.st_size else "is empty"
+        raise InputError(f"{name} is there already, and {what}", value=name, remedy=_FORCE)
 
 
 def _regular(name: str) -> os.stat_result | None:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from tests.cli.typed import run as run_command
 
 import candide as cd
 from candide import cli, store, tasks
@@ -91,7 +92,8 @@ def test_predictions_replace_predictions_and_nothing_else(folder, ending):
     for _ in range(2):
         assert run("predict", "m.candide", "a.csv", "-o", out, "--keep", "size") is None
     (folder / out).write_bytes(b"")
-    assert run("predict", "m.candide", "a.csv", "-o", out) is None
+    assert "is empty" in str(run("predict", "m.candide", "a.csv", "-o", out))
+    assert run("predict", "m.candide", "a.csv", "-o", out, "--force") is None
     table = pa.table({"prediction": ["a"], "p_a": [1.0], "log_density": [0.0], "remark": ["mine"]})
     tasks.outputs.check(out, ours=is_scored)
     if ending == "parquet":
@@ -191,3 +193,14 @@ def test_the_files_of_an_arrow_dataset_are_inputs(folder):
     import pyarrow.dataset as ds
 
     assert [os.path.samefile(name, "a.csv") for name in files_of(ds.dataset("a.csv", format="csv"))] == [True]
+
+
+def test_an_empty_file_of_the_user_is_not_replaced(tmp_path):
+    rows, out = tmp_path / "rows.csv", tmp_path / "model.candide"
+    rows.write_text("x,y\n" + "".join(f"{i % 7}.5,{'ab'[i % 2]}\n" for i in range(60)))
+    out.touch()
+    refused = run_command("fit", rows, "--target", "y", "-o", out)
+    assert refused.exit_code == 1
+    assert "is there already, and is empty" in str(refused.exception)
+    assert out.stat().st_size == 0
+    assert run_command("fit", rows, "--target", "y", "-o", out, "--force").exit_code == 0

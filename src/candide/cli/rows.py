@@ -111,7 +111,7 @@ def _show_scored(predict: Callable[..., Any], output: str | None, as_json: bool)
     if output is None and not as_json and not sys.stdout.isatty():  # in a pipe: for another program
         path = files.temporary_file(".csv")
         try:
-            predict(out=path)
+            predict(out=path, force=True)  # an empty file of our own
             with open(path, "rb") as scored_rows:
                 shutil.copyfileobj(scored_rows, sys.stdout.buffer, 1 << 20)
         finally:
