@@ -73,7 +73,7 @@ def _opened(path: str) -> Iterator[tuple[list[str], Iterable[Sequence[Any]]]]:
         lines = iter(lambda: file.readline(_LONGEST), "")
         if ending in (".jsonl", ".ndjson"):
             records = map(json.loads, lines)
-            first = next(records, {})
+            first: dict[str, object] = next(records, {})
             yield list(first), (tuple(one.values()) for one in (first, *islice(records, _ROWS)))
         else:
             table = csv.reader(lines, delimiter="\t" if ending == ".tsv" else ",")
