@@ -109,3 +109,31 @@ def test_without_joint_terms_it_is_the_own_term():
     assert [one.terms for one in effects.all] == [1, 1, 1]
     assert not effects.shift("x", [0.0, 1.0]).any()
     assert [one.importance for one in effects.all] == [one.strength for one in voices(fitted)]
+
+
+@pytest.fixture(scope="module")
+def present_in_one_class():
+    """A model of a column that has values in one class only, which tell nothing by themselves."""
+    rng = np.random.default_rng(0)
+    y = rng.random(3000) < 0.3
+    late = np.where(y & (rng.random(3000) < 0.4), rng.normal(5, 1, 3000), np.nan)
+    X = {"a": rng.normal(1.0 * y), "b": rng.normal(0.8 * y), "late": late}
+    return cd.BayesClassifier().fit(X, np.where(y, "yes", "no"))
+
+
+def test_a_column_that_acts_through_a_discriminant_alone_has_an_importance(present_in_one_class):
+    fitted = present_in_one_class.fitted_
+    assert "late" in [one.column for one in voices(fitted).silent]
+    shown = {one.column: one.strength for one in summary.of_model(fitted).columns}
+    assert shown["late"] == Effects(fitted).without_axis("late") > shown["a"]
+
+
+def test_a_discriminant_is_divided_by_what_each_column_changes(present_in_one_class):
+    rows = {"a": [0.0, 0.0], "b": [0.0, 0.0], "late": [5.0, None]}
+    joint = present_in_one_class.explain(rows)
+    for decision, whole in zip(present_in_one_class.explain(rows, by="column"), joint, strict=True):
+        assert decision.log_odds == pytest.approx(whole.log_odds)
+    by_column = present_in_one_class.explain(rows, by="column")
+    present, missing = ({one.column: one.nats for one in decision.contributions} for decision in by_column)
+    assert present["late"] > 5 > max(abs(present["a"]), abs(present["b"]))
+    assert missing["late"] == 0.0

@@ -144,7 +144,7 @@ def _show_scored(predict: Callable[..., Any], output: str | None, as_json: bool)
     type=click.Choice(["voice", "column"]),
     default="voice",
     show_default=True,
-    help="Columns that speak together as one voice, or what they say shared out equally to those that are not missing.",
+    help="Show joint terms as they are, or divide each among its columns that are not missing.",
 )
 @reading_options
 @AS_JSON

@@ -319,7 +319,7 @@ class Generative(Estimator):
     def explain(self, X: Any, by: str = "voice") -> "list[Decision]":
         """Why each row is given its class: what every column says for it against the runner-up, strongest first.
 
-        Columns that are modelled together speak together; ``by="column"`` shares what they say out to them, equally.
+        Columns that are modelled together speak together; ``by="column"`` divides what they say among them.
 
         >>> import candide as cd
         >>> X, y = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None]}, ["no", "no", "yes", "yes"]

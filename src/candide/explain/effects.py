@@ -78,6 +78,29 @@ class Effects:
         shifted = replace(base, nats=total - np.nan_to_num(total @ self.fitted.shares)[:, None])
         return ColumnEffect(name, shifted, terms, self._importance(shifted))
 
+    def without_axis(self, name: Name) -> float | None:
+        """The importance of a column that has no values to draw: how far the log-odds move if its value is missing.
+
+        That is the mean over rows that the joint terms expect; None where there are none.
+        """
+        moved = dict[int, Floats]()
+        for one in self._joint.get(name, []):
+            rows, part = self._expected(one), self.fitted.plan.parts[one.part]
+            if rows is None or self.fitted.model.distributions[one.part].answers() is not None:
+                continue
+            at = part.columns.index(name)
+            first = sum(encoding.width for encoding in part.encodings[:at])
+            missing = rows.copy()
+            missing[:, first : first + part.encodings[at].width] = 0.0  # as a score, the mean of the column
+            law, together = self.fitted.model.distributions[one.part], part.together
+            read = (lambda x: x) if together is None else together.read
+            with_it, without = (law.terms(read(block))[:, :, one.feature] for block in (rows, missing))
+            change = np.clip(np.nan_to_num(with_it - without), -_FAR, _FAR)
+            moved[len(rows)] = moved.get(len(rows), 0.0) + change
+        if not moved:
+            return None
+        return sum(float(apart(np.clip(x, -_FAR, _FAR), self.fitted.shares).mean()) for x in moved.values())
+
     def shift(self, name: Name, values: Any) -> Floats:
         """(value, class) what all joint terms add to values of a column."""
         out = np.zeros((len(values), len(self.fitted.labels)))

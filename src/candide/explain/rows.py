@@ -38,6 +38,7 @@ from candide.rows.blocks import Block, Codes, Floats, rows_of
 from candide.rows.labels import is_absent, is_arrow
 from candide.rows.table import Name, Table
 
+_CHANGED = 64  # columns of a discriminant, at most, for each of which it is scored once more
 _VALUES = 1 << 22  # (row, class, feature) terms at a time
 BY = ("voice", "column")
 _LINES, _WORDS, _SHOWN = 20, 5, 10  # columns, words of a document, and rows, in print
@@ -56,6 +57,7 @@ class Contribution:
     cells: tuple[str | None, ...] = ()  # of each value the bin or cell that it is counted in, where it has one
     like: int | None = None  # of values compared with typical rows, the number of the one that they are most like
     tokens: Tokens | None = None  # of a document: how it was divided into terms
+    changes: tuple[float, ...] = ()  # of a discriminant, by how much it would change if a column were missing
 
     @property
     def title(self) -> str:
@@ -148,9 +150,11 @@ class Decision:
         return "voice" if any(one.voice for one in self.contributions) else "column"
 
     def by_column(self) -> "Decision":
-        """The same with what columns say together shared out to them, equally; it comes to the same log-odds.
+        """The same with what columns contribute together divided among them; it comes to the same log-odds.
 
-        A value that is missing has no share, unless all of them are missing.
+        Of an interaction each column has an equal share: if one value is missing, the term is inactive. Of a
+        discriminant or a prototype term a column has an equal share, plus how much more than the mean of its columns
+        the contribution would change if its value were missing. A missing value has no share, unless all are missing.
         """
         found: dict[Name, Contribution] = {}
         for one in self.contributions:
@@ -158,8 +162,9 @@ class Decision:
             values = one.value if several and one.value is not None else (one.value,) * len(one.columns)
             there = [not is_absent(value) for value in values]
             share = one.nats / (sum(there) or len(there))
-            for name, value, speaks in zip(one.columns, values, there, strict=True):
-                nats = share if speaks or not any(there) else 0.0
+            more = _above_mean(one.changes or (0.0,) * len(there), there)
+            for name, value, speaks, above in zip(one.columns, values, there, more, strict=True):
+                nats = share + above if speaks or not any(there) else 0.0
                 part = replace(one, column=name, value=value, nats=nats, voice="", cells=(), like=None)
                 part = part if several else replace(part, cells=one.cells)
                 known = found.get(name)
@@ -219,7 +224,10 @@ def explain(fitted: Fitted, rows: Any, shown: Any = None, by: str = "voice") -> 
     log_posterior = fitted.apply(Model.log_posterior, table)  # names the column of a value that cannot be used
     order = np.argsort(-log_posterior, axis=1, kind="stable")[:, :2]
     parts = zip(fitted.plan.parts, fitted.model.distributions, fitted.plan.blocks(table), strict=True)
-    each = [list(_contributions(part, law, block, values_of, order, fitted.dates)) for part, law, block in parts]
+    each = []
+    for part, law, block in parts:
+        found_in = list(_contributions(part, law, block, values_of, order, fitted.dates))
+        each.append(_with_changes(found_in, part, law, table, block, order) if by == "column" else found_in)
     p, prior, values = np.exp(log_posterior), fitted.model.log_prior, fitted.labels.values
     decisions, weighted = Decisions(), fitted.voices is not None
     given = None if fitted.rule is None else fitted.rule(log_posterior).tolist()
@@ -271,6 +279,31 @@ def _contributions(
                 inside = inside if any(inside) else ()
                 found.append(Contribution(column, value, one, known, words, title, inside, like[row], tokens))
             yield found
+
+
+def _with_changes(
+    found: list[list[Contribution]], part: Part, law: Distribution, table: Table, block: Any, order: Codes
+) -> list[list[Contribution]]:
+    """The same for a discriminant or a prototype term, with how much each column changes it."""
+    if not part.beside or law.answers() is not None or not 1 < len(part.columns) <= _CHANGED:
+        return found
+    now, changes = _nats(law.terms(block), order, False), []
+    held = {name: table.column(name) for name in part.columns}
+    for name in part.columns:
+        gone = {**held, name: np.full(table.n_rows, None, object)}
+        without = part.block(Table(part.columns, table.n_rows, gone))
+        changes.append(now - _nats(law.terms(without), order, False))
+    by_row = np.nan_to_num(np.stack(changes, axis=-1))  # (row, unit, column)
+    return [
+        [replace(one, changes=tuple(own.tolist())) for one, own in zip(row, each, strict=True)]
+        for row, each in zip(found, by_row, strict=True)
+    ]
+
+
+def _above_mean(changes: tuple[float, ...], there: list[bool]) -> list[float]:
+    """How much each change is above the mean of those of the values that are there."""
+    mean = sum(change for change, is_there in zip(changes, there, strict=True) if is_there) / (sum(there) or 1)
+    return [change - mean if is_there else 0.0 for change, is_there in zip(changes, there, strict=True)]
 
 
 def _cell(names: tuple[str, ...] | None, block: Any, row: int, j: int) -> str | None:

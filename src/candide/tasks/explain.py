@@ -39,7 +39,7 @@ def explain(
 ) -> Iterator[Explained]:
     """Why rows of a source are given their class: rows, and ranges of rows, counted from 1.
 
-    ``by="column"`` shares out to columns, equally, what they say together.
+    ``by="column"`` divides among columns what they say together.
     """
     from candide.explain import rows as in_memory  # here: other tasks need none of it
 

@@ -183,8 +183,8 @@ def _in_order(effects: Effects | None) -> Callable[[Sequence[ColumnSummary]], li
     """What puts columns in order: how much each tells, or where they are weighted how large its total effect is."""
     if effects is None:
         return strongest_first
-    silent = {one.column: 0.0 for one in effects.voices.silent}
-    known = silent | {one.column: one.importance for one in effects.all}
+    known = {one.column: one.importance for one in effects.all}
+    known |= {c: effects.without_axis(c) or 0.0 for one in effects.voices.silent if (c := one.column) not in known}
     return lambda columns: strongest_first(replace(c, strength=known.get(c.column)) for c in columns)
 
 
