@@ -72,8 +72,8 @@ def _opened(path: str) -> Iterator[tuple[list[str], Iterable[Sequence[Any]]]]:
     with open(path, encoding="utf-8", errors="replace", newline="") as file:
         lines = iter(lambda: file.readline(_LONGEST), "")
         if ending in (".jsonl", ".ndjson"):
-            records = map(json.loads, lines)
-            first: dict[str, object] = next(records, {})
+            records: Iterator[dict[str, Any]] = map(json.loads, lines)
+            first = next(records, {})
             yield list(first), (tuple(one.values()) for one in (first, *islice(records, _ROWS)))
         else:
             table = csv.reader(lines, delimiter="\t" if ending == ".tsv" else ",")
