@@ -280,7 +280,7 @@ def _look_text(name: Name, distinct: list[Any], rows: int) -> Column:
     n = len(distinct)
     if not isinstance(name, str) or n * _EITHER_EACH <= rows:  # most columns are decided here
         return _category(name, distinct)
-    words = sum(len(_WORD.findall(v)) for v in distinct) / n
+    words = _mean_words(distinct)
     if words >= _WORDS:
         return _look_prose(name, distinct, rows, words)
     if n == rows >= _FEWEST:
@@ -292,6 +292,20 @@ def _different(values: NDArray) -> tuple[list[str], int]:
     """The different values of an array of text or of bytes, and how many rows it has."""
     text = np.char.decode(values, "utf-8", "replace") if values.dtype.kind == "S" else values
     return list(dict.fromkeys(text.tolist())), len(values)
+
+
+def is_prose(values: Collection[Any]) -> bool:
+    """Whether values are texts with as many words as prose has.
+
+    >>> is_prose(["see you at five", "the train is late again"]), is_prose(["red", "dark red"])
+    (True, False)
+    """
+    texts = [value for value in values if isinstance(value, str)]
+    return 2 * len(texts) > len(values) and _mean_words(texts) >= _WORDS
+
+
+def _mean_words(texts: Collection[str]) -> float:
+    return sum(len(_WORD.findall(text)) for text in texts) / max(1, len(texts))
 
 
 def _look_prose(name: Name, distinct: list[Any], rows: int, words: float) -> Column:
