@@ -70,7 +70,7 @@ def held_out(
     """(row, class, feature) terms of rows, each under the law without it."""
     centre = Centre.of(tally, towards_diagonal)
     means = _Means.of(tally, centre)
-    gone = np.ones(len(y)) if weight is None else weight
+    gone = np.minimum(1.0 if weight is None else weight, means.n[y])  # no more than was counted
     root = np.linalg.inv(np.linalg.cholesky(centre.matrix))
     terms = [_linear_without(means, root, centre.own, z, y, gone)]
     if quadratic:

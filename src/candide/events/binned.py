@@ -125,7 +125,7 @@ class Binned(EventModel):
         cell = tally.offsets[:-1] + np.maximum(codes, 0)
         gone = np.where(codes < 0, 0.0, 1.0 if weight is None else weight[:, None])
         weights, rows = _cells(tally, place, binned.offsets[-1])
-        own, whole = (difference(n[cell], gone) for n in weights)
+        own, whole = (np.maximum(difference(n[cell], gone), 0.0) for n in weights)
         out = conjugate.dirichlet.held_out_levels(binned, _alpha(prior, binned), how, coarse, y, weight)
         return out + np.where(codes < 0, 0.0, np.log((own + 1.0) / (whole + rows[cell])))[:, None, :]
 

@@ -140,9 +140,10 @@ cdef class Scan:
         return 0
 
     cdef inline double term(self, Py_ssize_t c, Py_ssize_t cell, double gone) noexcept nogil:
-        """The term of a cell in class c, without a row of this weight."""
+        """The term of a cell in class c, without a row of this weight, or without all that the cell has."""
         cdef double n[MARGINS]
         cdef Py_ssize_t some
+        gone = min(gone, self.count[c, self.margin[(1 << self.of.order) - 1, cell]])
         for some in range(1 << self.of.order):
             n[some] = self.count[c, self.margin[some, cell]] - gone
         return _log_ratio(n, self.even, self.of.order, self.towards, self.spread)

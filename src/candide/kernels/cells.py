@@ -53,14 +53,15 @@ def held_out_cells(
 ) -> Floats:
     """(row, set) the term of a row's cell in its own class, where the row is taken out of the counts.
 
-    Of what is absent, and of what was never met, 0.
+    No more is taken out than the cell has. Of what is absent, and of what was never met, 0.
     """
     out = np.zeros((len(codes), len(sets)))
     _check_classes(y, len(counts))
     both = zip(_each(codes, sets, sizes), _margins(counts, sets, sizes), strict=True)
     for s, ((own, shape, cell), (_, _, n)) in enumerate(both):
         known = np.flatnonzero((cell >= 0) & (cell < own.stop - own.start))
-        at, gone = (y[known], *np.unravel_index(cell[known], shape)), 1.0 if w is None else w[known]
+        at = (y[known], *np.unravel_index(cell[known], shape))
+        gone = np.minimum(1.0 if w is None else w[known], n[tuple(range(len(shape)))][at])
         left = {some: np.broadcast_to(m, (len(counts), *shape))[at] - gone for some, m in n.items()}
         out[known, s] = _log_ratio(left, shape, towards, spread)
     return out
