@@ -140,3 +140,121 @@ def test_text_that_is_copied_with_its_row_stays_text(times):
     rows = np.repeat(np.arange(120), times)
     for found in (cd.BayesClassifier().fit(pick(X, rows), y[rows]), cd.fit({**pick(X, rows), "y": y[rows]}, "y")):
         assert {part.holds for part in found.census_.plan.parts if "note" in part.columns} == {"documents"}
+
+
+def few_categories(n, seed, a=2, b=3):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    columns = {"a": rng.integers(0, a, n), "b": rng.integers(0, b, n)}
+    return {name: np.where(rng.random(n) < 0.3, y, column).astype(str) for name, column in columns.items()}, y
+
+
+@pytest.mark.parametrize("n", [500, 5000, 15_000])
+@pytest.mark.parametrize(("a", "b"), [(2, 3), (3, 2), (4, 2), (3, 3)])
+def test_held_out_figures_of_few_categories_are_true(a, b, n):
+    """Rounding made weights of the folds no copies: .693 was printed, where new rows have .593."""
+    X, y = few_categories(n, n, a, b)
+    new = few_categories(20_000, n + 1, a, b)
+    true = log_loss(cd.BayesClassifier().fit(X, y), *new)
+    assert learn({**X, "y": y}, "y", trust=True).held_out.scores.log_loss == pytest.approx(true, rel=0.05)
+
+
+def test_calibration_of_few_categories_changes_little():
+    """The log-loss was 2.74 on these rows."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 5000)
+    a = np.where(rng.random(5000) < 0.3 + 0.4 * y, "u", "v")
+    b = np.array(list("xyz"))[np.where(rng.random(5000) < 0.3, y, rng.integers(0, 3, 5000))]
+    plain, bent = (cd.BayesClassifier(calibration=how).fit({"a": a, "b": b}, y) for how in (None, "logistic"))
+    new = {"a": a, "b": b}, y
+    assert log_loss(bent, *new) == pytest.approx(log_loss(plain, *new), rel=0.01)
+
+
+@pytest.mark.parametrize("change", [lambda n: 1.001 * n, lambda n: n + 0.5, lambda n: n + (n == n[0]) * 1e-6])
+def test_counts_of_cells_are_rows_whole_or_not(change):
+    """Weights that are not whole made a model of the class prior alone, with a log-loss of .696."""
+    X, y = few_categories(1000, 0)
+    new = few_categories(20_000, 1)
+    cells, n = np.unique(np.array([X["a"], X["b"], y.astype(str)]), axis=1, return_counts=True)
+    counted = {"a": cells[0], "b": cells[1]}, cells[2].astype(int)
+    rows = log_loss(cd.BayesClassifier().fit(X, y), *new)
+    found = cd.BayesClassifier().fit(*counted, sample_weight=change(n.astype(float)))
+    assert log_loss(found, *new) == pytest.approx(rows, rel=0.01)
+
+
+@pytest.mark.parametrize(("n", "rows"), [(500, 1500), (150, 1500)])
+def test_a_bootstrap_sample_with_one_column_of_measurements(n, rows):
+    """Beside columns of few values: the log-loss was 1.4 instead of .7."""
+    rng = np.random.default_rng(0)
+
+    def draw(n):
+        y = rng.integers(0, 2, n)
+        levels = (rng.integers(0, 3, (n, 3)) + (rng.random((n, 3)) < 0.1) * y[:, None]) % 3
+        return {"x": rng.normal(0.3 * y), **{f"c{j}": levels[:, j].astype(str) for j in range(3)}}, y
+
+    (X, y), new, rows = draw(n), draw(5000), rng.integers(0, n, rows)
+    some = np.unique(rows)
+    once = log_loss(cd.BayesClassifier().fit(pick(X, some), y[some]), *new)
+    found = log_loss(cd.BayesClassifier().fit(pick(X, rows), y[rows]), *new)
+    assert found < 1.03 * once
+    printed = learn({**pick(X, rows), "y": y[rows]}, "y", trust=True).held_out.scores.log_loss
+    assert printed == pytest.approx(found, rel=0.1)
+
+
+def some_documents(n, rng):
+    words = np.array([f"w{i}" for i in range(300)])
+    y, p = rng.integers(0, 2, n), np.ones((2, 300))
+    p[0, :100], p[1, 100:200] = 1.25, 1.25
+    return np.array([" ".join(rng.choice(words, 15, p=p[c] / p[c].sum())) for c in y], object), y
+
+
+@pytest.mark.parametrize("copies", ["three times", "ten times", "fifty of them often"])
+def test_documents_that_are_copied_at_random(copies):
+    """An accuracy of .88 was printed, where new documents have .56."""
+    rng = np.random.default_rng(0)
+    (X, y), (asked, truth) = some_documents(400, rng), some_documents(2000, rng)
+    rows = {
+        "three times": rng.integers(0, 400, 1200),
+        "ten times": rng.integers(0, 400, 4000),
+        "fifty of them often": np.concatenate([np.arange(400), np.repeat(np.arange(50), 20)]),
+    }[copies]
+    model = cd.BayesClassifier().fit({"text": X[rows]}, y[rows])
+    found = log_loss(model, {"text": asked}, truth)
+    assert found < 0.73
+    printed = learn({"text": X[rows], "y": y[rows]}, "y", trust=True).held_out.scores
+    assert printed.log_loss == pytest.approx(found, rel=0.05)
+    assert printed.accuracy < 0.65
+
+
+def test_a_bootstrap_sample_of_documents():
+    """TextNB had a log-loss of 3.0 instead of .75."""
+    rng = np.random.default_rng(0)
+    (X, y), new, rows = some_documents(100, rng), some_documents(2000, rng), rng.integers(0, 100, 1000)
+    once = log_loss(cd.TextNB().fit(X, y), *new)
+    assert log_loss(cd.TextNB().fit(X[rows], y[rows]), *new) < 1.05 * once
+
+
+def test_copies_of_a_table_that_is_sampled_are_left_out_as_often_as_they_were_counted():
+    """More was left out than was counted, and weights were NaN."""
+    rng = np.random.default_rng(0)
+    y, rows = rng.integers(0, 2, 1500), rng.integers(0, 1500, 30_000)
+    X = {"a": rng.normal(y, 2), "b": np.round(rng.normal(y, 1.5))}
+    some = np.unique(rows)
+    once = cd.BayesClassifier().fit(pick(X, some), y[some])
+    many = cd.BayesClassifier().fit(pick(X, rows), y[rows])
+    truth = rng.integers(0, 2, 5000)
+    new = {"a": rng.normal(truth, 2), "b": np.round(rng.normal(truth, 1.5))}, truth
+    assert log_loss(many, *new) == pytest.approx(log_loss(once, *new), rel=0.03)
+
+
+def test_many_classes_and_whole_numbers_of_which_some_rows_are_copies():
+    """Fewer rows are sampled where classes are many; weights were NaN."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 26, 12_500)
+    spread = np.where(np.arange(26) % 5 == 0, 0.25, 0.8)  # rows of some classes repeat by chance
+    X = rng.normal(8, 2.5, (26, 16))[y] + spread[y, None] * rng.normal(size=(len(y), 16))
+    rows = np.concatenate([np.arange(len(y)), np.repeat(rng.integers(0, len(y), 150), 3)])
+    X, y = np.clip(X, 0, 15).round()[rows], y[rows]
+    model = cd.BayesClassifier().fit(X, y)
+    assert np.isfinite(model.predict_proba(X[:500])).all()
+    assert model.score(X[:500], y[:500]) > 0.9

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.data import table as real_table
 
 from candide.errors import InputError
+from candide.rows.documents import Documents
 from candide.rows.labels import Labels
 from candide.rows.quantiles import distinct_numbers, leans_right, nearest
 from candide.rows.repeats import DistinctRows, distinct_rows, repeated_rows
@@ -95,12 +96,74 @@ def test_copies_of_rows_of_bits_are_found():
     assert DistinctRows.of(list(bits[rows].T), y[rows]).draws.sum() < 0.2 * 600
 
 
-def test_weights_that_are_not_whole_count_in_units_of_their_mean():
+def categories(n, seed, levels=4, columns=4):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    return list(((rng.integers(0, levels, (n, columns)) + (rng.random((n, columns)) < 0.3) * y[:, None]) % levels).T), y
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.0000001, 1.001, 2.5, 10.0, 1e6])
+def test_weights_of_sparse_categories_count_in_units_of_a_draw(factor):
+    """Whole weights were copies, and others were not: the model changed with the last digit."""
+    columns, y = categories(300, 0)
+    weight = np.random.default_rng(9).integers(1, 6, 300).astype(float)
+    one, many = (DistinctRows.of(columns, y, f * weight) for f in (1.0, factor))
+    assert 1.5 < one.copies_by_class(2).min() <= one.copies_by_class(2).max() < 4.0
+    np.testing.assert_allclose(many.draws, one.draws, rtol=0.01)
+    np.testing.assert_allclose(many.copies_by_class(2) / factor, one.copies_by_class(2), rtol=0.01)
+
+
+@pytest.mark.parametrize(
+    "change", [lambda n: n, lambda n: 1.001 * n, lambda n: n + 0.5, lambda n: n + (n == n[0]) * 1e-6]
+)
+def test_counts_of_cells_are_draws_whole_or_not(change):
+    columns, y = categories(2000, 0, levels=3, columns=2)
+    cells = DistinctRows.of(columns, y)
+    weight = change(cells.frequency)
+    found = DistinctRows.of([column[cells.first] for column in columns], cells.y, weight)
+    np.testing.assert_allclose(found.draws, weight)
+
+
+@pytest.mark.parametrize("times", [3, 10])
+def test_copies_in_uneven_numbers_are_found_among_sparse_categories(times):
+    columns, y = categories(300, 1)
+    rows = np.random.default_rng(0).integers(0, 300, 300 * times)
+    found = DistinctRows.of([column[rows] for column in columns], y[rows])
+    assert found.draws.sum() < 1.8 * 300
+
+
+@pytest.mark.parametrize("times", [3, 10])
+@pytest.mark.parametrize("kind", ["number", "text", "documents"])
+def test_copies_are_found_by_one_column_whose_values_rows_do_not_share(kind, times):
+    """Above three copies of a row the column counted as one of ordinary levels, and copies explained themselves."""
     rng = np.random.default_rng(0)
-    levels, y = rng.integers(0, 3, (300, 3)), rng.integers(0, 2, 300)
-    weight = rng.lognormal(0, 0.5, 300)
-    one, many = (DistinctRows.of(list(levels.T), y, f * weight).copies_by_class(2) / f for f in (10.0, 1e4))
-    np.testing.assert_allclose(one, many, rtol=1e-6)
+    rows, y = rng.integers(0, 150, 150 * times), rng.integers(0, 2, 150)
+    values = rng.normal(size=150)
+    if kind != "number":
+        values = np.array([" ".join(rng.choice(list("abcdefghijkl"), 9)) for _ in range(150)], object)
+    job = np.array(["cook", "smith"])[rng.integers(0, 2, 150)]
+    columns = [Documents.of(values[rows].tolist())] if kind == "documents" else [values[rows], job[rows]]
+    found = DistinctRows.of(columns, y[rows])
+    np.testing.assert_allclose(found.draws, 1.0)
+
+
+def test_some_texts_that_are_copied_often_are_found():
+    rng = np.random.default_rng(0)
+    values = np.array([" ".join(rng.choice(list("abcdefghijkl"), 9)) for _ in range(400)], object)
+    rows = np.concatenate([np.arange(400), np.repeat(np.arange(50), 20)])
+    np.testing.assert_allclose(DistinctRows.of([values[rows]], rng.integers(0, 2, 400)[rows]).draws, 1.0)
+
+
+def test_whole_numbers_that_determine_the_class_repeat_by_chance():
+    ages = np.random.default_rng(0).normal(50, 8, 1000).round()
+    assert DistinctRows.of([ages], (ages > 50).astype(int)).draws.sum() > 0.98 * 1000
+
+
+def test_folds_of_independent_draws_have_whole_weights():
+    """They had rounding errors, and counted as weights that are no copies."""
+    columns, y = categories(5000, 2, levels=3, columns=2)
+    weight = DistinctRows.of(columns, y).folds(3)[2]
+    np.testing.assert_array_equal(weight, np.round(weight))
 
 
 def test_a_class_that_is_copied_does_not_touch_the_others():

@@ -6,6 +6,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from candide.engines.base import Folds, Rows, open_source
 from candide.engines.prepare import prepare
@@ -209,3 +211,21 @@ def test_copies_are_given_where_some_class_has_any():
     assert once.class_copies is None
     assert once.pooled().class_copies is None
     assert copied.pooled().class_copies.tolist() == [3.0, 3.0]
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0.1, 1.0]), st.booleans())
+def test_no_more_is_left_out_than_was_counted(seed, fraction, is_weighted):
+    """Copies beyond a sample were estimated, and cells of the sample became negative."""
+    rng = np.random.default_rng(seed)
+    at = rng.integers(0, 60, 300)
+    X, y = np.column_stack([rng.normal(size=60), rng.integers(0, 4, 60)])[at], rng.integers(0, 2, 60)[at]
+    weight = rng.lognormal(0, 1, 300) if is_weighted else None
+    seen = Look(Table.of(X), np.arange(300), y, Labels((0, 1)), weight, fraction=fraction).pooled()
+    assert seen.copies is not None
+    often = np.ones(len(seen)) if seen.weight is None else seen.weight
+    counted = {}
+    for row, c, n in zip(X[seen.row].tolist(), seen.y.tolist(), often.tolist(), strict=True):
+        counted[*row, c] = counted.get((*row, c), 0.0) + n
+    gone = often if seen.left_out is None else seen.left_out
+    whole = [counted[*row, c] for row, c in zip(X[seen.row].tolist(), seen.y.tolist(), strict=True)]
+    assert (gone <= np.array(whole) * (1 + 1e-9)).all()

@@ -41,6 +41,7 @@ from candide.rows.table import Name, Table, is_temporal, numbers_of
 _CHANCE, _NO_CHANCE = 1e-3, 1e-4  # a row that chance would repeat as often with less than this probability was copied:
 # in part between the two
 _TOLERANCE = 10.0  # times as many as independent columns would give: columns of real tables depend on each other
+_LEAST_TOLERANCE = 2.0  # where a draw weighs more than 1, for certain from a weight of 2 on
 _SHARE_OF_DRAWS = 1 / 3  # a column with more values than this share of the draws, and at least
 _SOME_VALUES = 20  # of them, is not expected to repeat a value that no other row has; nor is one of numbers or texts
 _UNSHARED = 0.8  # with as many values as this share of the distinct rows
@@ -60,7 +61,7 @@ _OFF_LATTICE = 1e-3  # steps by which a distance of two numbers may differ from 
 _HEAVY = 3.0  # times the mean of the draws
 _ROUNDS = 8  # of estimating draws, and from them what chance explains
 _WORTH_A_NOTE = 0.05  # the share of rows that are copies, below which nothing is said
-_NEGLIGIBLE = 1e-9  # the share of a row's frequency that is not worth an entry of its own
+_NEGLIGIBLE = 1e-9  # the share of a number of draws that is a rounding error
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +111,11 @@ class DistinctRows:
         """The share of the weight of rows that are copies of each other."""
         return float(self.frequency[self.copies > 1.0].sum()) / max(1e-300, float(self.frequency.sum()))
 
+    @property
+    def units(self) -> Floats:
+        """(distinct row,) the parts that it can be divided into: independent draws, of which none is a fraction."""
+        return np.maximum(np.floor(self.draws * (1.0 + _NEGLIGIBLE)), 1.0)
+
     def copies_by_class(self, n_classes: int) -> Floats:
         """(class,) by how much its weights exceed what its rows can teach, at least 1: weights below 1 are fewer rows.
 
@@ -135,17 +141,16 @@ class DistinctRows:
         >>> [entry.tolist() for entry in rows.folds(3)]
         [[0, 0, 0, 1], [2, 0, 1, 1], [2.0, 2.0, 1.0, 1.0]]
         """
-        by_class = np.lexsort([self.order, self.y])
-        wide = np.ceil(self.draws[by_class])
-        before = np.cumsum(wide) - wide
+        by_class, units = np.lexsort([self.order, self.y]), self.units
+        before = np.cumsum(units[by_class]) - units[by_class]
         first = np.searchsorted(self.y[by_class], np.arange(len(self.start)))
         before -= before[np.minimum(first, len(before) - 1)][self.y[by_class]] if len(before) else 0
         start = np.empty(len(self), np.intp)
         start[by_class] = (before % n).astype(np.intp) + self.start[self.y[by_class]] % n
         turn = np.arange(n)
-        units = np.floor(self.draws / n)[:, None] + np.clip((self.draws % n)[:, None] - turn, 0.0, 1.0)
-        row, at = np.nonzero(units > _NEGLIGIBLE * self.draws[:, None])
-        return row, (start[row] + at) % n, self.copies[row] * units[row, at]
+        part = np.floor(units / n)[:, None] + ((units % n)[:, None] > turn)
+        row, at = np.nonzero(part)
+        return row, (start[row] + at) % n, (self.frequency / units)[row] * part[row, at]
 
 
 def distinct_rows(
@@ -308,11 +313,13 @@ def _draws(columns: Sequence[_Column], y: Codes, frequency: Floats, share: float
     unit = draw_weights(frequency, _expected(columns, parents, y, frequency, every) / share, y)
     n = np.maximum(frequency / unit, np.minimum(frequency, 1.0))
     draws, repeated = n.copy(), np.flatnonzero(n > 1.0)
+    is_copied = np.clip(np.log2(unit[repeated]), 0.0, 1.0)  # all rows are, then chance explains no more than it must
+    tolerance = _TOLERANCE * (_LEAST_TOLERANCE / _TOLERANCE) ** is_copied / share
     for _ in range(_ROUNDS if len(repeated) else 0):
-        expected = _TOLERANCE / share * _expected(columns, parents, y, draws, repeated)
+        expected = tolerance * _expected(columns, parents, y, draws, repeated)
         by_chance = gammainc(n[repeated] - 1.0, np.maximum(expected, 1e-300))  # P(Poisson >= n - 1)
         copied = np.clip(np.log(_CHANCE / np.maximum(by_chance, 1e-300)) / np.log(_CHANCE / _NO_CHANCE), 0.0, 1.0)
-        better = n[repeated] - copied * np.maximum(n[repeated] - 1.0 - expected, 0.0)
+        better = n[repeated] - np.maximum(copied, is_copied) * np.maximum(n[repeated] - 1.0 - expected, 0.0)
         settled = np.allclose(better, draws[repeated], rtol=1e-3)
         draws[repeated] = better
         if settled:

@@ -111,15 +111,12 @@ class Look:
 
     def pool(self, rows: DistinctRows) -> "Look":
         """The same rows pooled, where the distinct ones are known."""
-        own, copies = rows.copies, rows.copies_by_class(len(self.labels))
-        if self.is_part and (own > 1.0).any():  # of the copies of a row only some are among these
-            each = rows.frequency / np.bincount(rows.group, minlength=len(rows))
-            own = own + np.maximum(own - each, 0.0) * (1.0 / self.fraction - 1.0)
-            copies = replace(rows, draws=rows.frequency / own).copies_by_class(len(copies))
+        copies = rows.copies_by_class(len(self.labels))
+        left_out = rows.frequency / rows.units  # one draw with its copies: no more than was counted
         at, fold, weight = rows.folds(BIN_FOLDS)
         order = np.lexsort([fold, rows.order[at]])
         at, fold, one = at[order], fold[order], copies[rows.y[at[order]]]
-        weight, left_out = weight[order] / one, np.where(rows.draws < 1.0, rows.frequency, own)[at] / one
+        weight, left_out = weight[order] / one, left_out[at] / one
         plain = bool((weight == 1.0).all() and (left_out == 1.0).all())
         pair = (None, None) if plain else (weight, left_out)
         some = replace(self.take(rows.first[at]), weight=pair[0], left_out=pair[1])
