@@ -2,7 +2,8 @@
 
 Tables of 500 rows: numbers and levels with two and three classes, and the same of a bootstrap sample against its
 distinct rows. Where one class is repeated, its probability is corrected for that. New rows are weighted by class as
-the table is.
+the table is. Bootstrap samples also of tables with one column of measurements beside levels, of many levels, and of
+texts. Tables of few categories are compared with the counts of their cells as weights, whole and not.
 """
 
 import warnings
@@ -22,8 +23,10 @@ Rows = dict[str, np.ndarray]
 def run(*, quick: bool = False) -> str:
     """Measure and print; return a table."""
     lines = []
-    for name, repeat in REPEATS.items():
-        found = np.array(list(_tables(repeat, 2 if quick else TABLES)))
+    cases = [(name, repeat, _draw) for name, repeat in REPEATS.items()]
+    cases += [(f"{kind}, {name}", repeat, draw) for kind, draw in KINDS.items() for name, repeat in BOOTSTRAPS.items()]
+    for name, repeat, draw in cases:
+        found = np.array(list(_tables(repeat, 2 if quick else TABLES, draw)))
         ratio, printed = found[:, 0], found[:, 1]
         line = [
             name,
@@ -36,22 +39,26 @@ def run(*, quick: bool = False) -> str:
         ]
         print(" | ".join(line), flush=True)
         lines.append(line)
+    lines += [_counts_of_cells(name, change, 2 if quick else TABLES) for name, change in CHANGES.items()]
     lines.append(_exclusive_or())
     headings = ["rows", "log-loss / once", "worst", "asked", "printed / true", "mean error", "asked"]
     return results.table(headings, lines)
 
 
-def _tables(repeat: Callable[..., np.ndarray], n: int) -> Iterator[tuple[float, float]]:
+def _tables(
+    repeat: Callable[..., np.ndarray], n: int, draw: Callable[..., tuple[Rows, np.ndarray]]
+) -> Iterator[tuple[float, float]]:
     for seed in range(n):
         classes = 2 + seed % 2
-        (X, y), (asked, truth) = _draw(ROWS, seed, classes), _draw(NEW, 1000 + seed, classes)
+        (X, y), (asked, truth) = draw(ROWS, seed, classes), draw(NEW, 1000 + seed, classes)
         rows = repeat(y, np.random.default_rng(seed))
         alone = np.unique(rows)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            once = cd.BayesClassifier().fit(_pick(X, alone), y[alone])
-            many = cd.BayesClassifier().fit(_pick(X, rows), y[rows])
-            printed = learn({**_pick(X, rows), "y": y[rows]}, "y", trust=True).held_out
+            events = {name: "text" for name in X if name == "text"} or "auto"  # categories, if each is there often
+            once = cd.BayesClassifier(events=events).fit(_pick(X, alone), y[alone])
+            many = cd.BayesClassifier(events=events).fit(_pick(X, rows), y[rows])
+            printed = learn({**_pick(X, rows), "y": y[rows]}, "y", trust=True, events=events).held_out
         shares = np.bincount(y[alone]) / np.bincount(y[rows])
         per_class = 1.0 / (shares / shares.mean())
         true = _loss(many.predict_proba(asked), truth, per_class[truth])
@@ -69,6 +76,55 @@ def _draw(n: int, seed: int, classes: int) -> tuple[Rows, np.ndarray]:
     levels = (rng.integers(0, 4, (n, 2)) + (rng.random((n, 2)) < 0.3) * y[:, None]) % 4
     X = {f"x{j}": numbers[:, j] for j in range(4)}
     return {**X, **{f"c{j}": np.array(list("abcd"))[levels[:, j]] for j in range(2)}}, y
+
+
+def _draw_one_measurement(n: int, seed: int, classes: int) -> tuple[Rows, np.ndarray]:
+    X, y = _draw(n, seed, classes)
+    return {name: X[name] for name in ("x0", "c0", "c1")}, y
+
+
+def _draw_levels(n: int, seed: int, classes: int) -> tuple[Rows, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, classes, n)
+    levels = (rng.integers(0, 6, (n, 4)) + (rng.random((n, 4)) < 0.3) * y[:, None]) % 6
+    return {f"c{j}": np.array(list("abcdef"))[levels[:, j]] for j in range(4)}, y
+
+
+def _draw_texts(n: int, seed: int, classes: int) -> tuple[Rows, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    y, p = rng.integers(0, classes, n), np.ones((classes, 100 * classes))
+    for c in range(classes):
+        p[c, 100 * c : 100 * (c + 1)] = 2.0
+    words = np.array([f"w{i}" for i in range(p.shape[1])])
+    return {"text": np.array([" ".join(rng.choice(words, 15, p=p[c] / p[c].sum())) for c in y], object)}, y
+
+
+def _draw_few_categories(n: int, seed: int) -> tuple[Rows, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    return {name: np.where(rng.random(n) < 0.3, y, rng.integers(0, k, n)).astype(str) for name, k in SIZES.items()}, y
+
+
+def _counts_of_cells(name: str, change: Callable[[np.ndarray], np.ndarray], n: int) -> list[str]:
+    """Counts of the cells of a table of few categories as weights, against its rows; and what is printed for rows."""
+    ratio, printed = [], []
+    for seed in range(n):
+        rows = (500, 1_500, 5_000, 15_000)[seed % 4]
+        (X, y), (asked, truth) = _draw_few_categories(rows, seed), _draw_few_categories(20_000, 1000 + seed)
+        cells, count = np.unique(np.array([*X.values(), y.astype(str)]), axis=1, return_counts=True)
+        counted = dict(zip(X, cells, strict=False)), cells[-1].astype(int)
+        once = cd.BayesClassifier().fit(X, y)
+        many = cd.BayesClassifier().fit(*counted, sample_weight=change(count.astype(float)))
+        true = _loss(once.predict_proba(asked), truth)
+        found = learn({**X, "y": y}, "y", trust=True).held_out
+        assert found is not None
+        ratio.append(_loss(many.predict_proba(asked), truth) / true)
+        printed.append(found.scores.log_loss / true)
+    off = np.abs(np.array(printed) - 1.0).mean()
+    line = [f"few categories, {name}", f"{np.mean(ratio):.3f}", f"{np.max(ratio):.3f}", "within 3 %"]
+    line += [f"{np.mean(printed):.3f}", f"{off:.3f}", "within 10 %"]
+    print(" | ".join(line), flush=True)
+    return line
 
 
 def _pick(X: Rows, rows: np.ndarray) -> Rows:
@@ -98,4 +154,20 @@ REPEATS: dict[str, Callable[..., np.ndarray]] = {
     "ten times": lambda y, rng: np.repeat(np.arange(len(y)), 10),
     "a bootstrap sample": lambda y, rng: rng.integers(0, len(y), len(y)),
     "one class five times": lambda y, rng: np.concatenate([np.arange(len(y)), *[np.flatnonzero(y == 1)] * 4]),
+}
+BOOTSTRAPS: dict[str, Callable[..., np.ndarray]] = {
+    "a bootstrap sample of three times as many": lambda y, rng: rng.integers(0, len(y), 3 * len(y)),
+    "a bootstrap sample of ten times as many": lambda y, rng: rng.integers(0, len(y), 10 * len(y)),
+}
+KINDS = {
+    "numbers and levels": _draw,
+    "one measurement": _draw_one_measurement,
+    "levels": _draw_levels,
+    "texts": _draw_texts,
+}
+SIZES = {"a": 2, "b": 3}  # levels of the columns of few categories
+CHANGES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "cells with their counts as weights": lambda n: n,
+    "counts times 1.001": lambda n: 1.001 * n,
+    "counts and a half": lambda n: n + 0.5,
 }
