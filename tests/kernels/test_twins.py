@@ -268,7 +268,10 @@ def test_cells(compiled, together):
 def test_no_more_is_taken_out_of_a_cell_than_it_has(compiled, together):
     """Counts below 0 gave terms that are NaN."""
     codes, sets, sizes, y, w, k = together
-    counts, gone = twin.cell_counts(codes, y, w, k, sets, sizes), np.full(len(codes), 1e3 + 2.0 * np.sum(w))
+    counts, gone = (
+        twin.cell_counts(codes, y, w, k, sets, sizes),
+        np.full(len(codes), 1e3 + 2.0 * np.sum(0.0 if w is None else w)),
+    )
     for loops in (compiled, twin):
         found = loops.held_out_cells(counts, codes, y, gone, sets, sizes, 10.0, 1.0)
         assert np.isfinite(found).all()
