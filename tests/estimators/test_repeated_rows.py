@@ -153,10 +153,12 @@ def few_categories(n, seed, a=2, b=3):
 @pytest.mark.parametrize(("a", "b"), [(2, 3), (3, 2), (4, 2), (3, 3)])
 def test_held_out_figures_of_few_categories_are_true(a, b, n):
     """Rounding made weights of the folds no copies: .693 was printed, where new rows have .593."""
-    X, y = few_categories(n, n, a, b)
-    new = few_categories(20_000, n + 1, a, b)
-    true = log_loss(cd.BayesClassifier().fit(X, y), *new)
-    assert learn({**X, "y": y}, "y", trust=True).held_out.scores.log_loss == pytest.approx(true, rel=0.05)
+    true, printed = [], []
+    for seed in range(8 if n == 500 else 1):  # of few rows both figures vary with the rows drawn
+        X, y = few_categories(n, n + 2 * seed, a, b)
+        true.append(log_loss(cd.BayesClassifier().fit(X, y), *few_categories(20_000, n + 2 * seed + 1, a, b)))
+        printed.append(learn({**X, "y": y}, "y", trust=True).held_out.scores.log_loss)
+    assert np.mean(printed) == pytest.approx(np.mean(true), rel=0.05)
 
 
 def test_calibration_of_few_categories_changes_little():

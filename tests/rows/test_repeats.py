@@ -255,3 +255,17 @@ def test_quantiles_of_a_negated_column_are_reversed(values, cells):
     mine = nearest(np.cumsum(n)[:-1] / n.sum(), wanted, low=leans_right(up, n))
     theirs = nearest(np.cumsum(m)[:-1] / m.sum(), wanted, low=leans_right(down, m))
     np.testing.assert_array_equal(mine, len(up) - 2 - theirs[::-1])
+
+
+def test_draws_of_equal_rows_are_assigned_to_folds_at_random():
+    """Divided evenly, cross-validation of a table of few categories would be as good as scoring the training rows."""
+    rng = np.random.default_rng(0)
+    rows = DistinctRows.of([rng.integers(0, 2, 3000), rng.integers(0, 2, 3000)], rng.integers(0, 2, 3000))
+    row, fold, weight = rows.folds(3)
+    part = np.bincount(row * 3 + fold, weight, 3 * len(rows)).reshape(-1, 3)
+    np.testing.assert_allclose(part.sum(axis=1), rows.frequency)
+    by_class = np.stack([part[rows.y == c].sum(axis=0) for c in (0, 1)])
+    assert np.ptp(by_class, axis=1).max() <= 1.0  # classes are divided evenly
+    expected = rows.frequency[:, None] / 3
+    chi_square = ((part - expected) ** 2 / expected).sum()  # 16 degrees of freedom, less 4 for the classes
+    assert 3.0 < chi_square < 32.0

@@ -36,6 +36,7 @@ from candide.rows.remarks import Remark
 from candide.rows.table import Name, Table
 
 _HEAVY = 3.0  # times the mean of the draws
+_MOST_UNITS = 1 << 22  # draws that are assigned to folds one by one
 _WORTH_A_NOTE = 0.05  # the share of rows that are copies, below which nothing is said
 _NEGLIGIBLE = 1e-9  # the share of a number of draws that is a rounding error
 
@@ -115,18 +116,41 @@ class DistinctRows:
 
         >>> rows = DistinctRows.of([np.zeros(6), np.array([0, 0, 0, 0, 0, 1])], np.zeros(6, np.intp))
         >>> [entry.tolist() for entry in rows.folds(3)]
-        [[0, 0, 0, 1], [2, 0, 1, 1], [2.0, 2.0, 1.0, 1.0]]
+        [[0, 0, 0, 1], [0, 1, 2, 1], [2.0, 1.0, 2.0, 1.0]]
         """
+        units = self.units
+        part = self._in_turn(n) if units.sum() > _MOST_UNITS else self._at_random(n)
+        row, fold = np.nonzero(part)
+        return row, fold, (self.frequency / units)[row] * part[row, fold]
+
+    def _at_random(self, n: int) -> Floats:
+        """(distinct row, fold) its draws in each fold: those of a class are assigned in turn, in random order.
+
+        Were the draws of equal rows divided evenly, no fold would differ from the others by chance, and held-out
+        figures would be too good.
+        """
+        units = self.units.astype(np.intp)
+        row = np.repeat(np.arange(len(self)), units)
+        number = np.arange(len(row)) - (np.cumsum(units) - units)[row]
+        place = lots((self.order[row] << 23) + number) / 2.0**64 * len(self)
+        place = np.where(number == 0, self.order[row], place)
+        by_class = np.lexsort([place, self.y[row]])
+        first = np.searchsorted(self.y[row][by_class], np.arange(len(self.start)))
+        fold = np.empty(len(row), np.intp)
+        own = self.y[row][by_class]
+        fold[by_class] = (np.arange(len(row)) - first[own] + self.start[own] % n) % n
+        return np.bincount(row * n + fold, minlength=len(self) * n).reshape(-1, n).astype(np.float64)
+
+    def _in_turn(self, n: int) -> Floats:
+        """(distinct row, fold) its draws in each fold, divided evenly: of so many, chance would hardly differ."""
         by_class, units = np.lexsort([self.order, self.y]), self.units
         before = np.cumsum(units[by_class]) - units[by_class]
         first = np.searchsorted(self.y[by_class], np.arange(len(self.start)))
         before -= before[np.minimum(first, len(before) - 1)][self.y[by_class]] if len(before) else 0
         start = np.empty(len(self), np.intp)
         start[by_class] = (before % n).astype(np.intp) + self.start[self.y[by_class]] % n
-        turn = np.arange(n)
-        part = np.floor(units / n)[:, None] + ((units % n)[:, None] > turn)
-        row, at = np.nonzero(part)
-        return row, (start[row] + at) % n, (self.frequency / units)[row] * part[row, at]
+        turn = (np.arange(n) - start[:, None]) % n
+        return np.floor(units / n)[:, None] + ((units % n)[:, None] > turn)
 
 
 def distinct_rows(
