@@ -34,7 +34,7 @@ def main() -> None:
     subject, save = args.pop("subject"), args.pop("save")
     section = module.run(**args)
     if save:
-        results.save(subject, section)
+        results.save(f"{subject}, {args['part']}" if args.get("part") else subject, section)
 
 
 if __name__ == "__main__":

@@ -18,11 +18,11 @@ NEW_ROWS = 4_000
 REAL = ("tic_tac_toe", "car_evaluation", "nursery")
 
 
-def run(*, quick: bool = False) -> str:
+def run(*, quick: bool = False, n_tables: int | None = None) -> str:
     """Measure and print everything; return the section for RESULTS.md."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        noise = [_print(line) for line in _noise_lines(quick)]
+        noise = [_print(line) for line in _noise_lines(quick, n_tables)]
         signal = [_print(line) for line in _signal_lines(quick)]
     head = ["rows x columns", "kind", "classes", "tables", "with an interaction", "mean excess", "worst excess"]
     parts = [
@@ -51,12 +51,12 @@ def count_interactions(model: cd.BayesClassifier) -> int:
     return sum(len(part.spec.sets) for part in model.fitted_.plan.parts)
 
 
-def _noise_lines(quick: bool) -> Iterator[list[str]]:
+def _noise_lines(quick: bool, n_tables: int | None) -> Iterator[list[str]]:
     for n_rows, n_columns in SIZES[:1] if quick else SIZES:
         for kind in KINDS:
             for classes, shares in CLASSES.items():
                 largest = n_rows * n_columns**2 > 2_000_000
-                tables = 5 if quick else TABLES_LARGEST if largest else TABLES
+                tables = n_tables or (5 if quick else TABLES_LARGEST if largest else TABLES)
                 admitted, excess = _measure(n_rows, n_columns, kind, shares, tables)
                 share = f"{admitted} ({100 * admitted / tables:.1f} %)"
                 figures = [f"{np.mean(excess):+.4f}", f"{np.max(excess):+.4f}"]

@@ -20,13 +20,14 @@ ROWS, NEW = 500, 4_000
 Rows = dict[str, np.ndarray]
 
 
-def run(*, quick: bool = False) -> str:
+def run(*, quick: bool = False, n_tables: int | None = None) -> str:
     """Measure and print; return a table."""
+    n_tables = n_tables or (2 if quick else TABLES)
     lines = []
     cases = [(name, repeat, _draw) for name, repeat in REPEATS.items()]
     cases += [(f"{kind}, {name}", repeat, draw) for kind, draw in KINDS.items() for name, repeat in BOOTSTRAPS.items()]
     for name, repeat, draw in cases:
-        found = np.array(list(_tables(repeat, 2 if quick else TABLES, draw)))
+        found = np.array(list(_tables(repeat, n_tables, draw)))
         ratio, printed = found[:, 0], found[:, 1]
         line = [
             name,
@@ -39,7 +40,7 @@ def run(*, quick: bool = False) -> str:
         ]
         print(" | ".join(line), flush=True)
         lines.append(line)
-    lines += [_counts_of_cells(name, change, 2 if quick else TABLES) for name, change in CHANGES.items()]
+    lines += [_counts_of_cells(name, change, n_tables) for name, change in CHANGES.items()]
     lines.append(_exclusive_or())
     headings = ["rows", "log-loss / once", "worst", "asked", "printed / true", "mean error", "asked"]
     return results.table(headings, lines)
