@@ -321,8 +321,6 @@ def test_an_identifier_is_noted_where_some_rows_are_repeated():
     again = rng.choice(n, n * 3 // 100, replace=False)
     rows = {name: np.concatenate([values, values[again]]) for name, values in rows.items()}
     found = {one.column: one.text for one in tasks.check(rows, "y").findings if one.code == "identifier"}
-    assert found == {
-        "code": "column 'code' looks like an identifier: 30,000 whole numbers, equal in repeated rows only"
-    }
+    assert found == {"code": "column 'code' looks like an identifier: 30,000 whole numbers, one for each distinct row"}
     other = {**rows, "code": np.concatenate([rows["code"][:n], rng.integers(1, n, len(again))])}  # of other rows
     assert not [one for one in tasks.check(other, "y").findings if one.code == "identifier"]

@@ -246,8 +246,7 @@ def _identifiers(sample: Sample) -> Iterator[Remark]:
             rows = np.where(np.isnan(rows), np.inf, rows) + 0.0
             if len(np.unique(np.ascontiguousarray(rows).view(np.dtype((np.void, rows.shape[1] * 8))))) > different:
                 continue
-        equal = "no two of them equal" if different == n else "equal in repeated rows only"
-        text = f"column {name!r} looks like an identifier: {different:,} whole numbers, {equal}"
+        text = f"column {name!r} looks like an identifier: {different:,} whole numbers, one for each distinct row"
         yield Remark("identifier", text, name, drop_it(name))
 
 

@@ -245,8 +245,7 @@ class DuckDBSource(SqlSource):
         if not head.num_rows:
             return head, []
         if self.attached.csv is None:
-            repeats = named_rows(head)
-            if repeats:
+            if repeats := named_rows(head):
                 self._select_from(f"(SELECT * FROM {self.view} WHERE {is_not_header(self.columns)})")
                 head = self.head(n)
             if head.num_rows == n and not self.attached.is_query:
@@ -274,10 +273,8 @@ class DuckDBSource(SqlSource):
     ) -> tuple[Any, list[Remark]]:
         """Have text columns of a source with types that spell numbers or dates read as such, by the rules for files."""
         kept = {target, *as_text, *self.documents}
-        names = [
-            n for n, kind in self.columns.items() if kind == "VARCHAR" and n not in kept and infer.is_string(head, n)
-        ]
-        texts = head.select(names)
+        texts = [n for n, kind in self.columns.items() if kind == "VARCHAR" and n not in kept]
+        texts = head.select(names := [n for n in texts if infer.is_string(head, n)])
         read = infer.types_of(self.con, texts, None, (), as_numbers, self.reading, names, typed=True)
         read.types = {name: kind for name, kind in read.types.items() if kind != "VARCHAR"}
         if read.types:
