@@ -28,12 +28,13 @@ _REPEATED = 0.05  # share of the rows of a sample that are copies, from which on
 def is_sample(seen: Look, rows: DistinctRows, census: Census, settings: Settings) -> bool:
     """Whether models without a fold can be had by subtraction.
 
-    Not where rows are repeated, whose copies would stay in the counts, nor under a class prior that is given: by that
-    the shares of the classes in a sample cannot be made up for.
+    Not where rows are repeated: copies would stay in the counts, and equal rows that are pooled would all be in one
+    fold. Nor under a class prior that is given: by that the class proportions of a sample cannot be made up for.
     """
-    sampled = len(seen) < census.n_rows and settings.class_prior in ("jeffreys", "empirical")
+    sampled = seen.n_rows < census.n_rows and settings.class_prior in ("jeffreys", "empirical")
     copied = rows.frequency[rows.copies > 1.0].sum()
-    return sampled and bool(copied < _REPEATED * rows.frequency.sum())
+    pooled = 0.0 if seen.n_pooled is None else rows.frequency[rows.frequency > 1.0].sum()
+    return sampled and bool(max(copied, pooled) < _REPEATED * rows.frequency.sum())
 
 
 def has_rare(seen: Look, census: Census) -> bool:
