@@ -260,7 +260,7 @@ def test_text_that_spells_numbers_and_dates(score, tmp_path):
     values = {
         "price": ["1.234,56 €", "€ 7,5", "n/a", "-12", 3000.0, None],
         "share": ["14.3%", "99%", None, 0.5, "0 %", "1.5%"],
-        "when": ["29.02.2024", "2023-07-01", "1.5.2023", None, 19782, "2024-01-01 12:00:00"],
+        "when": ["29.02.2024", "2023-07-01", "1.5.2023", None, "2024-02-29", "2024-01-01 12:00:00"],
         "grade": ["1", "2", 3, "2.0", "9", ""],
     }
     rows = [dict(zip(values, each, strict=True)) for each in zip(*values.values(), strict=True)]

@@ -96,3 +96,22 @@ def test_numbers_too_close_for_a_slope(score):
 def test_a_text_that_looks_like_a_setting_is_split_in_spark():
     assert words("spark").string("a ${b}${c}") == "CONCAT('a $', '{b}$', '{c}')"
     assert words("postgres").string("a ${b}") == "'a ${b}'"
+
+
+CLOCKS = [dt.time(i * 7 % 10 + 12 * (i % 2), 5) for i in range(60)]
+
+
+@pytest.mark.parametrize(
+    ("values", "text", "number"), [(DAYS, "2024-02-21", 20240221), (CLOCKS, "03:05:00", 10)], ids=["dates", "times"]
+)
+def test_what_is_no_date_or_time_is_missing_as_text_and_ends_the_query_as_a_number(postgres, values, text, number):
+    model = cd.NaiveBayes().fit({"x": values, "size": np.arange(60) % 7 / 3}, ["a", "b"] * 30)
+    postgres.run("DROP TABLE IF EXISTS asked", "CREATE TABLE asked (x TEXT, size FLOAT)")
+    for value, expected in ((text, text), ("20240221", None), ("10", None), ("soon", None)):
+        postgres.run("DELETE FROM asked", f"INSERT INTO asked VALUES ('{value}', 1)")
+        [found] = postgres.run(model.to_sql("postgres", "asked"))
+        assert found[1:] == pytest.approx(model.predict_proba({"x": [expected], "size": [1.0]})[0])
+    postgres.run("DROP TABLE asked", f"CREATE TABLE asked AS SELECT {number} AS x, 3.0 AS size")
+    with pytest.raises(Exception, match=r"holds no times|cannot cast"):
+        postgres.run(model.to_sql("postgres", "asked"))
+    postgres.run("DROP TABLE asked")

@@ -21,6 +21,7 @@ from candide.engines.address_space import check_address_space
 from candide.engines.addresses import engine_of
 from candide.engines.batch import Scan, batches_of
 from candide.engines.reading import Reading
+from candide.engines.temporal import temporal_kind_of
 from candide.errors import unknown
 from candide.model.census import Census
 from candide.model.plan import Part, Plan
@@ -92,9 +93,21 @@ class Source(Protocol):
         """The first rows in the types in which all are read from now on, and remarks on these."""
         return self.head(n), []
 
-    def read_numbers(self, names: Sequence[str], spelled: Mapping[str, Spelling] | None = None) -> list[Remark]:
-        """Have columns read as numbers from now on, if they are not, as they were spelled before; remarks on these."""
+    def read_numbers(
+        self,
+        names: Sequence[str],
+        spelled: Mapping[str, Spelling] | None = None,
+        temporal: Mapping[Any, str] = MappingProxyType({}),
+    ) -> list[Remark]:
+        """Have columns read as numbers from now on, if they are not, as they were spelled before; remarks on these.
+
+        ``temporal`` are those that are read as dates, or as times of day and durations.
+        """
         return []
+
+    def temporal_kind(self, name: str) -> str:
+        """ "date" if a column has a type of dates, "time" if it has one of times of day or durations, else ""."""
+        return temporal_kind_of(self.columns[name])
 
     def as_written(self, names: Sequence[str]) -> list[tuple[str, Any]]:
         """Of columns to pass through, the names under which they come word for word, whatever is read as a number.

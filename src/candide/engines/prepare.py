@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from candide import wording
 from candide.engines import arrays
 from candide.engines.base import Prepared, Source, has_columns
 from candide.engines.batch import is_text, number_columns
+from candide.engines.temporal import check_temporal
 from candide.errors import InputError
 from candide.events import event_of
 from candide.model.input_columns import similar_names, suggestion
@@ -84,8 +86,12 @@ def prepare_like(
     target: str,
     weight: str | None = None,
     spelled: Mapping[str, Spelling] | None = None,
+    temporal: Mapping[Any, str] = MappingProxyType({}),
 ) -> Prepared:
-    """A known plan, for a source that must have its columns; untyped columns get the types they need."""
+    """A known plan, for a source that must have its columns; untyped columns get the types they need.
+
+    ``temporal`` are the columns of dates and of times: numbers in these are an error.
+    """
     has_columns(source, target=target, weight=weight)
     missing = [str(name) for name in plan.columns if str(name) not in source.columns]
     if missing:
@@ -95,7 +101,8 @@ def prepare_like(
         raise InputError(what, value=missing, remedy=suggestion(similar_names(missing, others)))
     levels = [(str(n), s) for part in plan.parts for n, s in zip(part.columns, part.levels, strict=False)]
     numbers = number_columns(plan, spelled or ())
-    told = source.read_numbers([*numbers, *([weight] if weight else [])], spelled)
+    told = source.read_numbers([*numbers, *([weight] if weight else [])], spelled, temporal)
+    check_temporal(source, temporal, spelled or {})
     many = [name for name, known_levels in levels if len(known_levels) > MANY_LEVELS // 2]
     around = weight is not None or source.needs_middle
     near = hints(plan, source.head(_FEWEST), around)[1] if around else {}

@@ -380,7 +380,7 @@ class Generative(Estimator):
         return in_short(repr(self), self.fitted_)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, NDArray]:
-        """Rows and labels drawn from the model: an array where it was fitted on one, else a mapping of columns.
+        """Rows and labels drawn from the model: an array where it was fitted on one, else columns, in which dates are dates.
 
         >>> import candide as cd
         >>> rows, labels = cd.NaiveBayes().fit({"a": [1, 2, 8, 9.5]}, [0, 0, 1, 1]).sample(3, random_state=0)
@@ -393,7 +393,7 @@ class Generative(Estimator):
         blocks, y = self._model().sample(n_samples, generator(random_state))
         for part, block in zip(plan.parts, blocks, strict=True):
             for j, name in enumerate(part.columns):
-                columns[name] = part.encodings[j].decode(block[:, j])
+                columns[name] = self.fitted_.in_types(name, part.encodings[j].decode(block[:, j]))
         if all(isinstance(name, int) for name in plan.columns):
             absent = np.full(n_samples, np.nan)  # columns that were not chosen
             return np.column_stack([columns.get(j, absent) for j in range(self.n_features_in_)]), self.classes_[y]

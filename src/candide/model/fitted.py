@@ -37,6 +37,7 @@ from candide.rows.blocks import Codes, Floats
 from candide.rows.labels import Labels
 from candide.rows.spelling import Spelling
 from candide.rows.table import Name, Table
+from candide.rows.temporal import in_time
 from candide.rows.written import as_spelled, without
 
 if TYPE_CHECKING:
@@ -232,8 +233,23 @@ class Fitted:
 
     def read(self, table: Table) -> Table:
         """Rows in memory, read as the model's own rows were: what spells a number or a date, what means missing."""
-        columns = (self.plan if self.counts is None else self.counts.plan).columns
-        return as_spelled(without(table, columns, self.na), self.spelled, self.dates, self.times)
+        columns, kinds = (self.plan if self.counts is None else self.counts.plan).columns, self.temporal
+        dates, times = ([name for name, one in kinds.items() if one == kind] for kind in ("date", "time"))
+        return as_spelled(without(table, columns, self.na), self.spelled, dates, times)
+
+    def in_types(self, name: Name, values: NDArray) -> NDArray:
+        """Values of a column of days as dates, or as durations; those of another as they are."""
+        kind = self.temporal.get(name)
+        return values if kind is None else in_time(np.asarray(values, np.float64), kind)
+
+    @cached_property
+    def temporal(self) -> dict[Name, str]:
+        """The columns that are counted as days: "date", or "time" for times of day and durations."""
+        plan = self.plan if self.counts is None else self.counts.plan
+        each = ((part.columns, part.encodings) for part in plan.parts)
+        days = {name for columns, how in each for name, one in zip(columns, how, strict=True) if not one.as_written}
+        kinds = {**dict.fromkeys(self.times, "time"), **dict.fromkeys(self.dates, "date")}
+        return {name: kind for name, kind in kinds.items() if name in days}
 
     def changed(self, **settings: Any) -> "Fitted":
         """The same counts under other settings: no longer those of the estimator that was fitted."""

@@ -31,6 +31,8 @@ _CURRENCIES = frozenset(_CODES.split())
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?", re.ASCII)
 _NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 _EPOCH = dt.datetime(1970, 1, 1)
+COMPACT = "%Y%m%d"  # eight digits, which are a date in no other form
+_COMPACT = re.compile(r"[1-9]\d{7}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -168,19 +170,33 @@ def value(text: str, how: Spelling = PLAIN, kind: str = "number") -> float | str
     bare = text.strip()
     if bare.lower() in NAS or bare.lower() in how.missing:
         return None
+    if kind in ("date", "time"):
+        read = temporal(bare, how, kind)
+        since = read - _EPOCH if isinstance(read, dt.datetime) else read
+        return text if since is None else since / dt.timedelta(days=1)
+    return number(text, how) if not how.is_plain and re.fullmatch(how.pattern, text) else text
+
+
+def temporal(text: str, how: Spelling = PLAIN, kind: str = "date") -> dt.datetime | dt.timedelta | None:
+    """The date that a text spells, in UTC, or in a column of times the time since midnight or the duration.
+
+    None where it spells neither. Eight digits are a date only where the rows fitted were written so.
+
+    >>> temporal("2024-02-01"), temporal("20240201"), temporal("20240201", Spelling(date="%Y%m%d"))
+    (datetime.datetime(2024, 2, 1, 0, 0), None, datetime.datetime(2024, 2, 1, 0, 0))
+    """
     if kind == "time":
-        since = moment(meaning(bare))
-        return since / dt.timedelta(days=1) if isinstance(since, dt.timedelta) else text
-    if kind != "date":
-        return number(text, how) if not how.is_plain and re.fullmatch(how.pattern, text) else text
+        since = moment(meaning(text))
+        return since if isinstance(since, dt.timedelta) else None
     try:
-        when = dt.datetime.strptime(bare, how.date or "%Y-%m-%d")  # an empty form would take no text for a date
+        if how.date == COMPACT and not _COMPACT.fullmatch(text):  # strptime would take 2024111 for one
+            raise ValueError
+        when = dt.datetime.strptime(text, how.date or "%Y-%m-%d")  # an empty form would take no text for a date
     except ValueError:
-        if not _ISO.fullmatch(bare):
-            return text
+        if not _ISO.fullmatch(text):
+            return None
         try:
-            when = dt.datetime.fromisoformat(bare)
+            when = dt.datetime.fromisoformat(text)
         except ValueError:
-            return text
-    when = when.astimezone(dt.UTC).replace(tzinfo=None) if when.tzinfo else when
-    return (when - _EPOCH) / dt.timedelta(days=1)
+            return None
+    return when.astimezone(dt.UTC).replace(tzinfo=None) if when.tzinfo else when

@@ -16,6 +16,7 @@ from candide.errors import InputError
 from candide.rows.labels import is_arrow
 from candide.rows.spelling import PLAIN, Spelling, numbers_among, value
 from candide.rows.table import Name, Table, numbers_of
+from candide.rows.temporal import read_temporal
 
 _DAY = 86_400e6  # microseconds
 _UNITS = {"date": "M8[us]", "time": "m8[us]"}
@@ -24,17 +25,25 @@ _UNITS = {"date": "M8[us]", "time": "m8[us]"}
 def as_spelled(
     table: Table, spelled: Mapping[str, Spelling], dates: Collection[Name], times: Collection[Name] = ()
 ) -> Table:
-    """The same rows, with the text of some columns read as numbers: of dates as days since 1970, of times as days."""
-    if table.is_sparse or (isinstance(table.source, np.ndarray) and table.source.dtype.kind not in "OU"):
-        return table
-    wanted = [name for name in table.names if str(name) in spelled or name in dates or name in times]
-    wanted = [name for name in wanted if is_text(table.column(name))]  # not the first value: it may be missing
+    """The same rows, with text of some columns read as numbers, and columns of dates and of times in these types.
+
+    Whatever is not a date in a column of ``dates``, or not a time of day or a duration in one of ``times``, is an
+    error: a number there would be taken for days since 1970.
+    """
     kinds = {**dict.fromkeys(dates, "date"), **dict.fromkeys(times, "time")}
-    hows = {name: spelled.get(str(name), PLAIN) for name in wanted}
-    read = {name: _read(table.column(name), how, kinds.get(name, "number")) for name, how in hows.items()}
-    for name, how in hows.items():
-        if not how.is_plain and name not in kinds:
-            _refuse_other_formats(read[name], name, how)
+    is_plain = table.is_sparse or (isinstance(table.source, np.ndarray) and table.source.dtype.kind not in "OU")
+    if is_plain and not any(name in kinds for name in table.names):
+        return table
+    read: dict[Name, NDArray] = {}
+    for name in table.names:
+        how = spelled.get(str(name), PLAIN)
+        if name in kinds:
+            found = read_temporal(table.column(name), how, kinds[name], name)
+            read |= {} if found is None else {name: found}
+        elif str(name) in spelled and is_text(table.column(name)):  # not the first value: it may be missing
+            read[name] = _read(table.column(name), how, "number")
+            if not how.is_plain:
+                _refuse_other_formats(read[name], name, how)
     return _replaced(table, read)
 
 

@@ -75,7 +75,7 @@ def adapt(
         raise InputError(f"the model knows one class only, {label!r}", value=label, remedy="fit one with two classes")
     plain = as_learned(fitted)
     with open_source(data, reading_of(fitted, reading)) as source, watch(source, "scoring"):
-        prepare_to_score(source, plain.plan, plain.spelled, plain.target)
+        prepare_to_score(source, plain.plan, plain)
         strangers = Strangers(plain.plan)
         scan = source.engine.score(source, plain.plan, [])
         each = threads.ahead(partial(_posterior, plain, strangers), pieces(scan.batches, len(plain.labels)))

@@ -47,7 +47,7 @@ def counted_like(
     plan, known = plan_like(like)
     if weighted:
         source.materialise()  # the rows looked at are among those counted
-    prepared = prepare_like(source, plan, target, weight, None if known is None else known.spelled)
+    prepared = prepare_like(source, plan, target, weight, *(() if known is None else (known.spelled, known.temporal)))
     rows, seen = Rows(source, target, weight), None
     if weighted:
         with watch(source, "looking"):

@@ -21,6 +21,7 @@ from candide.errors import unknown
 from candide.model.fitted import Fitted
 from candide.model.plan import Plan
 from candide.rows.table import Name
+from candide.rows.temporal import in_time
 from candide.tasks.scoring import LeftOut, Truth, prepare_to_score
 
 
@@ -37,7 +38,7 @@ def columns_of(
     for name in features:
         if str(name) not in source.columns:
             raise unknown(f"column in {source.name}:", str(name), source.columns)
-    prepare_to_score(source, plan, fitted.spelled, target)
+    prepare_to_score(source, plan, fitted, target)
     scan = source.engine.score(source, plan, [target] if target else [], codes=False)
     table = pa.Table.from_batches(scan.batches, scan.schema).combine_chunks()
     read: dict[Name, Any] = {}
@@ -47,21 +48,14 @@ def columns_of(
             read[name] = column
             continue
         read[name] = column.to_numpy(zero_copy_only=False)
-        if source.columns[str(name)].upper().startswith(("DATE", "TIMESTAMP")):
-            read[name] = _dates(read[name])
+        if kind := source.temporal_kind(str(name)):
+            read[name] = in_time(read[name], kind)
     if target is None:
         return read, None
     truth, left_out = Truth.of_column(fitted.labels, table.column("k0")), LeftOut(fitted.labels)
     left_out.add(truth)
     left_out.tell(target, stacklevel=3)
     return read, np.where(truth.known, truth.codes, -1)
-
-
-def _dates(days: NDArray) -> NDArray:
-    """Days since 1970 as times, none where they are absent."""
-    out, there = np.full(len(days), "NaT", "datetime64[us]"), np.isfinite(days)
-    out[there] = np.rint(days[there] * 86_400e6).astype(np.int64).astype("datetime64[us]")
-    return out
 
 
 def _only(plan: Plan, features: Sequence[Name]) -> Plan:

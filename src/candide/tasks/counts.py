@@ -116,7 +116,8 @@ def _prepared_like(rows: Rows, like: Any) -> Prepared:
     from candide.engines.prepare import prepare_like
 
     plan, known = plan_like(like)
-    prepared = prepare_like(rows.source, plan, rows.target, rows.weight, None if known is None else known.spelled)
+    formats = () if known is None else (known.spelled, known.temporal)
+    prepared = prepare_like(rows.source, plan, rows.target, rows.weight, *formats)
     every = [(str(name), one) for part in plan.parts for name, one in zip(part.columns, part.encodings, strict=True)]
     spelled = [name for name, encoding in every if encoding.as_written and rows.source.untyped]
     return replace(prepared, spelled=spelled, head=rows.source.head(_SAMPLE))

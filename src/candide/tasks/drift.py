@@ -186,7 +186,7 @@ class _Walk:
         """New rows counted as one class, their unseen levels, and what the model predicts of the rows."""
         fitted = self.fitted
         with open_source(data, reading_of(fitted, reading)) as source, watch(source, "looking"):
-            prepare_to_score(source, fitted.plan, fitted.spelled, fitted.target)
+            prepare_to_score(source, fitted.plan, fitted)
             kept = [name for name in self.with_levels if name in source.columns]
             scan = source.engine.score(source, fitted.plan, kept)
             found = list[Any]()

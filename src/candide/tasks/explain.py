@@ -15,6 +15,7 @@ from candide.engines.base import Source, open_source
 from candide.engines.reading import Reading
 from candide.errors import InputError
 from candide.rows.matching import respelled
+from candide.rows.temporal import in_time
 from candide.tasks.models import Model, fitted_of, reading_of
 from candide.tasks.scoring import prepare_to_score
 
@@ -48,7 +49,7 @@ def explain(
     own = [each for part in fitted.plan.parts for each in zip(part.columns, part.encodings, part.levels, strict=False)]
     levels = {name: known for name, encoding, known in own if encoding.as_written}  # cells of a grid are no levels
     with open_source(data, reading_of(fitted, reading)) as source:
-        prepare_to_score(source, fitted.plan, fitted.spelled, fitted.target)
+        prepare_to_score(source, fitted.plan, fitted)
         label = [str(fitted.target)] if fitted.target in source.columns else []
         raw = [name for name in names if not source.untyped and str(name) in source.columns]  # a CSV has only text
         for one in rows:
@@ -58,7 +59,9 @@ def explain(
             table |= {name: respelled(table[name], known) for name, known in levels.items()}
             shown = table | dict(zip(raw, found.columns[len(names) + len(label) :], strict=True))
             labels = found.column("k0").to_pylist() if label else [None] * found.num_rows
-            decisions = in_memory.explain(fitted, table, shown, by)
+            days = {name: table[name].to_numpy() for name in table if name in fitted.temporal}
+            typed = {name: in_time(column, fitted.temporal[name]) for name, column in days.items()}
+            decisions = in_memory.explain(fitted, table | typed, shown, by)
             yield from map(Explained, range(first, last + 1), labels, decisions)
 
 

@@ -197,9 +197,8 @@ def as_read(source: Source, prepared: Prepared, reading: Reading | None) -> dict
     perhaps = (str(name) for part in prepared.plan.parts if part.event.most is not None for name in part.columns)
     counted = {*number_columns(prepared.plan), *perhaps}  # whole numbers are numbers or codes, as the counts decide
     spelled = {name: how for name, how in source.spelled.items() if name in counted and how != PLAIN}
-    kinds = {name: source.columns[name].upper() for name in counted}
-    dates = frozenset(name for name, kind in kinds.items() if kind.startswith(("DATE", "TIMESTAMP")))
-    times = frozenset(name for name, kind in kinds.items() if kind.startswith(("TIME", "INTERVAL"))) - dates
+    kinds = {name: source.temporal_kind(name) for name in counted}
+    dates, times = (frozenset(name for name, one in kinds.items() if one == kind) for kind in ("date", "time"))
     return {"spelled": spelled, "na": reading.missing if reading else (), "dates": dates, "times": times}
 
 

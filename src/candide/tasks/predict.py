@@ -57,7 +57,7 @@ def predict(
     outputs.check(out, model, data, ours=is_scored, force=force)
     fitted = fitted_of(model).with_policy(policy)
     with open_source(data, reading_of(fitted, reading)) as source, watch(source, "scoring"):
-        prepare_to_score(source, fitted.plan, fitted.spelled, fitted.target)
+        prepare_to_score(source, fitted.plan, fitted)
         names = kept_columns(source, keep)
         strangers, between = Strangers(fitted.plan), Between.of(fitted, intervals)
         scoring = partial(Scoring.of, fitted, names, between=between)

@@ -7,7 +7,7 @@ model at hand, and the scored table is the same. Rows go out as Arrow streams, s
 import io
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from candide.errors import InputError, SourceError
 from candide.kernels import threads
 from candide.model.strangers import unseen
 from candide.rows.remarks import Remark, warn
+from candide.rows.temporal import in_time
 from candide.tasks import outputs
 from candide.tasks.connection import Answer, Connection, TooLargeError
 from candide.tasks.models import reading_of
@@ -52,7 +53,7 @@ def predict_remotely(
     with Connection(server, token) as there:
         wanted = Wanted.from_facts(there.get("/columns"))
         with open_source(data, reading_of(wanted, reading)) as source, watch(source, "scoring"):
-            prepare_to_score(source, wanted.plan, wanted.spelled or {}, wanted.target)
+            prepare_to_score(source, wanted.plan, wanted)
             scored = _scored_table(source, there, wanted, kept_columns(source, keep), strange)
             found = put(source, *scored, out)
     warn(strange.remarks())
@@ -70,7 +71,7 @@ def _scored_table(
     names = [str(part.columns[j]) for part, j in places(plan)]
     sent = [(i, name) for i, name in enumerate(names) if name in source.columns]
     kinds = [arrow_type(scan.schema.field(f"k{i}").type, kind) for i, (_, kind) in enumerate(written)]
-    asking = partial(_answered, there, sent, strange)
+    asking = partial(_answered, there, sent, strange, wanted.temporal)
     empty = pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in scan.schema], schema=scan.schema)
     answers = asking(empty).schema
     distinct([*keep, *answers.names])
@@ -120,11 +121,23 @@ def _halved(asking: Callable[[Any], Any], batch: Any, first: int) -> Iterator[An
         raise
 
 
-def _answered(there: Connection, sent: list[tuple[int, str]], strange: "_Strange", batch: Any) -> Any:
+def _typed(column: Any, kind: str | None) -> Any:
+    """A column as it is sent: days of dates and of times in a type that says so."""
+    import pyarrow as pa
+
+    if kind is None or not pa.types.is_floating(column.type):
+        return column
+    return pa.array(in_time(column.to_numpy(zero_copy_only=False), kind))
+
+
+def _answered(
+    there: Connection, sent: list[tuple[int, str]], strange: "_Strange", temporal: Mapping[str, str], batch: Any
+) -> Any:
     """The answer to the rows of a batch, as one of Arrow."""
     import pyarrow as pa
 
-    rows = pa.RecordBatch.from_arrays([batch.column(i) for i, _ in sent], names=[name for _, name in sent])
+    columns = [_typed(batch.column(i), temporal.get(name)) for i, name in sent]
+    rows = pa.RecordBatch.from_arrays(columns, names=[name for _, name in sent])
     out = io.BytesIO()
     with pa.ipc.new_stream(out, rows.schema) as stream:
         stream.write_batch(rows)

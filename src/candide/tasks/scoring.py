@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import partial
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from candide import wording
 from candide.engines.base import Rows, Source, has_columns
 from candide.engines.batch import blocks, number_columns, pieces
 from candide.engines.count import weights
+from candide.engines.temporal import check_temporal
 from candide.errors import UnlabelledError
 from candide.kernels import threads
 from candide.model.fitted import Fitted
@@ -41,18 +42,34 @@ T = TypeVar("T")
 Work = Callable[[Floats, NDArray[np.intp], Floats | None], T]  # log p(class | x), class codes, weights
 
 
+class InputFormat(Protocol):
+    """How a model reads rows: how text writes numbers and dates, and which columns hold dates or times."""
+
+    @property
+    def spelled(self) -> Mapping[str, Spelling]: ...
+    @property
+    def temporal(self) -> Mapping[Any, str]: ...
+    @property
+    def target(self) -> str | None: ...
+
+
 def prepare_to_score(
-    source: Source, plan: Plan, spelled: Mapping[str, Spelling], target: str | None, stacklevel: int = 3
+    source: Source, plan: Plan, model: InputFormat, target: str | None = None, stacklevel: int = 3
 ) -> list[Remark]:
     """Have a source's numbers read, and see that it has the plan's columns: an error if none, a warning if not all.
 
+    A column of other values in the place of dates or times is an error. ``target`` is that of the model if not given.
+
     What was warned of is given back, for those who show it elsewhere.
     """
+    spelled, used = model.spelled, set(plan.columns)
+    temporal = {name: kind for name, kind in model.temporal.items() if name in used}
     notes = [
         *source.remarks,
-        *source.read_numbers(number_columns(plan, spelled), spelled),
-        *compare_columns(source.name, source.columns, plan.columns, [target]),
+        *source.read_numbers(number_columns(plan, spelled), spelled, temporal),
+        *compare_columns(source.name, source.columns, plan.columns, [target or model.target]),
     ]
+    check_temporal(source, temporal, spelled)
     remarks.warn(notes, stacklevel)
     return notes
 
@@ -134,7 +151,7 @@ def labelled(source: Source, fitted: Fitted, target: str, work: Work[T], weight:
     Rows without a label, and with one that the model does not know, are left out, and counted; an error if all are.
     """
     has_columns(source, target=target, weight=weight)
-    told = prepare_to_score(source, fitted.plan, fitted.spelled, target, stacklevel=4)
+    told = prepare_to_score(source, fitted.plan, fitted, target, stacklevel=4)
     scan = source.engine.score(source, fitted.plan, [target, *([weight] if weight else [])])
     tallying = Tallying(fitted, work, weight)
 
@@ -153,7 +170,7 @@ def labelled(source: Source, fitted: Fitted, target: str, work: Work[T], weight:
 def tallied(source: Source, fitted: Fitted, target: str, work: Work[T], weight: str | None = None) -> Tallied[T]:
     """The same where the rows lie, and the sum of what ``work`` makes of them."""
     has_columns(source, target=target, weight=weight)
-    prepare_to_score(source, fitted.plan, fitted.spelled, target, stacklevel=4)
+    prepare_to_score(source, fitted.plan, fitted, target, stacklevel=4)
     rows, tallying = Rows(source, target, weight), Tallying(fitted, work, weight)
     found = source.engine.gather(rows, fitted.plan, tallying, codes=True)
     if found.total is None:

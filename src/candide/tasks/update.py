@@ -250,7 +250,7 @@ def _opened(
     with open_source(data, reading_of(fitted, reading)) as source:
         if fitted.voices is not None:
             source.materialise()  # rows that are looked at are among those counted
-        prepared = prepare_like(source, fitted.census.plan, name, weight, fitted.spelled)
+        prepared = prepare_like(source, fitted.census.plan, name, weight, fitted.spelled, fitted.temporal)
         warn(prepared.remarks)
         yield Rows(source, name, weight), prepared
 

@@ -11,15 +11,19 @@ True
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from candide.engines.batch import places
 from candide.errors import ModelFileError
 from candide.events import event_of
 from candide.model.fitted import Fitted
 from candide.model.plan import Part, Plan
+from candide.rows.identity import spelled
 from candide.rows.spelling import Spelling
+from candide.rows.temporal import in_time
 from candide.store.values import unpack_spelled
 
 _EVENTS = {"number": "gaussian", "level": "categorical", "text": "text"}  # whose columns are read in this way
@@ -32,7 +36,8 @@ class Wanted:
     kinds: Mapping[str, str]  # of each column in order: number, level or text
     target: str | None = None
     na: tuple[str, ...] = ()
-    spelled: Mapping[str, Spelling] | None = None
+    spelled: Mapping[str, Spelling] = field(default_factory=dict)
+    temporal: Mapping[str, str] = field(default_factory=dict)  # the columns of dates ("date") and of times ("time")
 
     @classmethod
     def of(cls, fitted: Fitted) -> "Wanted":
@@ -41,7 +46,9 @@ class Wanted:
             if part.encodings[j].as_written:
                 kinds[str(part.columns[j])] = "text" if part.holds == "documents" else "level"
         target = None if fitted.target is None else str(fitted.target)
-        return cls(kinds, target, tuple(fitted.na), {str(name): how for name, how in fitted.spelled.items()})
+        hows = {str(name): how for name, how in fitted.spelled.items()}
+        temporal = {str(name): kind for name, kind in fitted.temporal.items() if str(name) in kinds}
+        return cls(kinds, target, tuple(fitted.na), hows, temporal)
 
     @property
     def numbers(self) -> list[str]:
@@ -57,9 +64,10 @@ class Wanted:
 
     def facts(self) -> dict[str, Any]:
         """All of it as plain values."""
-        spelled = {name: how.settings() for name, how in (self.spelled or {}).items()}
+        hows = {name: how.settings() for name, how in self.spelled.items()}
         columns = [{"name": name, "kind": kind} for name, kind in self.kinds.items()]
-        return {"columns": columns, "target": self.target, "missing": list(self.na), "spelled": spelled}
+        told = {"columns": columns, "target": self.target, "missing": list(self.na), "spelled": hows}
+        return told | ({"temporal": dict(self.temporal)} if self.temporal else {})
 
     @classmethod
     def from_facts(cls, facts: Any) -> "Wanted":
@@ -69,7 +77,10 @@ class Wanted:
             if not set(kinds.values()) <= _EVENTS.keys():
                 raise ValueError
             target = None if facts["target"] is None else str(facts["target"])
-            return cls(kinds, target, tuple(map(str, facts["missing"])), unpack_spelled(facts["spelled"]))
+            temporal = {str(name): kind for name, kind in facts.get("temporal", {}).items()}
+            if not set(temporal.values()) <= {"date", "time"}:
+                raise ValueError
+            return cls(kinds, target, tuple(map(str, facts["missing"])), unpack_spelled(facts["spelled"]), temporal)
         except (KeyError, TypeError, ValueError, AttributeError):
             raise ModelFileError("this is no description of the columns of a model") from None
 
@@ -89,5 +100,13 @@ def example(fitted: Fitted) -> dict[str, Any]:
         elif encoding.kind == "level":
             found.setdefault(name, next(iter(encoding.labels.values), None))  # type: ignore[attr-defined]
         else:
-            found.setdefault(name, (encoding.extent() or (0.0, 0.0))[0])
+            found.setdefault(name, _shown((encoding.extent() or (0.0, 0.0))[0], fitted.temporal.get(part.columns[j])))
     return {str(name): found.get(str(name)) for name in fitted.plan.columns}
+
+
+def _shown(value: float, kind: str | None) -> Any:
+    """A number, or the date or the duration that it stands for."""
+    if kind is None:
+        return value
+    means = in_time(np.array([np.floor(value) if kind == "date" else value]), kind).item(0)
+    return str(means.date()) if kind == "date" else spelled(means)

@@ -32,6 +32,7 @@ from candide.rows.spelling import PLAIN, Spelling
 
 _LINES = 4096  # enough to know the form by: types are looked at elsewhere
 _MOST = 0.5  # of the lines have as many fields, where one is odd
+_SPAN = r"\s*[-+]?\d+ days?(,? [-+]?\d+:\d{2}(:\d{2}(\.\d+)?)?)?\s*|\s*[-+]?\d+:\d{2}(:\d{2}(\.\d+)?)?\s*"
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -109,6 +110,7 @@ class CsvForm:
         absent = {name: f"CASE WHEN {identifier(name)} NOT IN {tuple_of(self.hints.na)} THEN {identifier(name)} END"
                   for name in (self.names if written and self.hints.na else ())}  # fmt: skip
         odd = {name for name, how in spelled.items() if how != PLAIN}
+        odd |= {name for name, kind in types.items() if kind == "INTERVAL"}
         repeats = any(part.repeats for part in self.parts or (self,))
         as_text = {*self.names} if repeats else odd | absent.keys() | written.keys()
         table = self._table({name: kind for name, kind in types.items() if name not in as_text}, not written)
@@ -156,10 +158,20 @@ def read_text(
     """A table some of whose columns of text are read in other types, after what is absent; the rest is as in a form."""
     plainly = {name: mended(name, how) for name, how in spelled.items() if how != PLAIN}
     copies = [f"{identifier(name)} AS {identifier(other)}" for name, other in written.items()]
+    spans = [name for name, kind in types.items() if kind == "INTERVAL"]
+    plainly |= {name: _durations(plainly.get(name, identifier(name))) for name in spans}
     casts = {name: f"CAST({identifier(name)} AS {kind})" for name, kind in types.items()}
     for one, more in ((absent, copies), (plainly, []), (casts, [])):  # apart, so that an error names the column
         table = replaced(table, one, more)
     return table
+
+
+def _durations(text: str) -> str:
+    """SQL for text that is a duration or a time of day, and for other text so that no cast reads it.
+
+    DuckDB takes a number for so many seconds.
+    """
+    return f"CASE WHEN regexp_full_match({text}, {literal(_SPAN)}) THEN {text} ELSE {text} || {literal(NOT_SO)} END"
 
 
 def replaced(table: str, columns: Mapping[str, str], more: Sequence[str] = ()) -> str:

@@ -8,16 +8,18 @@ from typing import Any
 import duckdb
 
 from candide.errors import InputError, SourceError
+from candide.rows import temporal
 
 _INTERRUPTED = re.compile(r"^Query interrupted$|Python exception.*: KeyboardInterrupt", re.DOTALL)
 NOT_SO = "\x1f"  # after a number that is not spelled as its column is, so that it is read as none
 _LINE = re.compile(r"Line: (\d+)")
 _CONVERT = re.compile(r'converting column "(?P<column>.*?)"\. Could not convert string "(?P<value>.*?)"', re.DOTALL)
 _CAST = re.compile(
-    r"(?:convert string|field format:) ['\"](?P<value>.*?)['\"](?: to|,)"
+    r"(?:convert string|field format:|out of range:) ['\"](?P<value>.*?)['\"](?: to|,|(?= when))"
     r".* when casting from source column (?P<column>.*)"
 )
-_MOMENT = re.compile(r"'(DATE|TIMESTAMP)'|invalid (date|timestamp) field", re.IGNORECASE)
+_MOMENT = re.compile(r"'(DATE|TIMESTAMP)|\b(date|timestamp) field", re.IGNORECASE)
+_CLOCK = re.compile(r"'(TIME|INTERVAL)|to INTERVAL|\btime field", re.IGNORECASE)
 _STREAM = re.compile(r"failed: Invalid: (.*?)\. Detail: Python exception", re.DOTALL)  # what a stream of ours said
 _COLUMNS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
 
@@ -43,18 +45,20 @@ def _told(name: str, text: str) -> InputError:
     found = _LINE.search(text)
     where: dict[str, Any] = {"where": name, "line": int(found[1]) if found else None}
     if bad := _CONVERT.search(text) or _CAST.search(text):
-        column, value, kind = bad["column"], _short(bad["value"]), "date" if _MOMENT.search(text) else "number"
+        column, value = bad["column"], _short(bad["value"])
+        kind = "date" if _MOMENT.search(text) else "time" if _CLOCK.search(text) else ""
         remedy = (
-            f"pass --na {value!r} (na=[...]) if it means a missing value; a model fitted with "
-            f"--event {column}=categorical (events={{...}}) takes it for a category"
+            f"{temporal.remedy(kind) + ', or ' if kind else ''}pass --na {value!r} (na=[...]) if it means a missing "
+            f"value; a model fitted with --event {column}=categorical (events={{...}}) takes it for a category"
         )
         form = ""
         if value == column:
             remedy = "if the line repeats the header, delete it"
-        elif bad["value"].endswith(NOT_SO):  # a number, perhaps, in another unit
+        elif not kind and bad["value"].endswith(NOT_SO):  # a number, perhaps, in another unit
             form = " in the format of the other rows, or of the rows fitted"
             remedy = f"write it in that format; {remedy}"
-        return SourceError(f"{value!r} is not a {kind}{form}", column=column, value=value, remedy=remedy, **where)
+        what = f"{value!r} is not a {temporal.CALLED.get(kind, 'number')}{form}"
+        return SourceError(what, column=column, value=value, remedy=remedy, **where)
     if bad := _COLUMNS.search(text):
         remedy = "mend the line, or pass the delimiter"
         return SourceError(f"{bad[2]} fields where {bad[1]} are expected", value=int(bad[2]), remedy=remedy, **where)

@@ -12,6 +12,7 @@ How numbers and dates are spelled is found out in :mod:`candide.engines.duckdb.s
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow.compute as pc
@@ -20,12 +21,14 @@ from candide import wording
 from candide.engines.duckdb import spellings
 from candide.engines.duckdb.spellings import KINDS, Options, all_match
 from candide.engines.reading import Reading
+from candide.engines.temporal import temporal_kind_of
 from candide.rows.remarks import Remark
 from candide.rows.spelling import Spelling
 
 _PLAIN = r"^(0|-?[1-9]\d{0,17})$"
 _ZEROS = r"^\s*[+-]?0\d"  # as codes begin, and numbers do not
 _TRUTH = r"^(?i:true|false)$"
+_NOTHING: Mapping[Any, str] = MappingProxyType({})
 _NOT_TEXT = {"BIGINT", "HUGEINT", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIME", "INTERVAL"}
 
 
@@ -100,18 +103,30 @@ def types_of(
     return read
 
 
-def numbers_of(con: Any, head: Any, known: Mapping[str, Spelling], reading: Reading) -> Read:
-    """The types of columns that hold numbers or dates: spelled as is known, unless they are seen not to be."""
+def numbers_of(
+    con: Any, head: Any, known: Mapping[str, Spelling], reading: Reading, temporal: Mapping[Any, str] = _NOTHING
+) -> Read:
+    """The types of columns that hold numbers or dates: spelled as is known, unless they are seen not to be.
+
+    ``temporal`` columns are read as dates, or as times and durations, and as nothing else.
+    """
     read, found = Read(), dict[str, Options]()
     for name, column in zip(head.column_names, head.columns, strict=True):
         kind = spellings.kind_if(con, column, known[name]) if name in known else None
+        options = None if kind else spellings.options_of(con, column)
+        how = known.get(name, Spelling())
+        how = replace(how, missing=how.missing or spellings.usual(column).missing)  # words that the rows fitted had not
+        wanted = temporal.get(name)
+        kinds = [kind] if kind else [] if options is None else options.kinds.values()
+        if wanted and any(temporal_kind_of(one) != wanted for one in kinds):
+            kind, options = None, None
         if kind is not None:
-            words = spellings.usual(column).missing  # which the rows fitted may not have had
-            read.types[name], read.spelled[name] = kind, replace(known[name], missing=known[name].missing or words)
-        elif (options := spellings.options_of(con, column)) and _is_of_unit(options, known.get(name)):
+            read.types[name], read.spelled[name] = kind, how
+        elif options and _is_of_unit(options, known.get(name)):
             found[name] = options
         else:
-            read.types[name], read.spelled[name] = "DOUBLE", known.get(name, spellings.usual(column))
+            read.types[name] = {"date": "TIMESTAMP", "time": "INTERVAL"}.get(wanted or "", "DOUBLE")
+            read.spelled[name] = how
     chosen = spellings.chosen(found, reading)
     for name, (options, key) in chosen.items():
         read.types[name] = "DOUBLE" if options.kinds[key] == "BIGINT" else options.kinds[key]

@@ -286,7 +286,12 @@ class DuckDBSource(SqlSource):
                 head = head.set_column(head.column_names.index(name), name, parsed.column(name))
         return head, read.remarks
 
-    def read_numbers(self, names: Sequence[str], spelled: Mapping[str, Spelling] | None = None) -> list[Remark]:
+    def read_numbers(
+        self,
+        names: Sequence[str],
+        spelled: Mapping[str, Spelling] | None = None,
+        temporal: Mapping[Any, str] = _NOTHING,
+    ) -> list[Remark]:
         """In the way in which they are written in the head, where they come as text."""
         names = [name for name in names if self.columns.get(name) == "VARCHAR"]
         if not names:
@@ -294,7 +299,7 @@ class DuckDBSource(SqlSource):
         head = self.arrow(
             f"SELECT {', '.join(map(identifier, names))} FROM {self.view} LIMIT {rows_of_look(len(names))}"
         )
-        read = infer.numbers_of(self.con, head, spelled or {}, self.reading)
+        read = infer.numbers_of(self.con, head, spelled or {}, self.reading, temporal)
         if self.attached.csv is None:
             self._read_again(read)
         else:

@@ -43,6 +43,7 @@ class Read:
     kind: str
     written: str | None = None  # None: as it is read
     own: Any = None
+    is_duration: bool = False  # whether the days that it is read as are those of an interval
 
     @property
     def written_name(self) -> str:
@@ -78,7 +79,7 @@ def read(name: str, type: str, typmod: str = "-1") -> Read:
         return _decimal(name, *divmod(int(typmod) - 4, 1 << 16))
     if type in _MADE:
         sql, kind = _MADE[type]
-        return Read(name, sql.format(x), kind, x if type == "interval" else None)
+        return Read(name, sql.format(x), kind, x if type == "interval" else None, is_duration=type == "interval")
     return Read(name, f"CAST({x} AS text)", "VARCHAR")
 
 

@@ -75,6 +75,9 @@ class PostgresSource(SqlSource):
         self._reads = {one.name: one for one in found}
         self.columns = {one.name: one.kind for one in found}
 
+    def temporal_kind(self, name: str) -> str:
+        return "time" if self._reads[name].is_duration else super().temporal_kind(name)
+
     def close(self) -> None:
         self.session.close()
         if self._file is not None:

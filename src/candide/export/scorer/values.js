@@ -10,6 +10,7 @@ const TRUTHS = [["true", "false"], ["yes", "no"], ["y", "n"], ["t", "f"], ["on",
 const PERIOD = /^(-)?P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$/;
 const SPAN = /^(?:(-?\d+) days?(?:,? |$))?(?:([+-])?(\d+):(\d\d):(\d\d(?:\.\d+)?))?$/;
 const DAY = 86400e6; // microseconds
+const COMPACT = "%Y%m%d"; // the form of dates of eight digits
 const MONTHS = "january february march april may june july august september october november december".split(" ");
 export const [ABSENT, NEW] = [-1, -2]; // of values that are no level
 
@@ -165,17 +166,28 @@ function keyOf(level) {
 /** The number that a value is, NaN where it is missing; days since 1970 of a date. */
 export function numberOf(column, value) {
   if (isMissing(value)) return NaN;
+  if (["date", "time"].includes(column.kind)) return daysOf(column, value);
   if (value instanceof Date) return value.getTime() / 86400e3;
   let read = typeof value === "string" ? spelled(column, value) : value;
   if (typeof read === "string") read = numberIn(read);
   if (typeof read === "boolean" || typeof read === "bigint") read = Number(read);
   if (typeof read !== "number") {
-    const what = ["date", "time"].includes(column.kind) ? column.kind : "number";
-    throw refused(column, value, `is not a ${what}`, `pass a ${what}, or null where it is missing`);
+    throw refused(column, value, "is not a number", "pass a number, or null where it is missing");
   }
   const infinite = read === Infinity || read === -Infinity;
   if (infinite) throw refused(column, value, "is not a finite number", "pass null where it is missing");
   return read;
+}
+
+/** The days of a date since 1970, or of a time of day or a duration; anything else in their place is an error. */
+function daysOf(column, value) {
+  const isDate = column.kind === "date";
+  if (isDate && value instanceof Date) return value.getTime() / 86400e3;
+  const isWhole = isDate && column.spelled?.date === COMPACT && Number.isInteger(value);
+  const read = typeof value === "string" || isWhole ? spelled(column, String(value)) : undefined;
+  if (typeof read === "number") return read;
+  const [what, how] = isDate ? ["date", "2024-12-31"] : ["time of day or duration", "13:05:30 or 1 day 02:00:00"];
+  throw refused(column, value, `is not a ${what}`, `write it as ${how}, or pass null where it is missing`);
 }
 
 /** The place of a value among the levels of its column. */
@@ -204,7 +216,8 @@ function spelled(column, text) {
     return key.startsWith("duration ") ? Number(key.slice(9)) / DAY : text;
   }
   if (column.kind === "date") {
-    const at = dated(bare, how.date || "%Y-%m-%d") ?? moment(bare);
+    const isCompact = how.date === COMPACT && !/^[1-9]\d{7}$/.test(bare);
+    const at = dated(bare, isCompact ? "%Y-%m-%d" : how.date || "%Y-%m-%d") ?? moment(bare);
     return at === null ? text : at / DAY;
   }
   if (!how.pattern) return text;

@@ -13,6 +13,7 @@ import re
 from typing import Any
 
 ABSENT, NEW = -1, -2  # of values that are no level
+COMPACT = "%Y%m%d"  # the form of dates of eight digits
 DAY = dt.timedelta(days=1)
 EPOCH = dt.datetime(1970, 1, 1)
 NUMBER = re.compile(r"\s*[+-]?(?:(?P<whole>\d+)|\d+\.\d*|\.\d+)(?P<power>[eE][+-]?\d{1,3})?\s*", re.ASCII)
@@ -171,6 +172,8 @@ def number_of(column: dict[str, Any], value: Any) -> float:
         return math.nan
     times = getattr(getattr(value, "dtype", None), "kind", "") in ("m", "M")
     read = text_value(column, value) if isinstance(value, str) else moment(plain(value) if times else value)
+    if column["kind"] in ("date", "time"):
+        return days_of(column, value, read)
     if isinstance(read, dt.datetime):
         return (read - EPOCH) / DAY
     try:
@@ -178,11 +181,26 @@ def number_of(column: dict[str, Any], value: Any) -> float:
             raise ValueError("not a number")
         number = read / DAY if isinstance(read, dt.timedelta) else float(read)
     except (TypeError, ValueError, OverflowError):
-        what = column["kind"] if column["kind"] in ("date", "time") else "number"
-        raise refused(column, value, f"is not a {what}", f"pass a {what}, or None where it is missing") from None
+        raise refused(column, value, "is not a number", "pass a number, or None where it is missing") from None
     if math.isinf(number):
         raise refused(column, value, "is not a finite number", "pass None where it is missing")
     return number
+
+
+def days_of(column: dict[str, Any], value: Any, read: Any) -> float:
+    """The days of a date since 1970, or of a time of day or a duration; anything else in their place is an error."""
+    if isinstance(read, float) and math.isnan(read):
+        return math.nan
+    is_date, form = column["kind"] == "date", column.get("spelled", {}).get("date")
+    is_whole = not isinstance(read, str | bool) and isinstance(read, int | float) and read % 1 == 0
+    if is_date and form == COMPACT and is_whole:
+        read = text_value(column, str(int(read)))
+    if is_date and isinstance(read, dt.datetime):
+        return (read - EPOCH) / DAY
+    if not is_date and isinstance(read, dt.timedelta):
+        return read / DAY
+    what, how = ("date", "2024-12-31") if is_date else ("time of day or duration", "13:05:30 or 1 day 02:00:00")
+    raise refused(column, value, f"is not a {what}", f"write it as {how}, or pass None where it is missing")
 
 
 def place_of(column: dict[str, Any], value: Any) -> int:
@@ -226,6 +244,8 @@ def text_value(column: dict[str, Any], text: str) -> Any:
             text = text.replace(old, new)
         return float(f"{text.strip()}e-2" if how["percent"] else text)
     form = how.get("date") or "%Y-%m-%d"  # an empty form would take no text for a date
+    if form == COMPACT and not re.fullmatch(r"[1-9]\d{7}", bare, re.ASCII):
+        form = "%Y-%m-%d"
     for read in (lambda: dt.datetime.strptime(bare, form), lambda: dt.datetime.fromisoformat(bare)):
         try:
             return moment(read())

@@ -65,10 +65,11 @@ class Column:
         if how is not None:
             read = self._as_spelled(how, kind)
         elif kind == "time":
-            text = self._text(["", *self.na])
-            read = f"COALESCE({self.words.clock.replace('{}', text)}, {self.words.parsed(text)})"
+            read = self.words.clock.replace("{}", self._text(["", *self.na]))
         elif kind == "date" and own != (days := self.words.days.replace("{}", self._utc)):
-            read = days
+            read = self._if_written_as_date(days)
+        elif kind == "date" and is_text and self.words.is_date_text:
+            return f"CASE WHEN {is_text} AND NOT ({self._is_written_as_date}) THEN NULL ELSE {own} END"
         else:
             return own
         return f"CASE WHEN {is_text} THEN {read} ELSE {own} END" if is_text else read
@@ -78,10 +79,33 @@ class Column:
         if kind == "time" and not self.words.clock:
             what = f"it holds times of day or durations, which a query of {self.words.name} cannot read"
             raise InputError(what, column=self.name, remedy="export it to python or js, or fit it as numbers")
-        if kind != "date" or self.words.name in ("duckdb", "sqlite"):
+        if kind == "time" or (kind == "date" and self.words.name in ("duckdb", "sqlite")):
+            return self._temporal(kind)
+        if kind != "date":
             return self.words.typed(self.raw, str(self.name))
         when = self._utc if "spelled" not in self.about else self.words.moment.replace("{}", self._utc)
         return self.words.days.replace("{}", when)  # of text there are none, even where it is never asked for them
+
+    def _temporal(self, kind: str) -> str:
+        """The days of a column that has a type of dates, or of times; an error, or NULL without types, of another."""
+        if not self.words.is_time:
+            return "NULL"
+        is_day, is_time = (one.replace("{}", self.raw) for one in (self.words.is_day, self.words.is_time))
+        what = "dates" if kind == "date" else "times of day or durations"
+        told = self.words.string(f"column {str(self.name)!r} holds no {what}, which the model was fitted on")
+        fail = self.words.fail.replace("{}", self.raw).replace("{type}", self.words.number).replace("{what}", told)
+        of_kind = is_day if kind == "date" else f"{is_time} AND NOT {is_day}"
+        typed = self.words.typed(self.raw, str(self.name))
+        held = f"LOWER({self.words.text.replace('{}', self.raw)}) <> 'nan'"  # NULL is not, and NaN is missing too
+        return f"CASE WHEN {of_kind} THEN {typed} WHEN {held} THEN {fail} END"
+
+    def _if_written_as_date(self, days: str) -> str:
+        """The days of text that is a date with dashes: databases take other text for dates too, each in its own way."""
+        return f"CASE WHEN {self._is_written_as_date} THEN {days} END" if self.words.is_date_text else days
+
+    @property
+    def _is_written_as_date(self) -> str:
+        return self.words.is_date_text.replace("{}", self._text([]))
 
     def _as_spelled(self, how: dict[str, Any], kind: str) -> str:
         """The number of a text, in the form that the rows fitted had."""
@@ -131,7 +155,7 @@ class Column:
         from sqlglot import exp
 
         if not form:
-            return self.words.days.replace("{}", self.words.moment.replace("{}", text))
+            return self._if_written_as_date(self.words.days.replace("{}", self.words.moment.replace("{}", text)))
         if not self.words.dates_of_text:
             what = f"its dates are text in the form {form}, which {self.words.name} cannot read"
             raise InputError(what, column=self.name, remedy="make a column of dates of it, and fit again")

@@ -20,6 +20,7 @@ from candide.errors import InputError, unknown
 _LATER = "CAST(EXTRACT(EPOCH FROM {}) AS DOUBLE PRECISION) / 86400e0"
 _PG_TYPE = "PG_TYPEOF({{}}) = CAST('{}' AS REGTYPE)"
 _ZONED = "':[0-9.]+ ?(Z|UTC|[-+][0-9:]+)$'"  # a text that ends with a time in a zone
+_DASHED = "'^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([ T].*)?$'"  # a date, perhaps with a time
 _NO_TEXT = "SUBSTR(CAST({} AS TEXT), 1, 0)"  # without which PostgreSQL would fail before it reads a row
 _SPAN = "'^(-?[0-9]+ days?,? ?)?([-+]?[0-9]+:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)?)?$'"  # a time of day or a duration
 NEVER = -1e300  # the score of what cannot be; some of them add up without leaving the range of numbers
@@ -73,6 +74,7 @@ class Words:
     dates_of_text: bool = True
     fits: str = ""  # whether a text {} matches a regular {pattern}
     like: str = ""  # in its place, whether it matches one with classes of characters, where * is any text
+    is_date_text: str = ""  # whether a text is a date with dashes; without it the database says what a date is
     array: str = "[{}]"  # a list of values
     dot: str = ""  # of such a list and of constants, where that is quicker than a long sum
 
@@ -186,6 +188,7 @@ _WORDS = (
         is_short="TYPEOF({}) = 'FLOAT'",
         is_truth="TYPEOF({}) = 'BOOLEAN'",
         is_text="REGEXP_MATCHES(TYPEOF({}), '^(VARCHAR$|JSON$|ENUM)')",
+        is_date_text=f"REGEXP_MATCHES({{}}, {_DASHED})",
         dot="LIST_DOT_PRODUCT({}, [{}])",
         fits="REGEXP_MATCHES({}, {pattern})",
     ),
@@ -221,6 +224,7 @@ _WORDS = (
         is_truth=_PG_TYPE.format("boolean"),
         is_text=IS_TEXT,
         fits='({} COLLATE "C" ~ {pattern})',
+        is_date_text=f'{{}} COLLATE "C" ~ {_DASHED}',
     ),
     Words(
         "snowflake",
@@ -259,6 +263,8 @@ _WORDS = (
         fence="LIMIT -1",
         table="(SELECT {numbered} FROM (VALUES {rows})) AS {name}",
         is_text="TYPEOF({}) = 'text'",
+        is_date_text="{} GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*' "
+        "AND DATE(SUBSTR({}, 1, 10), '+0 days') = SUBSTR({}, 1, 10)",  # else February may have 31 days
         truths=("0", "1"),
         dates_of_text=False,
         like="{} GLOB {pattern}",
