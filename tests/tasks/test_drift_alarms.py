@@ -32,6 +32,64 @@ def test_levels_that_have_not_changed_are_not_named(name, sizes):
     assert np.mean(np.array(found) < 0.2) > 0.05  # and the test is not one that never finds anything
 
 
+def _moments(values):
+    return float(len(values)), float(values.mean()), float(((values - values.mean()) ** 2).sum())
+
+
+FEW = {
+    "normal": lambda rng, n: rng.normal(size=n),
+    "lognormal": lambda rng, n: rng.lognormal(size=n),
+    "uniform": lambda rng, n: rng.random(n),
+    "counts": lambda rng, n: rng.poisson(22.0, n).astype(float),
+    "rare counts": lambda rng, n: rng.poisson(0.5, n).astype(float),
+    "two values": lambda rng, n: rng.choice([-1.0, 1.0], n),
+}
+
+
+@pytest.mark.parametrize("given", [False, True])
+@pytest.mark.parametrize("name", FEW)
+def test_a_few_numbers_that_have_not_changed_are_not_named(name, given):
+    rng = np.random.default_rng(7)
+    for few in (*range(1, 11), 20):
+        wrong = 0
+        for _ in range(400):
+            before, after = FEW[name](rng, 300), FEW[name](rng, few)
+            seen = [before, after] if given else [after]
+            sums = zip(_moments(before), _moments(after), strict=True)
+            wrong += compare._of_numbers(*sums, (300.0, float(few)), seen).p < 0.01
+        assert wrong <= 400 * (ALLOWED + 0.005), few
+
+
+@pytest.mark.parametrize("given", [False, True])
+@pytest.mark.parametrize("kind", ["exponential", "negative binomial", "two amounts"])
+def test_rates_of_a_few_rows_that_have_not_changed_are_not_named(kind, given):
+    rng = np.random.default_rng(7)
+    draw = {
+        "exponential": lambda n: rng.exponential(size=n),
+        "negative binomial": lambda n: rng.negative_binomial(0.5, 0.1, n).astype(float),
+        "two amounts": lambda n: rng.choice([0.5, 1.5], n),
+    }[kind]
+    for few in (*range(1, 11), 20):
+        wrong = 0
+        for _ in range(400):
+            sides = [draw(300)[:, None], draw(few)[:, None]]
+            seen = sides if given else sides[1:]
+            sums, whole = (sides[0].sum(), sides[1].sum()), all(not np.any(side % 1) for side in seen)
+            values = compare._values(seen, 0)
+            wrong += compare._of_rates((300.0, few), sums, (300.0, few), values, whole).p < 0.01
+        assert wrong <= 400 * (ALLOWED + 0.005), few
+
+
+def test_two_new_rows_of_a_number_are_no_alarm():
+    rng = np.random.default_rng(0)
+    rows = {"x": rng.normal(size=500), "y": rng.choice(["a", "b"], 500)}
+    model = cd.fit(rows, "y", model="naive", events={"x": "gaussian"})
+    assert not tasks.drift(model, {"x": [0.3, -0.4]}).moved
+    rows["x"][rng.random(500) < 0.6] = np.nan
+    model = cd.fit(rows, "y", model="naive", events={"x": "gaussian"})
+    assert not tasks.drift(model, {"x": [0.3, None, -0.4, None, None]}, before=rows).moved
+
+
 def levels(rng, n, p, first=0):
     return np.array([f"level {first + code}" for code in rng.choice(len(p), n, p=p / p.sum())])
 

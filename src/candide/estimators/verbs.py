@@ -380,7 +380,7 @@ class Generative(Estimator):
         return in_short(repr(self), self.fitted_)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, NDArray]:
-        """Rows and labels drawn from the model: an array where it was fitted on one, else columns, in which dates are dates.
+        """Rows and labels drawn from the model: an array if it was fitted on one, else columns, dates as dates.
 
         >>> import candide as cd
         >>> rows, labels = cd.NaiveBayes().fit({"a": [1, 2, 8, 9.5]}, [0, 0, 1, 1]).sample(3, random_state=0)

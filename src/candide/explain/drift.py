@@ -3,8 +3,9 @@
 Levels are compared by :mod:`candide.explain.level_tests`; "missing" is a level too. Numbers that were not put in bins
 are compared by their mean (the t-tests of Welch, 1947, and of Student: of skewed numbers each alone finds a difference
 too often where one sample is small, in opposite directions, and so both must find one), and by the logarithm of their
-variance (Layard, 1973), sums by their rate. How far variances and rates
-stray depends on tails that two tallies do not tell of: the rows at hand do, those after and, if given, those before.
+variance (Layard, 1973), sums by their rate. Variances are compared from eight values on, and rates from sixteen:
+fewer do not tell how far they stray. That depends on tails that two tallies do not tell of: the rows at hand do, those
+after and, if given, those before.
 With many columns some seem to have moved by chance: p-values are adjusted so that all of them together are wrong as
 seldom as one would be (Holm, 1979). How far a law moved is the symmetric Kullback-Leibler divergence, in nats, known as
 the population stability index: of as many rows as one likes every move is significant, and this says whether it is
@@ -32,6 +33,9 @@ from candide.tally import CoMoments, Levels, Moments, Spec, Sums
 Pair = tuple[float, float]  # before, after
 MISSING, STRANGE = -1, -2  # in the place of a level
 _NORMAL = 15.0  # the kurtosis of the squares of normal values
+_FEWEST = 8  # values of each sample, below which nothing is said of variances
+_FEWEST_OF_RATES = 16  # the same of rates, whose values may be far more skewed
+_OF_MEAN = 12.0  # over the number of values: what the doubt of a mean adds to the spread of squares, at the least
 _OTHERS = 0.01  # share of other values assumed in a column of numbers, where only its mean and variance are known
 
 
@@ -152,7 +156,8 @@ def _of_numbers(count: Pair, mean: Pair, m2: Pair, rows: Pair, seen: Sequence[Fl
         values["sd"] = float(np.sqrt(u)), float(np.sqrt(v))
         if u > 0 and v > 0:
             tests.append(_means_test(count, mean, (u, v)))
-            tests.append(apart((n, m), (u, v), _squares(seen)))
+            if min(n, m) >= _FEWEST:
+                tests.append(_variances_test((n, m), (u, v), _squares(seen)))
             moved = float(0.5 * (u / v + v / u - 2) + 0.5 * (x - y) ** 2 * (1 / u + 1 / v))
         elif x != y or u != v:
             tests += [_means_test(count, mean, (u, v)) if u + v > 0 else 1.0, _constant_test(count, mean, (u, v), seen)]
@@ -178,6 +183,18 @@ def _means_test(count: Pair, mean: Pair, variance: Pair) -> float:
     pooled = ((n - 1) * u + (m - 1) * v) / (n + m - 2)
     welch = stdtr(free, -far / np.sqrt(a + b))
     return float(2 * max(welch, stdtr(n + m - 2, -far / np.sqrt(pooled * (1 / n + 1 / m)))))
+
+
+def _variances_test(count: Pair, variance: Pair, squares: Floats) -> float:
+    """The p-value of two variances (Layard, 1973), by the squares at hand.
+
+    The logarithm of a variance of few values strays as that of a chi-squared does, more than its square root law says,
+    and by the doubt of the mean at least, also where the squares are all alike.
+    """
+    from scipy.special import polygamma
+
+    draws = tuple(float(2 / polygamma(1, (n - 1) / 2)) for n in count)
+    return apart((draws[0], draws[1]), variance, squares, least=_OF_MEAN / min(count))
 
 
 def _constant_test(count: Pair, mean: Pair, variance: Pair, seen: Sequence[Floats]) -> float:
@@ -220,14 +237,18 @@ def _of_rates(n: Pair, total: Pair, rows: Pair, values: Floats, alone: bool) -> 
     p, test = 1.0, "binomial"
     if sum(whole) and (alone or not (a > 0 and b > 0)):
         p = float(binomtest(whole[1], sum(whole), n[1] / (n[0] + n[1])).pvalue)
-    if a > 0 and b > 0:
+    if min(n) < _FEWEST_OF_RATES:
+        p, test = 1.0, "rates"
+    elif a > 0 and b > 0:
         p, test = max((apart(n, (a, b), values), "rates"), (p, test) if alone else (0.0, test))
     moved = float((b - a) * np.log(b / a)) if a > 0 and b > 0 else 0.0 if a == b else float("inf")
     return Move(p, moved, test, {"mean": (float(a), float(b))})
 
 
-def apart(n: Pair, mean: Pair, values: Floats) -> float:
+def apart(n: Pair, mean: Pair, values: Floats, least: float = 0.0) -> float:
     """How likely means of so many draws of one law lie so far apart by chance; ``values`` >= 0 are draws of that law.
+
+    Their variance, in units of the squared mean, is taken to be ``least`` or more.
 
     The logarithm of the ratio strays as the values do, and how much these do is known the less the longer their tail
     (Satterthwaite, 1946). Of a long tail one draw may do it that nobody has seen (Nagaev, 1979): its chance is that of
@@ -242,10 +263,11 @@ def apart(n: Pair, mean: Pair, values: Floats) -> float:
     if len(values) < 2:
         return 1.0  # nothing tells how far they stray
     some = values / values.mean()
-    spread, n_some = float(some.var(ddof=1)), len(some)
+    own, n_some = float(some.var(ddof=1)), len(some)
+    spread = max(own, least)
     if not spread > 0:
         return float(np.isclose(mean[0], mean[1]))
-    kurtosis = max(float(((some - 1.0) ** 4).mean()) / float(some.var()) ** 2, _NORMAL)
+    kurtosis = max(float(((some - 1.0) ** 4).mean()) / float(some.var()) ** 2 if own > 0 else 0.0, _NORMAL)
     far = float(abs(np.log(mean[0] / mean[1]))) / np.sqrt(spread * (1 / n[0] + 1 / n[1]))
     p = 2 * float(stdtr(2 * n_some / (kurtosis - 1), -far))
     draws = n[0] if mean[0] > mean[1] else n[1]
