@@ -224,11 +224,11 @@ def test_shares_that_do_not_sum_to_one_are_taken_as_scikit_learn_takes_them():
 
 
 def test_a_class_whose_rows_weigh_nothing_may_be_fitted_and_get_its_rows_later():
-    X, y = np.array([[1.0], [2.0], [3.0], [4.0]]), list("aabb")
-    model = cd.GaussianBayes("diagonal", estimate="mle").fit(X, y, sample_weight=[1, 1, 0, 0])
-    assert model.classes_.tolist() == ["a", "b"]
+    X, y = np.array([[1.0], [2.0], [3.0], [4.0], [6.0], [9.0]]), list("aabbcc")
+    model = cd.GaussianBayes("diagonal", estimate="mle").fit(X, y, sample_weight=[1, 1, 0, 0, 1, 1])
+    assert model.classes_.tolist() == ["a", "b", "c"]
     whole = cd.GaussianBayes("diagonal", estimate="mle").fit(X, y)
-    np.testing.assert_allclose(model.partial_fit(X[2:], y[2:]).predict_proba(X), whole.predict_proba(X), rtol=1e-12)
+    np.testing.assert_allclose(model.partial_fit(X[2:4], y[2:4]).predict_proba(X), whole.predict_proba(X), rtol=1e-12)
 
 
 def test_labels_in_the_place_of_a_path_are_a_clear_error():

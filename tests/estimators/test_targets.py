@@ -63,3 +63,18 @@ def test_whole_numbers_are_classes_however_they_are_held():
 def test_fractions_are_a_quantity_from_fewer_on():
     with pytest.raises(InputError, match="not a class"):
         cd.fit({**X, "y": np.round(np.arange(N) % 30 / 7, 3)}, target="y")
+
+
+@pytest.mark.parametrize("make", [cd.NaiveBayes, cd.BayesClassifier, cd.GaussianBayes, cd.TextNB])
+def test_weights_that_leave_one_class_are_an_error(make):
+    X = ["a word", "more words", "a text"] * 20 if make is cd.TextNB else np.arange(120.0).reshape(60, 2) % 7
+    y, weight = np.array(["a", "b", "c"] * 20), np.tile([1.0, 0.0, 0.0], 20)
+    with pytest.raises(InputError, match="one class only, 'a'"):
+        make().fit(X, y, sample_weight=weight)
+
+
+@pytest.mark.parametrize("model", ["naive", "bayes"])
+def test_a_weight_column_that_leaves_one_class_is_an_error(model):
+    rows = {"x": np.arange(60.0) % 7, "w": np.tile([0.0, 1.0], 30), "y": ["a", "b"] * 30}
+    with pytest.raises(InputError, match="one class only, 'b', with a weight above 0"):
+        cd.fit(rows, target="y", weight="w", model=model)

@@ -106,6 +106,8 @@ class Classifier(Generative):
             names = feature_names(table.names)
             y, weight = self._labelled(table, y, sample_weight)
             labels = self._classes(y)
+            if weight is not None and not weight.all():
+                self._classes(y[weight > 0])  # a row of weight 0 is left out, and its class may be with it
             self._check_number_of_classes(y, labels)
             fitted = self._learned(table, y, weight, labels)
             return self._keep(fitted, as_classes(fitted.labels, y.dtype), table.names, names)

@@ -238,7 +238,7 @@ def checked_classes(labels: Labels) -> Labels:
     """At least two classes: with one there is nothing to tell apart."""
     if len(labels) < 2:
         only = labels.values[0]
-        remedy = "a classifier needs rows of at least two classes"
+        remedy = "a classifier needs rows of at least two classes, of a weight above 0"
         raise InputError(f"y has one class only, {only!r}", value=only, remedy=remedy)
     return labels
 

@@ -203,13 +203,14 @@ def as_read(source: Source, prepared: Prepared, reading: Reading | None) -> dict
 
 
 def checked(census: Census, target: str) -> Census:
-    """Refuse a census of one class."""
-    if len(census.labels) < 2:
-        raise InputError(
-            f"one class only, {census.labels.values[0]!r}; a classifier needs at least two",
-            column=target,
-            value=census.labels.values[0],
-        )
+    """Refuse a census of one class: rows of weight 0 are left out."""
+    each = zip(census.labels.values, census.class_weight.tolist(), strict=True)
+    present = [label for label, weight in each if weight > 0]
+    if len(present) < 2:
+        only = (present or list(census.labels.values))[0]
+        others = ", with a weight above 0" if len(census.labels) > 1 else ""
+        what = f"one class only, {only!r}{others}; a classifier needs at least two"
+        raise InputError(what, column=target, value=only)
     return census
 
 
