@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from candide.errors import InputError
-from candide.export.scorer.values import MISSING, NEW, NUMBER, Levels, meaning
+from candide.export.scorer.values import COMPACT, MISSING, NEW, NUMBER, Levels, meaning
 from candide.export.sql.layers import Layers
 from candide.export.sql.words import number
 
@@ -110,7 +110,10 @@ class Column:
     def _as_spelled(self, how: dict[str, Any], kind: str) -> str:
         """The number of a text, in the form that the rows fitted had."""
         text = self._text(["", *self.na])
-        read = self._date(text, how["date"]) if kind == "date" else self._spelled(text, how)
+        if kind == "time":
+            read = self.words.clock.replace("{}", text)
+        else:
+            read = self._date(text, how["date"]) if kind == "date" else self._spelled(text, how)
         gone = ", ".join(map(self.words.string, dict.fromkeys((*MISSING, *how["missing"]))))
         return f"CASE WHEN LOWER({text}) NOT IN ({gone}) THEN {read} END"
 
@@ -154,14 +157,19 @@ class Column:
     def _date(self, text: str, form: str) -> str:
         from sqlglot import exp
 
+        dashed = self.words.days.replace("{}", self.words.moment.replace("{}", text))
         if not form:
-            return self._if_written_as_date(self.words.days.replace("{}", self.words.moment.replace("{}", text)))
+            return self._if_written_as_date(dashed)
         if not self.words.dates_of_text:
             what = f"its dates are text in the form {form}, which {self.words.name} cannot read"
             raise InputError(what, column=self.name, remedy="make a column of dates of it, and fit again")
         moment = exp.StrToTime(this=exp.column("x"), format=exp.Literal.string(form)).sql(self.words.name)
         moment = self.words.moment.replace("{}", moment.replace("x", text, 1))  # in no zone, not in that of the session
-        return self.words.days.replace("{}", moment)
+        days = self.words.days.replace("{}", moment)
+        if not (self.words.fits and self.words.is_date_text):
+            return days
+        fits = self.words.fits.replace("{}", text).replace("{pattern}", self.words.string(_date_pattern(form)))
+        return f"CASE WHEN {fits} THEN {days} WHEN {self._is_written_as_date} THEN {dashed} END"
 
     def read_key(self, levels: Sequence[Any]) -> str:
         sort = _sort(levels)
@@ -317,6 +325,18 @@ def _portable(pattern: str) -> str:
     """
     plain = pattern.replace(r"\t\n\r\f\v", "").replace("(?:", "(")
     return "^" + re.sub(r"\\(.)", _in_class, plain) + "$"
+
+
+def _date_pattern(form: str) -> str:
+    """A pattern for dates in a form of strptime: databases take other text for such dates too.
+
+    >>> _date_pattern("%d.%m.%Y")
+    '^[0-9]{1,2}[.][0-9]{1,2}[.][0-9]{4}$'
+    """
+    if form == COMPACT:
+        return "^[1-9][0-9]{7}$"
+    codes = {"Y": "[0-9]{4}", "y": "[0-9]{2}", "B": "[A-Za-z]+", "b": "[A-Za-z]+", "p": "[AaPp][Mm]"}
+    return "^" + re.sub("%(.)", lambda code: codes.get(code[1], "[0-9]{1,2}"), form.replace(".", "[.]")) + "$"
 
 
 def _in_class(escaped: re.Match[str]) -> str:
