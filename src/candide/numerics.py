@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)  # Abramowitz and Stegun 6.1.41
+_TINY = 1e-300  # below it Gamma(a) = 1 / a, to the last digit
 _FEW = 1000  # values up to which the standard library serves, and scipy need not be imported
 _LARGE = 16.0  # from here on those six terms are exact to rounding
 
@@ -70,10 +71,13 @@ def log_rising(a: ArrayLike, x: ArrayLike) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         if large.all():
             out = _rising_large(a, x)
-        elif a.size * x.size <= _FEW and (a > 0).all():
+        elif a.size * x.size <= _FEW and (a >= _TINY).all():
             out = _rising_small(a, x)
         else:
-            out = gammaln(a + x) - gammaln(a)
+            tiny = a < _TINY  # where Gamma may be infinite: there from a step above
+            out = gammaln(a + tiny + x) - gammaln(a + tiny)
+            if tiny.any():
+                out += np.where(tiny, log(a) - log(a + x), 0.0)
             if large.any():
                 out = np.where(large, _rising_large(a, x), out)
     return np.where(x == 0, 0.0, out)

@@ -103,3 +103,20 @@ def test_whole_numbers_too_long_for_a_float_are_no_numbers(kind):
     assert (caught.value.row, caught.value.value) in ((0, 10**400), (None, None))
     with pytest.raises(InputError):
         kind().fit(X, y, [10**400] * N)
+
+
+@pytest.mark.parametrize("estimate", ["predictive", "mean", "map", "mle"])
+@pytest.mark.parametrize("event", ["negativebinomial", "poisson"])
+@pytest.mark.parametrize("tiny", [5e-324, 1e-320, 1e-310, 1e-300, 1e-160])
+@pytest.mark.filterwarnings("ignore::candide.rows.remarks.RemarkWarning")
+def test_counts_next_to_nothing_have_probabilities(event, estimate, tiny):
+    y = np.array(["a", "b"] * 20)
+    for v in (np.tile([0.0, tiny], 20), np.tile([0.0, 0.0, tiny, tiny], 10), np.repeat([0.0, tiny], 20)):
+        model = cd.NaiveBayes(events={"v": event}, estimate=estimate).fit({"v": v}, y)
+        rows = {"v": np.array([0.0, tiny, 1.0, 3e5])}
+        p = model.predict_proba(rows)
+        assert np.isfinite(p).all()
+        scorer = {}
+        exec(model.export("python"), scorer)
+        for x, expected in zip(rows["v"].tolist(), p, strict=True):
+            assert scorer["score"]({"v": x})["probabilities"] == pytest.approx(expected, abs=1e-9)

@@ -15,6 +15,7 @@ moments instead of likelihoods: so that counts of one pass suffice, and rows may
 (5.0, 0.4)
 """
 
+import sys
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -31,6 +32,7 @@ from candide.rows.blocks import Floats
 from candide.tally import Moments
 from candide.tally.base import ratio
 
+_MOST = 1e300  # a dispersion above it would make a shape of 0, which means that every count is 0
 _LEAST = 1e-10  # a dispersion below it is none: the law is Poisson to the last digits
 
 
@@ -77,7 +79,8 @@ class NegativeBinomial(EventModel):
             return _law(most_events(events) / (rows + 2 * dispersion), dispersion)
         mean = events / rows
         if how == "predictive":
-            dispersion = dispersion + (1.0 + dispersion) * (ratio(np.ones_like(mean), mean) + dispersion) / rows
+            with np.errstate(over="ignore"):
+                dispersion = dispersion + (1.0 + dispersion) * (ratio(np.ones_like(mean), mean) + dispersion) / rows
         return _law(mean, dispersion)
 
     def _dispersion(self, tally: Moments, how: str) -> Floats:
@@ -113,6 +116,8 @@ def _gamma(prior: Prior | None, tally: Moments) -> tuple[Floats, Floats]:
 
 def _law(mean: Floats, dispersion: Floats) -> laws.NegativeBinomial:
     """A mean of 0 is a shape of 0: then every count but 0 has probability 0."""
-    mean, dispersion = np.broadcast_arrays(mean, np.maximum(dispersion, _LEAST))
+    mean, dispersion = np.broadcast_arrays(mean, np.clip(dispersion, _LEAST, _MOST))
     shape = np.where(mean > 0, 1.0 / dispersion, 0.0)
-    return laws.NegativeBinomial(shape, np.where(mean > 0, shape / np.where(mean > 0, mean, 1.0), 1.0))
+    with np.errstate(over="ignore"):  # a mean may be next to nothing
+        rate = np.minimum(shape / np.where(mean > 0, mean, 1.0), sys.float_info.max)
+    return laws.NegativeBinomial(shape, np.where(mean > 0, rate, 1.0))

@@ -66,7 +66,7 @@ export function logRising(a, x) {
   if (x === 0) return 0;
   if (a === 0) return -Infinity;
   let shift = 0;
-  for (; a < 16; a += 1) shift += Math.log1p(x / a);
+  for (; a < 16; a += 1) shift += x / a < Infinity ? Math.log1p(x / a) : Math.log(a + x) - Math.log(a);
   const end = a + x;
   return (a - 0.5) * Math.log1p(x / a) + x * (Math.log(end) - 1) + stirling(end) - stirling(a) - shift;
 }

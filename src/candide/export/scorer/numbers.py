@@ -83,7 +83,7 @@ def log_rising(a: float, x: float) -> float:
         return -math.inf
     shift = 0.0
     while a < 16:
-        shift += math.log1p(x / a)
+        shift += math.log1p(x / a) if x / a < math.inf else math.log(a + x) - math.log(a)
         a += 1
     end = a + x
     return (a - 0.5) * math.log1p(x / a) + x * (math.log(end) - 1) + stirling(end) - stirling(a) - shift
