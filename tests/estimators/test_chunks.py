@@ -95,6 +95,30 @@ def test_kinds_of_chunks_are_those_of_one_look(seed):
             return
 
 
+@pytest.mark.parametrize("form", ["arrays", "lists", "frames", "rows of arrays"])
+@pytest.mark.parametrize("numbers", [[0, 1, 2], [0.5, 1.5, 2.5], [0, 1]])
+@pytest.mark.parametrize("first", [True, False])
+def test_booleans_before_or_after_numbers(form, numbers, first):
+    rng = np.random.default_rng(0)
+    chunks = [rng.choice([True, False], 40), rng.choice(numbers, 40)][:: 1 if first else -1]
+    y = rng.choice(["a", "b"], 40)
+    make = {
+        "arrays": lambda x: {"x": np.asarray(x)},
+        "lists": lambda x: {"x": list(np.asarray(x, object))},
+        "frames": lambda x: pd.DataFrame({"x": x}),
+        "rows of arrays": lambda x: np.asarray(x)[:, None],
+    }[form]
+    whole = make(np.concatenate(chunks))
+    if form == "frames":
+        whole = pd.concat([make(chunk) for chunk in chunks], ignore_index=True)
+    model, fit = cd.NaiveBayes(), cd.NaiveBayes().fit(whole, np.tile(y, 2))
+    for chunk in chunks:
+        model.partial_fit(make(chunk), y)
+    kinds = [[part.event.name for part in one.fitted_.plan.parts] for one in (model, fit)]
+    assert kinds == [["categorical" if numbers == [0, 1] else "gaussian"]] * 2
+    np.testing.assert_allclose(model.predict_proba(whole), fit.predict_proba(whole), rtol=1e-12)
+
+
 def test_rows_are_kept_no_longer_than_they_are_needed():
     X, y = np.random.default_rng(0).normal(size=(10, 3)), [0, 1] * 5
     assert cd.NaiveBayes().partial_fit(X, y)._first_rows is None

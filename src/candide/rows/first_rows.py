@@ -305,7 +305,7 @@ def _joined(pieces: Sequence[_Piece], names: Sequence[Name]) -> _Piece:
 
 
 def _join(columns: Sequence[Any]) -> Any:
-    """One column of several: in their type if they share one, else as objects."""
+    """One column of several: in their type if they share one or have numbers and booleans, else as objects."""
     if len(columns) == 1:
         return columns[0]
     if all(is_arrow(column) for column in columns):
@@ -316,7 +316,7 @@ def _join(columns: Sequence[Any]) -> Any:
             return pa.chunked_array(chunks).unify_dictionaries().combine_chunks()
     elif not any(is_arrow(column) for column in columns):
         kinds = {_type(column) for column in columns}
-        if len(kinds) == 1:
+        if len(kinds) == 1 or kinds == {"b", "number"}:  # booleans among numbers are 0 and 1, as in one array
             return np.concatenate(columns)
     values = [value for column in columns for value in (column.to_pylist() if is_arrow(column) else column.tolist())]
     return as_column(values)

@@ -199,7 +199,8 @@ def look(name: Name, values: Any) -> Column:
             return Column(name, "category")  # of which nothing is known, and which takes whatever comes
         if all(isinstance(v, str) for v in present):
             return _look_text(name, list(dict.fromkeys(present)), len(present))
-        if not all(map(_is_number, present)):
+        others = [v for v in present if not isinstance(v, bool | np.bool_)]  # booleans among numbers are 0 and 1
+        if not (others and all(map(_is_number, others))):
             check_values(name, present)
             nested = any(isinstance(v, _NESTED) for v in present)
             return _nested(name) if nested else _category(name, present)
