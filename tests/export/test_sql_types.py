@@ -115,3 +115,14 @@ def test_what_is_no_date_or_time_is_missing_as_text_and_ends_the_query_as_a_numb
     with pytest.raises(Exception, match=r"holds no times|cannot cast"):
         postgres.run(model.to_sql("postgres", "asked"))
     postgres.run("DROP TABLE asked")
+
+
+def test_text_that_is_no_finite_number_is_an_unseen_level_among_numbers(score):
+    model = cd.NaiveBayes("categorical").fit({"x": [1, 2, 2, 3] * 20}, [0, 1, 2, 1] * 20)
+    unseen = model.predict_proba({"x": [99]})[0]
+    for text in ("nan", "NaN", "inf", "-Infinity", "1e400", "word"):
+        data = {"x": np.array([text], object)}
+        assert model.predict_proba(data)[0] == pytest.approx(unseen)
+        check(score(model.fitted_, arrow(data, data)), model, data)
+    numbers = {"x": np.array([np.nan, np.inf, 2.0])}
+    check(score(model.fitted_, arrow(numbers, numbers)), model, numbers)

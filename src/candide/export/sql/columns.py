@@ -220,14 +220,15 @@ class Column:
         return f"CASE WHEN {is_short} THEN {spelled} ELSE {x} END"
 
     def _number_or_new(self, x: str) -> str:
-        """A number; of text that is none the largest of all, which is a new level."""
+        """A number; of text that is not a finite one, and of infinity, the largest of all, which is a new level."""
         text = self._text(["", *self.na])
         if not self.words.read:
             return x
+        is_text = self.words.is_text.replace("{}", self.raw)
         words = f"WHEN LOWER({text}) = 'true' THEN 1e0 WHEN LOWER({text}) = 'false' THEN 0e0"
-        return (
-            f"CASE WHEN {x} IS NOT NULL OR LOWER({text}) = 'nan' THEN {x} {words} WHEN {text} <> '' THEN {_LARGEST} END"
-        )
+        absent = f"WHEN {f'NOT {is_text} AND ' if is_text else ''}LOWER({text}) = 'nan' THEN NULL"
+        finite = f"WHEN {x} BETWEEN -{_LARGEST} AND {_LARGEST} THEN {x}"
+        return f"CASE {finite} {words} {absent} WHEN {text} <> '' THEN {_LARGEST} END"
 
     def _tagged(self, text: str, meant: dict[float, list[int]], levels: Sequence[str]) -> str:
         """Text; a number of the table is the one level that spells it, of several the one with its letters.
