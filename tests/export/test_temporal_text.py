@@ -60,11 +60,18 @@ def test_words_for_missing_are_missing_and_numbers_are_refused(model, tmp_path):
 
 
 @pytest.mark.parametrize("database", [*DATABASES, "postgres"])
-def test_a_query_reads_the_text_that_predict_reads(model, database, request):
+def test_a_query_reads_the_text_that_exported_python_reads(model, database, request):
     if database == "sqlite" and any(how.date for how in model.fitted_.spelled.values()):
         pytest.skip("SQLite reads dates in no other format")
-    score = DATABASES.get(database) or by_postgres(request.getfixturevalue("postgres"))
+    score, module = DATABASES.get(database) or by_postgres(request.getfixturevalue("postgres")), {}
+    exec(model.export("python"), module)
     given, missing = [*TEXTS, *MISSING], predicted(model, None)
     rows = pa.table({"x": given, "row #": range(len(given))})
     for value, (_, _, *found) in zip(given, sorted(score(model.fitted_, rows)), strict=True):
-        assert found == pytest.approx(predicted(model, value) or missing, abs=1e-9), value
+        try:
+            expected = module["score"]({"x": value})["probabilities"]
+        except ValueError:
+            expected = missing
+        else:
+            assert predicted(model, value) == pytest.approx(expected), value
+        assert found == pytest.approx(expected, abs=1e-9), value

@@ -14,7 +14,8 @@ from tests.serve.client import ask
 
 import candide as cd
 from candide import store, tasks
-from candide.errors import InputError
+from candide.errors import InputError, SourceError
+from candide.rows.remarks import RemarkWarning
 from candide.rows.spelling import Spelling
 from candide.rows.table import Table
 from candide.rows.written import as_spelled
@@ -202,3 +203,44 @@ def test_numbers_in_the_place_of_dates_where_a_table_is_counted_like_another(mod
     rows = {"when": [20240201, 20240301] * 10, "size": SIZES[:20], "y": ["a", "b"] * 10}
     with pytest.raises(InputError, match="20240201 is not a date"):
         cd.fit(rows, target="y", model="naive", like=models["date", "naive"].fitted_)
+
+
+@pytest.mark.parametrize(
+    ("text", "iso"),
+    [
+        ("05.03.2024", "2024-03-05"),
+        ("2024/02/01", "2024-02-01"),
+        ("13/04/2024", "2024-04-13"),
+        ("1 Feb 2024", "2024-02-01"),
+    ],
+)
+def test_dates_in_another_format_are_read_with_a_note_as_in_a_file(model_of, tmp_path, text, iso):
+    model, expected = model_of("date"), model_of("date").predict_proba(one(iso))
+    path = tmp_path / "rows.csv"
+    path.write_text(f"when,size\n{text},3\n")
+    asked = [lambda: model.predict_proba(one(text)), lambda: model.predict_table(pa.table(one(text)))]
+    for call in (*asked, lambda: model.predict_table(str(path))):
+        with pytest.warns(RemarkWarning, match=f"'{text}' is read as the date {iso}"):
+            found = call()
+        p_a = found[0, 0] if isinstance(found, np.ndarray) else found["p_a"][0].as_py()
+        assert p_a == pytest.approx(expected[0, 0])
+    more = cd.NaiveBayes().fit(rows("date"), Y)
+    with pytest.warns(RemarkWarning, match="is read as the date"):
+        more.partial_fit(one(text), ["a"])
+    same = cd.NaiveBayes().fit(rows("date"), Y).partial_fit(one(iso), ["a"])
+    np.testing.assert_allclose(more.predict_proba(rows("date")), same.predict_proba(rows("date")))
+
+
+def test_dates_in_two_formats_are_an_error(model_of):
+    with pytest.raises(InputError, match=r"\(row 1\): '05.03.2024' is not a date; write dates as 2024-12-31"):
+        model_of("date").predict_proba({"when": ["2024-02-01", "05.03.2024"], "size": [3.0, 3.0]})
+
+
+@pytest.mark.parametrize("rows", [50, 12_000])
+def test_a_row_that_is_too_long_is_named_by_its_line(tmp_path, rows):
+    path = tmp_path / "rows.csv"
+    path.write_text("a,t,y\n" + "1,x,p\n" * rows + f"3,{'w ' * 1_500_000},q\n" + "2,y,q\n" * 50)
+    with pytest.raises(
+        SourceError, match=rf"line {rows + 2}: a row is longer than 2,000,000 bytes; shorten its fields"
+    ):
+        cd.fit(str(path), target="y")

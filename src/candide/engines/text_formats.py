@@ -9,20 +9,22 @@
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from candide import wording
+from candide.errors import InputError
 from candide.rows.labels import is_arrow
-from candide.rows.remarks import Remark
+from candide.rows.remarks import Remark, warn
 from candide.rows.spelling import NAS, PLAIN, Spelling
 from candide.rows.table import Name, Table
 from candide.rows.written import has_declared_levels, in_types, is_text
 
 if TYPE_CHECKING:
     from candide.engines.reading import Reading
+    from candide.model.fitted import Fitted
 
 _FEW = 64  # values that tell most of the time that a column holds words
 
@@ -129,6 +131,40 @@ def stray_notes(table: Table, names: Collection[Name]) -> list[Remark]:
 
     heads = {name: _strings(table.head(name, rows_of_look(len(table.names)))) for name in names}
     return [note for name, head in heads.items() if head is not None for note in stray_note(name, head, False)]
+
+
+def read_as_fitted(fitted: "Fitted", table: Table) -> Table:
+    """Rows as a model reads them; dates in another format than that of its rows are read as in a file, with a note."""
+    try:
+        return fitted.read(table)
+    except InputError:
+        formats = _other_dates(fitted, table)
+        if not formats.spelled:
+            raise
+    read = fitted.read(formats.read(table))
+    warn(formats.remarks)
+    return read
+
+
+def _other_dates(fitted: "Fitted", table: Table) -> TextFormats:
+    """The formats of text in columns of dates that are not those of the rows fitted, where all values have one."""
+    import pyarrow as pa
+
+    from candide.engines.duckdb import infer
+    from candide.engines.reading import Reading
+
+    names = {str(name): name for name, kind in fitted.temporal.items() if kind == "date" and name in table.names}
+    columns = {text: table.column(name) for text, name in names.items()}
+    texts = {text: _strings(column) for text, column in columns.items() if is_text(column)}
+    texts = {text: column for text, column in texts.items() if column is not None and column.null_count < len(column)}
+    known = {text: fitted.spelled[text] for text in texts if text in fitted.spelled}
+    if not texts:
+        return NO_FORMATS
+    read = infer.numbers_of(None, pa.table(texts), known, Reading(), dict.fromkeys(texts, "date"))
+    other = {text: how for text, how in read.spelled.items() if how.date and how.date != known.get(text, PLAIN).date}
+    remedies = [one.remedy and "write dates as 2024-12-31" for one in read.remarks]  # rather than name an option
+    notes = [replace(one, remedy=remedy) for one, remedy in zip(read.remarks, remedies, strict=True)]
+    return TextFormats(other, frozenset(names[text] for text in other), remarks=notes)
 
 
 def declared_columns(events: Any, names: Collection[Name]) -> tuple[set[Name], set[Name]]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.engines.text_formats import NO_FORMATS, TextFormats
+from candide.engines.text_formats import NO_FORMATS, TextFormats, read_as_fitted
 from candide.errors import InputError
 from candide.estimators.turns import turn
 from candide.estimators.validation import (
@@ -152,7 +152,7 @@ class Classifier(Generative):
             labels = self.fitted_.labels.union(labels)[0]
             fitted = self._learned(rows.table, rows.y, rows.weight, labels)
         else:
-            plan, table = self._plan_again(), self.fitted_.read(table)
+            plan, table = self._plan_again(), read_as_fitted(self.fitted_, table)
             census = self._count(table, y, weight, plan, labels)
             remarks.warn(self._remarks(table, plan), stacklevel=3)
             fitted = self._with_rows(self.fitted_.plus(census), table, y, weight)

@@ -7,7 +7,7 @@ from typing import Any, Self
 from numpy.typing import NDArray
 
 from candide import wording
-from candide.engines.text_formats import NO_FORMATS
+from candide.engines.text_formats import NO_FORMATS, read_as_fitted
 from candide.errors import InputError, InputTypeError
 from candide.estimators.naive_bayes import NaiveBayes
 from candide.estimators.weighted import Weighted
@@ -169,7 +169,7 @@ class BayesClassifier(Weighted):
             if known is not None and known.voices is None:
                 remedy = "fit a NaiveBayes with the same events, or use candide.fit(..., like=)"
                 raise InputError("like is a model without weights", value=self.like, remedy=remedy)
-            table = table if known is None else known.read(table)
+            table = table if known is None else read_as_fitted(known, table)
         formats = self._formats(table) if like is None else NO_FORMATS
         table = formats.read(table)
         given = {"events": self.events, "sets": self.sets, "calibration": self.calibration}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.engines.text_formats import TextFormats, declared_columns, formats_of, stray_notes
+from candide.engines.text_formats import TextFormats, declared_columns, formats_of, read_as_fitted, stray_notes
 from candide.errors import InputError, unknown
 from candide.estimators.base import Classifier
 from candide.estimators.validation import by_position, check_width, checked_classes, feature_names
@@ -157,7 +157,7 @@ class NaiveBayes(Classifier):
             columns = {name: table.column(name) for name in table.names if absent}
             gaps = {name: np.full(table.n_rows, None, object) for name in plan.columns if name in absent}
             table = Table.of(columns | gaps) if absent else table
-        return self.fitted_.read(self._alike(table, plan))
+        return read_as_fitted(self.fitted_, self._alike(table, plan))
 
     def _alike(self, table: Table, plan: Plan) -> Table:
         """By name where both have names; else by position in rows as wide as those counted."""

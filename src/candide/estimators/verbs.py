@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from candide.engines.text_formats import read_as_fitted
 from candide.errors import InputError
 from candide.estimators.contract import Estimator
 from candide.estimators.validation import checked_count, generator
@@ -43,7 +44,7 @@ class Generative(Estimator):
 
     def _read_again(self, X: Any, plan: Plan) -> Table:
         """More rows, which must have the columns of a plan, as those that were counted were read."""
-        return self.fitted_.read(self._alike(self._read(X), plan))
+        return read_as_fitted(self.fitted_, self._alike(self._read(X), plan))
 
     def _read_to_score(self, X: Any, stacklevel: int) -> Table:  # of warnings on the rows
         return self._read_again(X, self.fitted_.plan)
@@ -388,8 +389,7 @@ class Generative(Estimator):
         (['a'], 3)
         """
         self._check_fitted()
-        n_samples = checked_count("n_samples", n_samples)
-        plan, columns = self.fitted_.plan, {}
+        n_samples, plan, columns = checked_count("n_samples", n_samples), self.fitted_.plan, {}
         blocks, y = self._model().sample(n_samples, generator(random_state))
         for part, block in zip(plan.parts, blocks, strict=True):
             for j, name in enumerate(part.columns):

@@ -21,6 +21,7 @@ _CAST = re.compile(
 _MOMENT = re.compile(r"'(DATE|TIMESTAMP)|\b(date|timestamp) field", re.IGNORECASE)
 _CLOCK = re.compile(r"'(TIME|INTERVAL)|to INTERVAL|\btime field", re.IGNORECASE)
 _STREAM = re.compile(r"failed: Invalid: (.*?)\. Detail: Python exception", re.DOTALL)  # what a stream of ours said
+_TOO_LONG = re.compile(r"Maximum line size of (\d+) bytes exceeded\. Actual Size: ?(\d+)")
 _COLUMNS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
 
 
@@ -44,6 +45,10 @@ def _told(name: str, text: str) -> InputError:
         return InputError(said[1])
     found = _LINE.search(text)
     where: dict[str, Any] = {"where": name, "line": int(found[1]) if found else None}
+    if bad := _TOO_LONG.search(text):
+        where["line"] = _long_line(name, int(bad[1])) or (where["line"] if where["line"] != 1 else None)
+        remedy = "shorten its fields, or store the table as Parquet; an open quote may join lines, too"
+        return SourceError(f"a row is longer than {int(bad[1]):,} bytes", value=int(bad[2]), remedy=remedy, **where)
     if bad := _CONVERT.search(text) or _CAST.search(text):
         column, value = bad["column"], _short(bad["value"])
         kind = "date" if _MOMENT.search(text) else "time" if _CLOCK.search(text) else ""
@@ -73,6 +78,15 @@ def _told(name: str, text: str) -> InputError:
     if "No files found" in text:
         return SourceError("no such file", where=name)
     return SourceError(text.strip().splitlines()[0], **where)
+
+
+def _long_line(path: str, most: int) -> int | None:
+    """The first line of a file that is too long, for where a form is guessed DuckDB names the first of all."""
+    try:
+        with open(path, "rb") as file:
+            return next((number for number, line in enumerate(file, 1) if len(line) > most), None)
+    except (OSError, ValueError):  # a name that is not a path, such as "standard input"
+        return None
 
 
 def _short(text: str) -> str:
