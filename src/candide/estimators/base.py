@@ -115,6 +115,7 @@ class Classifier(Generative):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Count more rows; however rows are divided among calls, the result is that of one ``fit``.
 
+        The event "binned" is the exception: its grid is that of the first call, and all counts decide the bins.
         Up to 20,480 rows are kept in memory while later rows may change the kind of a column that ``events`` does not
         declare. They are not saved or pickled.
 
