@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _NOTHING: Mapping[str, str] = MappingProxyType({})
+_Formats = Mapping[str, Spelling]
 _NUMBER = re.compile("U?(TINY|SMALL|BIG|HUGE)?INT|DOUBLE|FLOAT|DECIMAL")
 
 
@@ -287,18 +288,14 @@ class DuckDBSource(SqlSource):
         return head, read.remarks
 
     def read_numbers(
-        self,
-        names: Sequence[str],
-        spelled: Mapping[str, Spelling] | None = None,
-        temporal: Mapping[Any, str] = _NOTHING,
+        self, names: Sequence[str], spelled: _Formats | None = None, temporal: Mapping[Any, str] = _NOTHING
     ) -> list[Remark]:
         """In the way in which they are written in the head, where they come as text."""
         names = [name for name in names if self.columns.get(name) == "VARCHAR"]
         if not names:
             return []
-        head = self.arrow(
-            f"SELECT {', '.join(map(identifier, names))} FROM {self.view} LIMIT {rows_of_look(len(names))}"
-        )
+        columns = ", ".join(map(identifier, names))
+        head = self.arrow(f"SELECT {columns} FROM {self.view} LIMIT {rows_of_look(len(names))}")
         read = infer.numbers_of(self.con, head, spelled or {}, self.reading, temporal)
         if self.attached.csv is None:
             self._read_again(read)
@@ -331,8 +328,7 @@ class DuckDBSource(SqlSource):
 
     def _to_write(self, names: Iterable[str]) -> dict[str, str]:
         """New names for columns that are about to be read otherwise, under which they stay as they are."""
-        new = {name: f"{name} as it is written" for name in names if name not in self.written}
-        self.written |= new
+        self.written |= (new := {name: f"{name} as it is written" for name in names if name not in self.written})
         return new
 
     def _select_from(self, table: str) -> None:
