@@ -1,0 +1,1 @@
+"""Move modules and rename symbols, members and parameters across the whole repository."""
