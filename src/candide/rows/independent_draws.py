@@ -1,7 +1,8 @@
 """How many independent draws the frequencies of distinct rows stand for: no more than chance explains.
 
 What chance explains is how often a row would come again if, within its class, its columns depended on each other along
-a tree at most. What a single draw weighs is estimated first, because all rows may be copied, or have weights.
+a tree at most. A copy keeps its class, so values that rows of another class have too are drawn independently. What a
+single draw weighs is estimated first, because all rows may be copied, or have weights.
 
 >>> levels, y = np.repeat(np.arange(4), 3), np.tile(np.arange(3), 4)
 >>> columns = [CodedColumn(levels), CodedColumn(y)]
@@ -20,6 +21,7 @@ from candide.rows.blocks import Codes, Floats
 from candide.rows.documents import Documents
 from candide.rows.kinds import is_prose
 from candide.rows.labels import Labels, as_column, is_arrow
+from candide.rows.lots import lots
 from candide.rows.quantiles import leans_right
 from candide.rows.table import is_temporal, numbers_of
 
@@ -30,6 +32,8 @@ _LEAST_TOLERANCE = 2.0  # where a draw weighs more than 1, for certain from a we
 _SHARE_OF_DRAWS = 1 / 3  # a column with more values than this share of the draws, and at least
 _SOME_VALUES = 20  # of them, is not expected to repeat a value that no other row has; nor is one of numbers or texts
 _UNSHARED = 0.8  # with as many values as this share of the distinct rows
+_SOME_SHARED, _SHARE_SHARED = 5, 0.05  # patterns of several classes, and their share of those that come again, show
+# that values are shared
 _COLUMNS, _COMPARED = 16, 5_000  # that are compared to find those that determine others, and distinct rows
 _SUPPORT, _DETERMINED = 5, 0.9  # pairs of rows that agree in a column, and the share that agrees in the other;
 # all must agree where the pairs are fewer
@@ -53,6 +57,7 @@ class CodedColumn:
     code: Codes  # (row,)
     numbers: Floats | None = None  # (code - 1,) the values, where they are numbers
     is_text: bool = False  # whether the values have several words
+    is_shared: bool = False  # whether equal rows have different classes, so that no category stands for one row
 
     @classmethod
     def of(cls, column: Any) -> "CodedColumn":
@@ -79,13 +84,16 @@ class CodedColumn:
         """Whether rows hardly share values in this column, one that has distinct rows: such a value may be unique.
 
         Texts and numbers with gaps between them are compared among distinct rows, however often each row is there.
-        Categories must be more than a share of the draws: one may determine all other columns and the class.
+        Categories must be more than a share of the draws, and not shared by rows of different classes: one may
+        determine all other columns and the class.
         """
         n_values = len(np.unique(self.code))
         if n_values <= _SOME_VALUES:
             return False
         is_open = self.is_text or (self.numbers is not None and self._n_steps > _GAPS * n_values)
-        return n_values > _SHARE_OF_DRAWS * draws or (is_open and n_values >= _UNSHARED * len(self.code))
+        is_category = self.numbers is None and not self.is_text
+        is_rare = n_values > _SHARE_OF_DRAWS * draws and not (is_category and self.is_shared)
+        return is_rare or (is_open and n_values >= _UNSHARED * len(self.code))
 
     @property
     def _n_steps(self) -> float:
@@ -130,7 +138,9 @@ def estimate_draws(columns: Sequence[CodedColumn], y: Codes, frequency: Floats, 
     """
     if not (frequency > 1.0).any():
         return frequency.copy()
-    columns = _determining(columns)
+    pattern = _patterns(columns, len(y))
+    shared = _is_shared(pattern, frequency)
+    columns = [replace(column, is_shared=shared) for column in _determining(columns)]
     parents = _parents(columns, y, frequency)
     every = np.arange(len(y))
     unit = draw_weights(frequency, _expected(columns, parents, y, frequency, every) / share, y)
@@ -139,7 +149,8 @@ def estimate_draws(columns: Sequence[CodedColumn], y: Codes, frequency: Floats, 
     is_copied = np.clip(np.log2(unit[repeated]), 0.0, 1.0)  # all rows are, then chance explains no more than it must
     tolerance = _TOLERANCE * (_LEAST_TOLERANCE / _TOLERANCE) ** is_copied / share
     for _ in range(_ROUNDS if len(repeated) else 0):
-        expected = tolerance * _expected(columns, parents, y, draws, repeated)
+        expected = _expected(columns, parents, y, draws, repeated)
+        expected = tolerance * np.maximum(expected, _expected_by_other_classes(pattern, y, draws, repeated))
         by_chance = gammainc(n[repeated] - 1.0, np.maximum(expected, 1e-300))  # P(Poisson >= n - 1)
         copied = np.clip(np.log(_CHANCE / np.maximum(by_chance, 1e-300)) / np.log(_CHANCE / _NO_CHANCE), 0.0, 1.0)
         better = n[repeated] - np.maximum(copied, is_copied) * np.maximum(n[repeated] - 1.0 - expected, 0.0)
@@ -148,6 +159,29 @@ def estimate_draws(columns: Sequence[CodedColumn], y: Codes, frequency: Floats, 
         if settled:
             break
     return draws
+
+
+def _patterns(columns: Sequence[CodedColumn], n_rows: int) -> Codes:
+    """(distinct row,) a number that rows share whose values are equal, whatever their classes."""
+    mixed = np.zeros(n_rows, np.uint64)
+    with np.errstate(over="ignore"):
+        for j, column in enumerate(columns):
+            mixed += lots(column.code, j)
+    return np.unique(mixed, return_inverse=True)[1]
+
+
+def _is_shared(pattern: Codes, frequency: Floats) -> bool:
+    """Whether some of the values that come again do so in several classes."""
+    n, in_classes = np.bincount(pattern, frequency), np.bincount(pattern)
+    several = int((in_classes > 1).sum())
+    return several >= max(_SOME_SHARED, _SHARE_SHARED * int((n > 1.0).sum()))
+
+
+def _expected_by_other_classes(pattern: Codes, y: Codes, draws: Floats, repeated: Codes) -> Floats:
+    """(repeated row,) how many rows equal to it there would be, were its values as frequent as in other classes."""
+    in_class = np.bincount(y, draws)[y[repeated]]
+    elsewhere = np.bincount(pattern, draws)[pattern[repeated]] - draws[repeated]
+    return in_class * np.maximum(elsewhere, 0.0) / np.maximum(draws.sum() - in_class, 1.0)
 
 
 def draw_weights(frequency: Floats, expected: Floats, y: Codes) -> Floats:
