@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import candide as cd
+from candide.rows.repeats import DistinctRows
 from candide.tasks.learn import learn
 
 
@@ -282,3 +283,27 @@ def test_equal_rows_of_different_classes_are_no_copies(draw, n, most):
     (X, y), new = draw(n, rng), draw(5000, rng)
     assert log_loss(cd.BayesClassifier().fit(X, y), *new) < most
     assert learn({**X, "y": y}, "y", trust=True).held_out.scores.log_loss < most + 0.05
+
+
+def sparse_categories(n, rng):
+    """Five categories of seven levels, of which few rows are equal by chance."""
+    y = rng.integers(0, 2, n)
+    levels = [np.where(rng.random(n) < 0.12, y, rng.integers(0, 7, n)) for _ in range(5)]
+    return {f"c{j}": np.array(list("abcdefg"))[level] for j, level in enumerate(levels)}, y
+
+
+def test_a_bootstrap_sample_of_categories_is_known_by_all_its_copies_together():
+    """No row has more copies than chance may give it, but they are eight times too many: the log-loss was .774."""
+    rng = np.random.default_rng(0)
+    (X, y), new = sparse_categories(2000, rng), sparse_categories(4000, rng)
+    rows = rng.integers(0, 2000, 2000)
+    sample, once = ({name: column[some] for name, column in X.items()} for some in (rows, np.unique(rows)))
+    found = log_loss(cd.BayesClassifier().fit(sample, y[rows]), *new)
+    assert found == pytest.approx(log_loss(cd.BayesClassifier().fit(once, y[np.unique(rows)]), *new), rel=0.03)
+
+
+def test_tables_without_copies_keep_all_their_rows():
+    rng = np.random.default_rng(0)
+    for n in (600, 2000):
+        X, y = sparse_categories(n, rng)
+        assert DistinctRows.of(list(X.values()), y).draws.sum() == n

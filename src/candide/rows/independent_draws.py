@@ -34,6 +34,7 @@ _SOME_VALUES = 20  # of them, is not expected to repeat a value that no other ro
 _UNSHARED = 0.8  # with as many values as this share of the distinct rows
 _SOME_SHARED, _SHARE_SHARED = 5, 0.05  # patterns of several classes, and their share of those that come again, show
 # that values are shared
+_USUAL_EXCESS, _MOST_EXCESS = 1.5, 3.0  # times as many rows as chance explains come again in real tables
 _COLUMNS, _COMPARED = 16, 5_000  # that are compared to find those that determine others, and distinct rows
 _SUPPORT, _DETERMINED = 5, 0.9  # pairs of rows that agree in a column, and the share that agrees in the other;
 # all must agree where the pairs are fewer
@@ -158,7 +159,26 @@ def estimate_draws(columns: Sequence[CodedColumn], y: Codes, frequency: Floats, 
         draws[repeated] = better
         if settled:
             break
-    return draws
+    rate = (
+        np.maximum(_expected(columns, parents, y, draws, every), _expected_by_other_classes(pattern, y, draws, every))
+        / share
+    )
+    return np.minimum(draws, _natural_draws(n, rate))
+
+
+def _natural_draws(n: Floats, rate: Floats) -> Floats:
+    """(distinct row,) its draws, where the rows that come again are together many more than chance explains.
+
+    One more copy of a row is never beyond chance by itself, as in a bootstrap sample, but hundreds of them are. At the
+    ``rate`` at which chance draws each row, rows that are seen come again by so much in the mean; real tables up to
+    twice as much, because their columns depend on each other in more ways than along a tree.
+    """
+    again = float((n - 1.0).clip(0.0).sum())
+    by_chance, most = (float((_mean_of_seen(times * rate) - 1.0).sum()) for times in (_USUAL_EXCESS, _MOST_EXCESS))
+    if len(n) < _FEWEST_ROWS or again <= most + _DEVIATIONS * np.sqrt(most + 1.0):
+        return n
+    share = by_chance / again
+    return np.minimum(n, np.maximum(1.0 + share * (n - 1.0), 1.0 + _USUAL_EXCESS * rate))
 
 
 def _patterns(columns: Sequence[CodedColumn], n_rows: int) -> Codes:
