@@ -216,6 +216,8 @@ def _lots_of(codes: Sequence[Codes], n_rows: int, seed: int) -> NDArray[np.uint6
         rank[there] = 1 + np.arange(len(there))
         if size[there][::-1].tolist() < size[there].tolist():  # where both tails are as long
             rank[there] = rank[there][::-1]
+        elif size[there].max(initial=0) > 1 and (size[there][::-1] == size[there]).all():  # it has no direction
+            rank[there] = np.minimum(rank[there], rank[there][::-1])
         with np.errstate(over="ignore"):
             name = int((lots(rank) * size.astype(np.uint64)).sum() % np.uint64(1 << 31))
         columns.append(lots(rank[code], name))
