@@ -22,5 +22,6 @@ def run(*, quick: bool = False, part: str | None = None, tables: int | None = No
         module = importlib.import_module(f"benchmarks.honesty_{name}")
         title = (module.__doc__ or name).split("\n")[0]
         print(f"\n{title}", flush=True)
-        sections.append(f"### {title}\n\n{module.run(quick=quick, n_tables=tables)}")
+        size = f"{tables} tables of each size.\n\n" if tables else ""
+        sections.append(f"### {title}\n\n{size}{module.run(quick=quick, n_tables=tables)}")
     return "\n\n".join(sections)
