@@ -277,9 +277,11 @@ def normalise(joint: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         top = joint.max(axis=1, initial=-np.inf)
         shift = np.where(np.isfinite(top), top, 0.0)
-        evidence = shift + np.log(np.exp(joint - shift[:, None]).sum(axis=1))
-        joint -= np.where(np.isfinite(evidence), evidence, 0.0)[:, None]
-    return evidence
+        total = np.log(np.exp(joint - shift[:, None]).sum(axis=1))
+        is_possible = np.isfinite(shift + total)
+        for part in (shift, total):  # one after the other: beside an enormous log-probability log 2 would be lost
+            joint -= np.where(is_possible, part, 0.0)[:, None]
+    return shift + total
 
 
 def posterior(joint: Floats, otherwise: Floats) -> None:
